@@ -1,0 +1,60 @@
+# Every target installs what it needs into .venv, with uv where it is on PATH and with pip otherwise.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+BIN := .venv/bin
+CONSTRAINTS := constraints/py311.txt
+UV := $(shell command -v uv)
+
+ifdef UV
+INSTALL = uv pip install --quiet --python $(BIN)/python --constraint $(CONSTRAINTS)
+else
+INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint $(CONSTRAINTS)
+endif
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo test check format verify constraints clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: .venv/.ready ## first figure: no key, no network
+	$(BIN)/opinionsim demo
+
+test: .venv/.ready-test ## run the tests
+	$(BIN)/pytest
+
+check: .venv/.ready-dev ## lint and type-check
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+format: .venv/.ready-lint ## format the code and mend what ruff can mend
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+verify: .venv/.ready-test ## closed forms, statistics and the long durability run
+	$(BIN)/pytest verification
+
+constraints: ## resolve constraints/py311.txt anew (needs uv)
+	uv pip compile pyproject.toml --group dev --python-version 3.11 --upgrade \
+		--no-annotate --no-header --no-emit-index-url --no-emit-find-links --quiet --output-file $(CONSTRAINTS)
+	echo "torch==2.13.0" >> $(CONSTRAINTS)
+
+clean: ## remove the environment and everything built or cached
+	rm -rf .venv build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The pip that comes with Python 3.11 knows no dependency groups; it is upgraded to the version in the constraints.
+.venv/.ready: pyproject.toml $(CONSTRAINTS)
+ifdef UV
+	test -x $(BIN)/python || uv venv --quiet --python $(PYTHON) .venv
+else
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(INSTALL) --upgrade pip
+endif
+	$(INSTALL) --editable .
+	touch $@
+
+.venv/.ready-%: .venv/.ready
+	$(INSTALL) --group $*
+	touch $@

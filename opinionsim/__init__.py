@@ -1,0 +1,102 @@
+"""Opinion dynamics with language-model agents, beside classic agent-based models.
+
+Names are loaded when they are first used: importing the package itself imports nothing heavier than
+the standard library.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from opinionsim import metrics, plots
+    from opinionsim.classifiers import load_classifier
+    from opinionsim.errors import (
+        BudgetExceeded,
+        MeasurementError,
+        ModelCallError,
+        OpinionSimError,
+        ScheduleError,
+        SpecError,
+        StoreError,
+        SurveyError,
+    )
+    from opinionsim.experiments import load_experiment, plan, run, transcript
+    from opinionsim.llm import load_chat_model
+    from opinionsim.model import OpinionModel, PersonaAgent
+    from opinionsim.opinions import OpinionScale
+    from opinionsim.personas import Persona, Population
+    from opinionsim.store import Results, load
+    from opinionsim.topics import Claim, Framing, Topic
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "BudgetExceeded",
+    "Claim",
+    "Framing",
+    "MeasurementError",
+    "ModelCallError",
+    "OpinionModel",
+    "OpinionScale",
+    "OpinionSimError",
+    "Persona",
+    "PersonaAgent",
+    "Population",
+    "Results",
+    "ScheduleError",
+    "SpecError",
+    "StoreError",
+    "SurveyError",
+    "Topic",
+    "__version__",
+    "load",
+    "load_chat_model",
+    "load_classifier",
+    "load_experiment",
+    "metrics",
+    "plan",
+    "plots",
+    "run",
+    "transcript",
+]
+
+#: The modules that hold the public names; `metrics` and `plots` are subpackages and public names themselves.
+_HOMES: dict[str, tuple[str, ...]] = {
+    "classifiers": ("load_classifier",),
+    "errors": (
+        "BudgetExceeded",
+        "MeasurementError",
+        "ModelCallError",
+        "OpinionSimError",
+        "ScheduleError",
+        "SpecError",
+        "StoreError",
+        "SurveyError",
+    ),
+    "experiments": ("load_experiment", "plan", "run", "transcript"),
+    "llm": ("load_chat_model",),
+    "metrics": (),
+    "model": ("OpinionModel", "PersonaAgent"),
+    "opinions": ("OpinionScale",),
+    "personas": ("Persona", "Population"),
+    "plots": (),
+    "store": ("Results", "load"),
+    "topics": ("Claim", "Framing", "Topic"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return import_module(f"{__name__}.{name}")
+    for home, names in _HOMES.items():
+        if name in names:
+            value = getattr(import_module(f"{__name__}.{home}"), name)
+            globals()[name] = value
+            return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,55 @@
+"""The one event loop of the process, in a thread of its own.
+
+Notebooks and user interfaces often run a loop already, so nothing here uses the caller's: work is
+submitted and the caller blocks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import threading
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+__all__ = ["call_soon", "run", "submit"]
+
+_T = TypeVar("_T")
+_lock = threading.Lock()
+_loop: asyncio.AbstractEventLoop | None = None
+
+
+def _running_loop() -> asyncio.AbstractEventLoop:
+    """The package's loop, started on first use; its thread ends with the process."""
+    global _loop
+    with _lock:
+        if _loop is None:
+            _loop = asyncio.new_event_loop()
+            threading.Thread(target=_loop.run_forever, name="opinionsim-loop", daemon=True).start()
+        return _loop
+
+
+def submit(work: Coroutine[Any, Any, _T]) -> concurrent.futures.Future[_T]:
+    """Start a coroutine on the package's loop.
+
+    Returns
+    -------
+    concurrent.futures.Future
+        Its result or error; cancelling it cancels the coroutine.
+    """
+    return asyncio.run_coroutine_threadsafe(work, _running_loop())
+
+
+def call_soon(function: Callable[[], object]) -> None:
+    """Call a function on the package's loop, without waiting for it."""
+    _running_loop().call_soon_threadsafe(function)
+
+
+def run(work: Coroutine[Any, Any, _T]) -> _T:
+    """Run a coroutine on the package's loop and wait for its result; an interrupt cancels it."""
+    future = submit(work)
+    try:
+        return future.result()
+    except BaseException:
+        future.cancel()
+        raise

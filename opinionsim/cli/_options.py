@@ -1,0 +1,85 @@
+"""Arguments and options that several commands share."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from opinionsim.experiments import Experiment
+
+__all__ = ["AsJson", "Changes", "ExperimentName", "Prompts", "Slots", "Spec", "StorePath", "TextKind", "read_spec"]
+
+
+class TextKind(StrEnum):
+    """Kinds of text opinions are coded from."""
+
+    REPORT = "report"
+    POST = "post"
+    RESPONSE = "response"
+    PROBE = "probe"
+
+
+Spec = Annotated[
+    str,
+    typer.Argument(
+        metavar="SPEC",
+        help="Path of a YAML specification or of a manifest, or the name of an experiment of the package "
+        "(see: opinionsim list experiments).",
+        show_default=False,
+    ),
+]
+Changes = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="A.B=VALUE",
+        help="Replace a value of the specification, as in --set topic.framing=truth; may be repeated.",
+        show_default=False,
+    ),
+]
+Prompts = Annotated[
+    str | None,
+    typer.Option("--prompts", metavar="DIR", help="Folder of a prompt pack to use.", show_default=False),
+]
+Slots = Annotated[
+    int | None,
+    typer.Option(
+        "--max-concurrency",
+        metavar="N",
+        min=1,
+        max=1_000_000,
+        help="Model calls in flight at once, over all runs. Default: that of the specification.",
+        show_default=False,
+    ),
+]
+StorePath = Annotated[
+    str,
+    typer.Argument(
+        metavar="STORE", help="Path of a store (.sqlite), or its sqlite:/// address.", show_default=False
+    ),
+]
+ExperimentName = Annotated[
+    str | None,
+    typer.Option(
+        "--experiment", metavar="NAME", help="Which experiment of the store; default the last one saved.",
+        show_default=False,
+    ),
+]  # fmt: skip
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def read_spec(spec: str, changes: list[str] | None, prompts: str | None) -> Experiment:
+    """Load an experiment with the changes of the command line; a prompt pack's path starts from here."""
+    import json
+    from pathlib import Path
+
+    from opinionsim.experiments import load_experiment
+
+    overrides = list(changes or [])
+    if prompts is not None:
+        pack = prompts if prompts == "default" else str(Path(prompts).absolute())
+        overrides.append(f"prompts={json.dumps(pack)}")
+    return load_experiment(spec, overrides)

@@ -1,0 +1,246 @@
+"""Carrying an experiment out: progress, interrupts, and what is said at the end."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import Future, wait
+from contextlib import contextmanager
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
+
+import typer
+
+from opinionsim.cli._console import note, stderr
+from opinionsim.cli._options import Changes, Prompts, Slots, Spec, read_spec
+from opinionsim.cli._stores import spelled
+
+if TYPE_CHECKING:
+    from opinionsim.experiments import Experiment, Progress, Summary, Sweep
+
+__all__ = ["carry_out", "run"]
+
+#: How often progress is looked at, and how often it is told where it cannot be drawn; seconds.
+_TICK_S = 0.1
+_TOLD_EVERY_S = 30.0
+#: Reasons spelled out at the end; the rest are counted.
+_REASONS_SHOWN = 5
+_INCOMPLETE, _INTERRUPTED = 1, 130
+
+
+def run(
+    spec: Spec,
+    store: Annotated[
+        str | None,
+        typer.Option(
+            "--store", metavar="STORE", help="Where results are kept. Default: results/NAME.sqlite.", show_default=False
+        ),
+    ] = None,
+    max_concurrency: Slots = None,
+    changes: Changes = None,
+    prompts: Prompts = None,
+    fresh: Annotated[
+        bool,
+        typer.Option("--fresh", help="Start runs anew whose stored calls answer other questions than those now asked."),
+    ] = False,
+) -> None:
+    """Carry out an experiment. Running it again finishes what is missing and repeats nothing."""
+    from opinionsim.experiments import default_store
+
+    experiment = read_spec(spec, changes, prompts)
+    url = store or default_store(experiment)
+    summary = carry_out(experiment, url, max_concurrency=max_concurrency, fresh=fresh)
+    _report(experiment, url, summary)
+    if summary.stopped:
+        raise typer.Exit(_INTERRUPTED)
+    if summary.complete < summary.total:
+        raise typer.Exit(_INCOMPLETE)
+
+
+def carry_out(
+    experiment: Experiment, url: str, *, max_concurrency: int | None = None, fresh: bool = False
+) -> Summary:
+    """Carry out an experiment with progress on standard error.
+
+    The first SIGINT or SIGTERM stops dispatch and waits for calls in flight, the second ends at once.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        What to run.
+    url : str
+        The store.
+    max_concurrency : int, optional
+        Calls in flight at most; default that of the specification.
+    fresh : bool
+        Whether runs that no longer agree with their stored calls start anew.
+
+    Returns
+    -------
+    Summary
+        How it ended; ``stopped`` after an interrupt.
+
+    Raises
+    ------
+    OpinionSimError
+        If a model, a classifier or the store cannot be opened.
+    KeyboardInterrupt
+        After a second interrupt.
+    """
+    from opinionsim.experiments import Instruments, Sweep, start
+    from opinionsim.store import open_store
+
+    slots = max_concurrency or experiment.spec.execution.max_concurrency
+    instruments = Instruments(experiment, threads=slots)
+    try:
+        with open_store(url) as opened:
+            sweep = Sweep(experiment, opened, instruments, max_concurrency=max_concurrency, fresh=fresh)
+            future = start(sweep)
+            with _interrupts() as interrupts:
+                note(f"{experiment.spec.name}: {len({run.run_id for run in experiment.runs})} runs into {url}")
+                _attend(experiment, sweep, future, interrupts)
+            return future.result()
+    finally:
+        instruments.close()
+
+
+class _Interrupts:
+    """Counts the signals that ask to stop."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        self.count += 1
+
+
+@contextmanager
+def _interrupts() -> Iterator[_Interrupts]:
+    """Take SIGINT and SIGTERM as requests while the block lasts."""
+    taken = _Interrupts()
+    before = {number: signal.signal(number, taken) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield taken
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _attend(experiment: Experiment, sweep: Sweep, future: Future[Summary], interrupts: _Interrupts) -> None:
+    """Show progress until the sweep is over."""
+    from opinionsim import background
+
+    stopping = False
+    with _display(experiment) as display:
+        while not future.done():
+            wait([future], timeout=_TICK_S)
+            display.show(sweep.progress())
+            if interrupts.count > 1:
+                future.cancel()
+                raise KeyboardInterrupt
+            if interrupts.count and not stopping:
+                stopping = True
+                background.call_soon(sweep.stop)
+                note("stopping: waiting for the calls in flight; interrupt again to end at once")
+
+
+class _Display(Protocol):
+    """Tells how far a sweep is."""
+
+    def show(self, progress: Progress) -> None:
+        """Tell it."""
+        ...
+
+
+@contextmanager
+def _display(experiment: Experiment) -> Iterator[_Display]:
+    """A live line on a terminal, else a line of text now and then."""
+    console = stderr()
+    if not console.is_terminal:
+        yield _Told()
+        return
+    from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bars
+
+    from opinionsim.experiments import plan
+
+    counts = "{task.fields[complete]}/{task.fields[total]} runs  {task.fields[made]} calls"
+    columns = (
+        BarColumn(bar_width=20),
+        TextColumn(counts + " ({task.fields[answered]} stored)  {task.fields[in_flight]} in flight"),
+        TextColumn("{task.fields[rate]}/s"),
+        TimeRemainingColumn(compact=True),
+    )
+    with Bars(*columns, console=console, transient=True) as bars:
+        yield _Drawn(bars, plan(experiment).calls)
+
+
+class _Told:
+    """Progress as lines of text, where nothing can be drawn over."""
+
+    def __init__(self) -> None:
+        self._last = time.monotonic()
+
+    def show(self, progress: Progress) -> None:
+        """Say a line if the last one is a while ago."""
+        if time.monotonic() - self._last >= _TOLD_EVERY_S:
+            self._last = time.monotonic()
+            note(
+                f"{progress.complete} of {progress.total} runs complete, {progress.incomplete} incomplete; "
+                f"{progress.made} calls made, {progress.answered} answered by the store, {progress.in_flight} in flight"
+            )
+
+
+class _Drawn:
+    """Progress as a bar of calls, with the rate of those made."""
+
+    def __init__(self, bars: Any, calls: int) -> None:
+        self._bars = bars
+        self._calls = calls
+        self._finished_before = 0
+        self._began = time.monotonic()
+        self._task = bars.add_task("", total=None, complete=0, made=0, answered=0, in_flight=0, rate="-", start=True)
+
+    def show(self, progress: Progress) -> None:
+        """Draw it. Calls of runs that were complete beforehand are neither made nor answered, so not awaited."""
+        done = progress.made + progress.answered
+        if not done:
+            self._finished_before = progress.complete
+            self._began = time.monotonic()
+        share = 1 - self._finished_before / max(progress.total, 1)
+        elapsed = time.monotonic() - self._began
+        self._bars.update(
+            self._task,
+            total=max(round(self._calls * share), done) or None,
+            completed=done,
+            complete=progress.complete,
+            made=f"{progress.made:,}",
+            answered=f"{progress.answered:,}",
+            in_flight=progress.in_flight,
+            rate=f"{progress.made / elapsed:,.0f}" if elapsed > 1 else "-",
+        )
+        self._bars.tasks[0].fields["total"] = progress.total
+
+
+def _report(experiment: Experiment, url: str, summary: Summary) -> None:
+    """How it ended, what failed and why, and what to do next."""
+    note(
+        f"{summary.complete} of {summary.total} runs complete after {summary.seconds:.1f} s; "
+        f"{summary.made:,} calls made, {summary.answered:,} answered by the store"
+    )
+    reasons = Counter(summary.errors.values())
+    for reason, count in reasons.most_common(_REASONS_SHOWN):
+        note(f"  {count} {'run' if count == 1 else 'runs'}: {reason}")
+    if len(reasons) > _REASONS_SHOWN:
+        hidden = sum(count for _, count in reasons.most_common()[_REASONS_SHOWN:])
+        note(f"  and {hidden} more (see: opinionsim status {spelled(url)})")
+    if summary.complete < summary.total:
+        note("Run the same command again to go on from here.")
+    if summary.complete:
+        where = spelled(url)
+        note("Next:")
+        for command in ("table", "plot", "show"):
+            note(f"  opinionsim {command} {where}")

@@ -1,0 +1,472 @@
+"""The engine: runs any schedule out of order with exactly the sequential result.
+
+A turn starts as soon as everything it depends on is there; among turns that wait for a call slot the one
+with the longest remaining path goes first. The engine knows actors, turns and messages, and neither chat
+models nor opinions.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import itertools
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Protocol
+
+import numpy as np
+
+from opinionsim.errors import ScheduleError
+from opinionsim.messages import Ask, ChatMessage, Message, Reply
+from opinionsim.schedules import ACTS, ActSpec, AdaptiveSchedule, StaticSchedule, Turn
+
+__all__ = ["Actor", "CriticalPath", "Engine", "Publish", "TurnCalls", "critical_path"]
+
+Publish = Callable[[Message], None]
+
+
+class Actor(Protocol):
+    """Whoever carries out turns: a persona, a moderator, a human seat."""
+
+    async def act(self, turn: Turn, received: Sequence[Message], ask: Ask, publish: Publish) -> None:
+        """Carry out one turn.
+
+        Parameters
+        ----------
+        turn : Turn
+            What to do.
+        received : sequence of Message
+            The messages the turn reads, in order.
+        ask : Ask
+            The only way to a chat model.
+        publish : callable
+            Hands over the turn's message, exactly once; its readers start at once. Returning frees the agent.
+        """
+        ...
+
+    def fork(self) -> Actor:
+        """An actor with the context this one has now, whose acts leave no trace on this one.
+
+        Called the moment the memory-keeping turn before a forking turn is done, so that the agent itself
+        may go on at once, however long the fork waits for what it reads.
+        """
+        ...
+
+
+class TurnCalls(Protocol):
+    """Where an actor's questions go: the journal, slots, budget and model of one run."""
+
+    def ask(
+        self,
+        turn: Turn,
+        spec: ActSpec,
+        priority: float,
+        part: str,
+        messages: Iterable[ChatMessage],
+        *,
+        dropped: int = 0,
+    ) -> Awaitable[Reply]:
+        """Answer one part of a turn; larger `priority` is served first."""
+        ...
+
+    def stop(self) -> None:
+        """Dispatch nothing more; calls in flight go on to their end."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class CriticalPath:
+    """How far a static schedule can be sped up, in units of one call's latency.
+
+    Attributes
+    ----------
+    length : int
+        Calls on the longest chain of dependent calls: no order of execution is faster.
+    calls : int
+        Calls in all: the time of a sequential execution.
+    peak_width : int
+        Most calls in flight at a time when every call starts as early as it can.
+    """
+
+    length: int
+    calls: int
+    peak_width: int
+
+    @property
+    def mean_width(self) -> float:
+        """Calls / length: the largest possible speed-up, and the mean number of calls in flight."""
+        return self.calls / self.length if self.length else 0.0
+
+
+def critical_path(
+    schedule: StaticSchedule, *, acts: Mapping[str, ActSpec] = ACTS, calls_per_event: int = 0
+) -> CriticalPath:
+    """Critical path and width of a schedule before its first call.
+
+    Parameters
+    ----------
+    schedule : StaticSchedule
+        Turns known in advance.
+    acts : mapping of str to ActSpec
+        The acts of its turns.
+    calls_per_event : int
+        Calls an agent makes to remember a turn: 0 for cumulative, 1 for reflective memory.
+
+    Returns
+    -------
+    CriticalPath
+        In calls, each of unit latency; draws of one turn count as made side by side.
+    """
+    published: list[int] = []
+    busy_until: dict[int, int] = {}
+    starts: list[int] = []
+    widths: list[int] = []
+    for turn in schedule.turns():
+        spec = acts[turn.act]
+        start = max((published[ref] for ref in turn.reads if isinstance(ref, int)), default=0)
+        if spec.memory != "none":
+            start = max(start, busy_until.get(turn.agent, 0))
+        published.append(start + 1)
+        starts.append(start)
+        widths.append(spec.draws)
+        if spec.memory == "keep":
+            busy_until[turn.agent] = start + 1 + calls_per_event
+            starts += range(start + 1, start + 1 + calls_per_event)
+            widths += [1] * calls_per_event
+    if not starts:
+        return CriticalPath(0, 0, 0)
+    in_flight = np.bincount(starts, weights=widths)
+    return CriticalPath(len(in_flight), int(in_flight.sum()), int(in_flight.max()))
+
+
+class _Node:
+    """A turn in the dataflow graph, and what has become of it."""
+
+    __slots__ = ("actor", "done", "followers", "message", "priority", "published", "readers", "spec", "turn", "waiting")
+
+    def __init__(self, turn: Turn, spec: ActSpec, actor: Actor) -> None:
+        self.turn = turn
+        self.spec = spec
+        self.actor = actor
+        self.waiting = 0
+        self.readers: list[_Node] = []
+        self.followers: list[_Node] = []
+        self.priority = 0.0
+        self.message: Message | None = None
+        self.published: asyncio.Future[None] | None = None
+        self.done = False
+
+
+class Engine:
+    """Carries out one schedule with the given actors.
+
+    Parameters
+    ----------
+    schedule : StaticSchedule or AdaptiveSchedule
+        Yields the turns; a `turns` method makes it static.
+    actors : sequence of Actor
+        By agent number; at least as many as the schedule has agents.
+    calls : TurnCalls
+        Answers the actors.
+    acts : mapping of str to ActSpec
+        What the turns' acts mean.
+    calls_per_event : int
+        Calls an agent makes to remember a turn; used for priorities only.
+    rate : callable, optional
+        ``await rate(turn, message)`` gives the measured opinion an adaptive schedule asks for.
+    horizon : int or None
+        Turns of later steps wait until :meth:`allow` moves it; None lets everything start.
+
+    Notes
+    -----
+    :meth:`start` dispatches, :meth:`wait_step` and :meth:`wait` wait for results and raise the error
+    that stopped the run, :meth:`stop` ends dispatch and lets calls in flight finish, :meth:`cancel` ends
+    everything at once.
+    """
+
+    def __init__(
+        self,
+        schedule: StaticSchedule | AdaptiveSchedule,
+        actors: Sequence[Actor],
+        calls: TurnCalls,
+        *,
+        acts: Mapping[str, ActSpec] = ACTS,
+        calls_per_event: int = 0,
+        rate: Callable[[Turn, Message], Awaitable[float]] | None = None,
+        horizon: int | None = None,
+    ) -> None:
+        if len(actors) < schedule.n_agents:
+            raise ScheduleError(f"the schedule needs {schedule.n_agents} actors; got {len(actors)}")
+        self.schedule = schedule
+        self.actors = actors
+        self.acts = acts
+        self.error: BaseException | None = None
+        #: Index of the first turn that keeps memory; None before there is one.
+        self.first_keeping: int | None = None
+        #: The last step that is complete: every turn up to it is done. -1 before any.
+        self.completed = -1
+        self._calls = calls
+        self._calls_per_event = calls_per_event
+        self._rate = rate
+        self._horizon = horizon
+        self._nodes: list[_Node] = []
+        self._last_keeping: dict[int, _Node] = {}
+        self._open: dict[int, int] = {}
+        self._held: list[tuple[int, _Node]] = []
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._exhausted = False
+        self._stopping = False
+        self._step_waiters: list[tuple[int, asyncio.Future[None]]] = []
+        self._moved = asyncio.Event()
+
+    # -- life cycle ------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Take in the schedule and start every ready turn; needs a running event loop."""
+        self._loop = asyncio.get_running_loop()
+        if isinstance(self.schedule, AdaptiveSchedule):
+            self._spawn(self._pull(self.schedule.decide(self)))
+            return
+        for turn in self.schedule.turns():
+            self._take(turn)
+        self._exhausted = True
+        self._set_priorities()
+        for node in [node for node in self._nodes if node.waiting == 0]:
+            self._ready(node)
+        self._advance()
+
+    def allow(self, horizon: int | None) -> None:
+        """Let turns up to step `horizon` start; None lets all."""
+        self._horizon = horizon
+        while self._held and (horizon is None or self._held[0][1].turn.step <= horizon):
+            self._launch(heapq.heappop(self._held)[1])
+        self._moved.set()
+
+    async def wait_step(self, step: int) -> None:
+        """Wait until every turn up to `step` is done.
+
+        Raises
+        ------
+        OpinionSimError
+            What stopped the run, if it stopped first.
+        """
+        if self.error is None and not self._complete(step):
+            waiter: asyncio.Future[None] = self._loop.create_future()
+            self._step_waiters.append((step, waiter))
+            await waiter
+        if not self._complete(step) and self.error is not None:
+            raise self.error
+
+    async def wait(self) -> None:
+        """Wait until every turn is done and no task is left; raises what stopped the run."""
+        while self._tasks:
+            await asyncio.wait(self._tasks)
+        if self.error is not None:
+            raise self.error
+
+    def stop(self, error: BaseException) -> None:
+        """Start nothing more; calls in flight go on to their end. The first error given stays."""
+        if self.error is None:
+            self.error = error
+        self._stopping = True
+        self._calls.stop()
+        self._moved.set()
+        for node in self._nodes:
+            if node.published is not None and not node.published.done():
+                node.published.cancel()
+        self._wake()
+
+    async def cancel(self) -> None:
+        """End everything at once and wait until it has ended."""
+        self.stop(asyncio.CancelledError())
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def transcript(self, start: int = 0, until: int | None = None) -> Iterator[tuple[Turn, Message]]:
+        """Turns from index `start` to step `until` that have published, with their messages, by index."""
+        for node in itertools.islice(self._nodes, start, None):
+            if until is not None and node.turn.step > until:
+                return
+            if node.message is not None:
+                yield node.turn, node.message
+
+    # -- what an adaptive schedule may wait for ----------------------------------------------------------
+
+    async def message(self, turn: int) -> str:
+        """Text of the message of a turn already yielded."""
+        return (await self._published(turn)).text
+
+    async def opinion(self, turn: int) -> float:
+        """Measured opinion of a turn already yielded."""
+        if self._rate is None:
+            raise ScheduleError("this schedule acts on opinions, so the run needs a classifier")
+        message = await self._published(turn)
+        return await self._rate(self._nodes[turn].turn, message)
+
+    async def _published(self, turn: int) -> Message:
+        if not 0 <= turn < len(self._nodes):
+            raise ScheduleError(f"the schedule waits for turn {turn}, which it has not yielded")
+        node = self._nodes[turn]
+        if node.message is None:
+            if node.published is None:
+                node.published = self._loop.create_future()
+            await node.published
+        assert node.message is not None
+        return node.message
+
+    # -- taking turns in ---------------------------------------------------------------------------------
+
+    async def _pull(self, turns: AsyncIterator[Turn]) -> None:
+        """Take turns from an adaptive schedule as it decides them, one step past the horizon at most."""
+        async for turn in turns:
+            node = self._take(turn)
+            # Its longest path is not known; the steps that are left bound it.
+            node.priority = float(self.schedule.steps - turn.step + 1)
+            if node.waiting == 0:
+                self._ready(node)
+            self._advance()
+            while self._horizon is not None and turn.step > self._horizon and not self._stopping:
+                self._moved.clear()
+                await self._moved.wait()
+            if self._stopping:
+                return
+        self._exhausted = True
+        self._advance()
+
+    def _take(self, turn: Turn) -> _Node:
+        """Check a turn against the contract and join it to what it depends on."""
+        index, nodes = turn.index, self._nodes
+        if index != len(nodes) or (nodes and turn.step < nodes[-1].turn.step):
+            raise ScheduleError(f"turn {index} of step {turn.step} is out of order; expected index {len(nodes)}")
+        spec = self.acts.get(turn.act)
+        if spec is None or not 0 <= turn.agent < len(self.actors):
+            raise ScheduleError(
+                f"turn {index} names act {turn.act!r} and agent {turn.agent}; "
+                f"valid: {', '.join(self.acts)} and agents 0..{len(self.actors) - 1}"
+            )
+        node = _Node(turn, spec, self.actors[turn.agent])
+        for ref in turn.reads:
+            if isinstance(ref, int):
+                if not 0 <= ref < index:
+                    raise ScheduleError(f"turn {index} reads turn {ref}, which is not an earlier turn")
+                if nodes[ref].message is None:
+                    nodes[ref].readers.append(node)
+                    node.waiting += 1
+            elif ref.name not in self.schedule.externals:
+                raise ScheduleError(
+                    f"turn {index} reads external message {ref.name!r}, which the schedule does not hold"
+                )
+        if spec.memory != "none":
+            before = self._last_keeping.get(turn.agent)
+            if before is not None and not before.done:
+                before.followers.append(node)
+                node.waiting += 1
+            elif spec.memory == "fork":
+                node.actor = node.actor.fork()
+            if spec.memory == "keep":
+                self._last_keeping[turn.agent] = node
+                if self.first_keeping is None:
+                    self.first_keeping = index
+        nodes.append(node)
+        self._open[turn.step] = self._open.get(turn.step, 0) + 1
+        return node
+
+    def _set_priorities(self) -> None:
+        """Longest remaining path of every turn, in calls, from the last turn to the first."""
+        for node in reversed(self._nodes):
+            after = self._calls_per_event if node.spec.memory == "keep" else 0
+            rest = max([other.priority for other in node.readers], default=0.0)
+            own = max([other.priority for other in node.followers], default=0.0)
+            node.priority = 1.0 + max(rest, after + own)
+
+    # -- carrying turns out ------------------------------------------------------------------------------
+
+    def _ready(self, node: _Node) -> None:
+        """Everything the turn depends on is there: start it, or hold it until its step is allowed."""
+        if self._horizon is not None and node.turn.step > self._horizon:
+            heapq.heappush(self._held, (node.turn.index, node))
+        else:
+            self._launch(node)
+
+    def _launch(self, node: _Node) -> None:
+        if not self._stopping:
+            self._spawn(self._perform(node))
+
+    def _spawn(self, work: object) -> None:
+        task: asyncio.Task[None] = self._loop.create_task(work)  # type: ignore[arg-type]
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        """A task is over; an error it did not expect stops the run."""
+        self._tasks.discard(task)
+        if task.cancelled():
+            if not self._stopping:
+                self.stop(asyncio.CancelledError())
+        elif (error := task.exception()) is not None:
+            self.stop(error)
+
+    async def _perform(self, node: _Node) -> None:
+        turn = node.turn
+        received = [self._received(ref) for ref in turn.reads]
+        ask = partial(self._calls.ask, turn, node.spec, node.priority)
+        await node.actor.act(turn, received, ask, partial(self._publish, node))
+        if node.message is None:
+            raise ScheduleError(f"turn {turn.index} ({turn.act}) ended without publishing a message")
+        node.done = True
+        for follower in node.followers:
+            if follower.spec.memory == "fork":
+                follower.actor = follower.actor.fork()
+        self._release(node.followers)
+        self._open[turn.step] -= 1
+        if not self._open[turn.step]:
+            self._advance()
+
+    def _received(self, ref: object) -> Message:
+        if isinstance(ref, int):
+            message = self._nodes[ref].message
+            assert message is not None
+            return message
+        return self.schedule.externals[ref.name]  # type: ignore[attr-defined]
+
+    def _publish(self, node: _Node, message: Message) -> None:
+        if node.message is not None:
+            raise ScheduleError(f"turn {node.turn.index} ({node.turn.act}) published twice")
+        node.message = message
+        if node.published is not None and not node.published.done():
+            node.published.set_result(None)
+        self._release(node.readers)
+
+    def _release(self, dependents: list[_Node]) -> None:
+        for node in dependents:
+            node.waiting -= 1
+            if node.waiting == 0:
+                self._ready(node)
+
+    # -- steps -------------------------------------------------------------------------------------------
+
+    def _complete(self, step: int) -> bool:
+        return self.completed >= step or (self._exhausted and self.completed >= self.schedule.steps)
+
+    def _advance(self) -> None:
+        """Move the mark of completed steps as far as it goes, and wake who waits for it."""
+        last = self.schedule.steps if self._exhausted else (self._nodes[-1].turn.step - 1 if self._nodes else -1)
+        before = self.completed
+        while self.completed < last and not self._open.get(self.completed + 1, 0):
+            self.completed += 1
+            self._open.pop(self.completed, None)
+        if self.completed != before:
+            self._wake()
+
+    def _wake(self) -> None:
+        waiting = []
+        for step, waiter in self._step_waiters:
+            if self.error is not None or self._complete(step):
+                if not waiter.done():
+                    waiter.set_result(None)
+            else:
+                waiting.append((step, waiter))
+        self._step_waiters = waiting

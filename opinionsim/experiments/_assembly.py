@@ -1,0 +1,215 @@
+"""From a planned run to the objects that carry it out."""
+
+from __future__ import annotations
+
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import Any
+
+import networkx as nx
+
+from opinionsim.classifiers import Classifier
+from opinionsim.experiments._resources import Resources
+from opinionsim.experiments._spec import (
+    BroadcastSpec,
+    CountsSpec,
+    DyadicSpec,
+    ExperimentSpec,
+    ExternalSpec,
+    FileNetworkSpec,
+    IndependentSpec,
+    NoRolePlaySpec,
+    RememberedSpec,
+    SimilaritySpec,
+)
+from opinionsim.experiments._sweep import PlannedRun
+from opinionsim.llm import RunCalls
+from opinionsim.messages import Message
+from opinionsim.opinions import OpinionScale
+from opinionsim.personas import Population, draw_population
+from opinionsim.prompts import PromptPack
+from opinionsim.schedules import (
+    AdaptiveSchedule,
+    Broadcast,
+    Dyads,
+    Exposure,
+    IndependentReports,
+    RememberedReports,
+    SimilarityDyads,
+    StaticSchedule,
+    build_network,
+    with_probes,
+)
+from opinionsim.simulation import Cognition, Simulation
+from opinionsim.streams import stream
+from opinionsim.topics import Claim, Topic
+
+__all__ = ["Parts", "assemble"]
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Everything a run is made of, drawn and loaded.
+
+    Attributes
+    ----------
+    topic, claim : Topic, Claim
+        What opinions are about.
+    population : Population
+        Who takes part.
+    network : networkx.Graph or None
+        Who can meet whom; None where all can meet all, or nobody meets anybody.
+    schedule : StaticSchedule or AdaptiveSchedule
+        Who does what when, probes included.
+    pack : PromptPack
+        Wording.
+    scale : OpinionScale
+        Of opinions.
+    cognition : Cognition
+        Memory, bias, world, what agents are shown.
+    kinds : tuple of str
+        Kinds of text that are coded.
+    interactive : bool
+        Whether agents see posts at all.
+    lookahead : int or None
+        Steps dispatched beyond the last complete one.
+    """
+
+    topic: Topic
+    claim: Claim
+    population: Population
+    network: nx.Graph | None
+    schedule: StaticSchedule | AdaptiveSchedule
+    pack: PromptPack
+    scale: OpinionScale
+    cognition: Cognition
+    kinds: tuple[str, ...]
+    interactive: bool
+    lookahead: int | None
+
+    def simulation(
+        self, calls: RunCalls, classifier: Classifier | None, executor: Executor | None = None
+    ) -> Simulation:
+        """The run itself, ready to start."""
+        return Simulation(
+            population=self.population,
+            claim=self.claim,
+            schedule=self.schedule,
+            calls=calls,
+            pack=self.pack,
+            scale=self.scale,
+            cognition=self.cognition,
+            classifier=classifier,
+            kinds=self.kinds,
+            interactive=self.interactive,
+            lookahead=self.lookahead,
+            executor=executor,
+        )
+
+
+def assemble(planned: PlannedRun, resources: Resources) -> Parts:
+    """Load and draw everything a planned run needs; calls nobody.
+
+    Parameters
+    ----------
+    planned : PlannedRun
+        The run.
+    resources : Resources
+        Where topics, personas, prompts, messages and networks come from.
+
+    Raises
+    ------
+    SpecError
+        If something the specification names does not exist or does not fit.
+    """
+    spec = planned.spec
+    topic = resources.topic(spec.topic)
+    scale = spec.scale.scale()
+    population = _population(planned, resources, scale)
+    network = _network(planned, resources)
+    schedule = _schedule(planned, resources, population, network)
+    probe = spec.measurement.probe
+    kinds = {*spec.measurement.texts, *(["probe"] if probe.before or probe.after else [])}
+    return Parts(
+        topic=topic,
+        claim=topic.claim(spec.topic.framing),
+        population=population,
+        network=network,
+        schedule=with_probes(schedule, probe.before, probe.after),
+        pack=resources.pack(spec.prompts),
+        scale=scale,
+        cognition=_cognition(spec),
+        kinds=tuple(sorted(kinds)),
+        interactive=not isinstance(spec.interaction, IndependentSpec | RememberedSpec | NoRolePlaySpec),
+        lookahead=spec.execution.lookahead,
+    )
+
+
+def _cognition(spec: ExperimentSpec) -> Cognition:
+    cognition = spec.cognition
+    return Cognition(
+        memory=cognition.memory,
+        token_budget=cognition.token_budget,
+        confirmation_bias=cognition.confirmation_bias,
+        world=cognition.world,
+        persona_shown=spec.population.shown,
+        masked=spec.topic.masked,
+    )
+
+
+def _drawing(planned: PlannedRun, purpose: str) -> Any:
+    """The random stream of one purpose in this run's block."""
+    return stream(planned.spec.seed, purpose, planned.replicate, *planned.stream_key)
+
+
+def _population(planned: PlannedRun, resources: Resources, scale: OpinionScale) -> Population:
+    spec = planned.spec.population
+    if isinstance(planned.spec.interaction, NoRolePlaySpec):
+        return Population.bare(spec.size)
+    initial = spec.initial_opinions
+    return draw_population(
+        resources.personas(spec),
+        spec.size,
+        scale=scale,
+        initial_opinions=initial.counts if isinstance(initial, CountsSpec) else initial,
+        assignment=spec.assignment,
+        replicate=planned.replicate,
+        opinions_rng=_drawing(planned, "initial opinions"),
+        assignment_rng=_drawing(planned, "assignment"),
+    )
+
+
+def _network(planned: PlannedRun, resources: Resources) -> nx.Graph | None:
+    interaction, size = planned.spec.interaction, planned.spec.population.size
+    if not isinstance(interaction, DyadicSpec | BroadcastSpec | SimilaritySpec):
+        return None
+    if interaction.network.kind == "complete":
+        return None
+    if isinstance(interaction.network, FileNetworkSpec):
+        return resources.network(interaction.network, size)
+    seed = int(_drawing(planned, "network").integers(2**32))
+    return build_network(interaction.network.mapping(), size, seed)
+
+
+def _schedule(
+    planned: PlannedRun, resources: Resources, population: Population, network: nx.Graph | None
+) -> StaticSchedule | AdaptiveSchedule:
+    """The schedule of an interaction, without probes."""
+    interaction, size = planned.spec.interaction, planned.spec.population.size
+    steps = interaction.steps_for(size)
+    rng = _drawing(planned, "schedule")
+    if isinstance(interaction, IndependentSpec | NoRolePlaySpec):
+        return IndependentReports(size, steps)
+    if isinstance(interaction, RememberedSpec):
+        return RememberedReports(size, steps, rng)
+    if isinstance(interaction, ExternalSpec):
+        messages = [Message(text) for text in resources.messages(interaction)]
+        return Exposure(size, steps, messages, interaction.order, rng)
+    joined = size if network is None else network
+    if isinstance(interaction, DyadicSpec):
+        return Dyads(joined, steps, rng)
+    if isinstance(interaction, BroadcastSpec):
+        return Broadcast(joined, steps, rng)
+    opinions = [float("nan") if opinion is None else float(opinion) for opinion in population.opinions]
+    seed = int(rng.integers(2**32))
+    return SimilarityDyads(joined, steps, strength=interaction.strength, opinions=opinions, seed=seed)

@@ -1,0 +1,141 @@
+"""Whether a specification of one run can be carried out: its references are followed before anything is spent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from opinionsim.documents import Document, KeyPath, fields_at, spell_path
+from opinionsim.errors import SpecError
+from opinionsim.experiments._identity import RUN_FIELDS
+from opinionsim.experiments._resources import Resources
+from opinionsim.experiments._spec import (
+    CountsSpec,
+    EdgesNetworkSpec,
+    ExperimentSpec,
+    ExternalSpec,
+    FileNetworkSpec,
+    conflicts,
+)
+from opinionsim.personas import PersonaSet, draw_population
+from opinionsim.schedules import build_network
+from opinionsim.streams import canonical_json
+
+__all__ = ["Checks"]
+
+#: Fields whose values may separate random draws.
+_SEPARATING = tuple(dict.fromkeys(path.split(".")[0] for path in RUN_FIELDS))
+
+
+class Checks:
+    """Checks a specification against everything it refers to; equal questions are answered once."""
+
+    def __init__(self, resources: Resources) -> None:
+        self.resources = resources
+        self._populations: dict[str, str] = {}
+
+    def check(self, spec: ExperimentSpec, document: Document) -> None:
+        """Raise one error with everything that is wrong with a valid specification of one run.
+
+        Raises
+        ------
+        SpecError
+            One line a problem.
+        """
+        found = [*conflicts(spec), *self._separating(spec, document)]
+        found = found or list(self._references(spec))
+        if found:
+            raise SpecError("\n".join(str(_placed(document, keys, problem)) for keys, problem in found))
+
+    def _separating(self, spec: ExperimentSpec, document: Document) -> Iterator[tuple[KeyPath, str]]:
+        """Entries of `independent_over` that name no field of a run."""
+        for position, path in enumerate(spec.independent_over):
+            place: KeyPath = ("independent_over", position)
+            keys = tuple(path.split("."))
+            if keys[0] not in _SEPARATING or keys[:2] in (("measurement", "classifier"), ("measurement", "texts")):
+                yield place, f"{path!r} is no field of a run; valid are fields under {', '.join(RUN_FIELDS)}"
+                continue
+            for depth, key in enumerate(keys):
+                valid = fields_at(ExperimentSpec, keys[:depth], document.value)
+                if valid and key not in valid:
+                    yield (
+                        place,
+                        f"{path!r} is no field of a run; valid after {'.'.join(keys[:depth])}: {', '.join(valid)}",
+                    )
+                    break
+
+    def _references(self, spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
+        """What cannot be found, or does not fit."""
+        topic_key = ("topic", "name") if hasattr(spec.topic, "name") else ("topic", "definition")
+        try:
+            topic = self.resources.topic(spec.topic)
+        except SpecError as error:
+            yield topic_key, str(error)
+        else:
+            try:
+                topic.claim(spec.topic.framing)
+            except SpecError as error:
+                yield ("topic", "framing"), str(error)
+        yield from self._population(spec)
+        yield from _attempt(("prompts",), lambda: self.resources.pack(spec.prompts))
+        interaction = spec.interaction
+        if isinstance(interaction, ExternalSpec):
+            yield from _attempt(("interaction", "messages"), lambda: self.resources.messages(interaction))
+        network = getattr(interaction, "network", None)
+        size = spec.population.size
+        if isinstance(network, FileNetworkSpec):
+            yield from _attempt(("interaction", "network"), lambda: self.resources.network(network, size))
+        elif isinstance(network, EdgesNetworkSpec):
+            yield from _attempt(("interaction", "network"), lambda: build_network(network.mapping(), size))
+
+    def _population(self, spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
+        """Personas that cannot be found, or cannot hold the opinions they are to be given."""
+        population = spec.population
+        try:
+            personas = self.resources.personas(population)
+        except SpecError as error:
+            yield ("population", "personas"), str(error)
+            return
+        bare = [persona.name for persona in personas.personas if not persona.attributes]
+        if population.shown == "demographics" and bare:
+            yield (
+                ("population", "shown"),
+                f"'demographics' needs attributes for every persona; {bare[0]!r} has none; valid: full, name, none",
+            )
+        key = canonical_json([population.model_dump(mode="json"), spec.scale.points])
+        if key not in self._populations:
+            self._populations[key] = _drawing_problem(spec, personas)
+        if self._populations[key]:
+            yield ("population", "initial_opinions"), self._populations[key]
+
+
+def _drawing_problem(spec: ExperimentSpec, personas: PersonaSet) -> str:
+    """Why a population cannot be drawn; empty when it can."""
+    initial = spec.population.initial_opinions
+    try:
+        draw_population(
+            personas,
+            spec.population.size,
+            scale=spec.scale.scale(),
+            initial_opinions=initial.counts if isinstance(initial, CountsSpec) else initial,
+            assignment=spec.population.assignment,
+            opinions_rng=np.random.default_rng(0),
+            assignment_rng=np.random.default_rng(0),
+        )
+    except SpecError as error:
+        return str(error)
+    return ""
+
+
+def _attempt(keys: KeyPath, ask: Callable[[], object]) -> Iterator[tuple[KeyPath, str]]:
+    """The problem of one question, if it has one."""
+    try:
+        ask()
+    except SpecError as error:
+        yield keys, str(error)
+
+
+def _placed(document: Document, keys: KeyPath, problem: str) -> SpecError:
+    """An error about a field; a problem that names the field already does not name it twice."""
+    return document.error(keys, problem.removeprefix(f"{spell_path(keys)}: "))

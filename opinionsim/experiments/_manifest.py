@@ -1,0 +1,64 @@
+"""The manifest: an experiment by content, enough to run it again anywhere."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import opinionsim
+from opinionsim.experiments._sweep import Experiment
+
+__all__ = ["manifest"]
+
+_PACKAGES = (
+    "langchain-core", "matplotlib", "mesa", "networkx", "numpy", "pandas", "pydantic", "scipy", "sqlalchemy",
+)  # fmt: skip
+
+
+def manifest(experiment: Experiment, *, models: Sequence[str] = ()) -> dict[str, Any]:
+    """Everything an experiment rests on, by content.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        What was run.
+    models : sequence of str
+        Identities the chat models returned with their replies.
+
+    Returns
+    -------
+    dict
+        JSON values: ``opinionsim_manifest`` (version 1), ``spec`` as resolved, ``contents`` (prompt packs,
+        personas, topics, messages and networks), and ``environment`` (versions, git state, model
+        identities). A file that holds it can be run like a specification, and gives equal tables.
+    """
+    return {
+        "opinionsim_manifest": 1,
+        "spec": {**experiment.spec.model_dump(mode="json"), "sweep": experiment.source.value.get("sweep", {})},
+        "contents": experiment.resources.contents(),
+        "environment": {
+            "opinionsim": opinionsim.__version__,
+            "python": ".".join(map(str, sys.version_info[:3])),
+            "packages": {name: metadata.version(name) for name in _PACKAGES},
+            "git": _git_state(),
+            "models": sorted(models),
+        },
+    }
+
+
+def _git_state() -> dict[str, Any] | None:
+    """Commit of the working directory and whether it has changes; None outside a repository."""
+    try:
+        commit = _git("rev-parse", "HEAD")
+        return {"commit": commit, "dirty": bool(_git("status", "--porcelain"))}
+    except (OSError, subprocess.SubprocessError):
+        return None
+
+
+def _git(*arguments: str) -> str:
+    done = subprocess.run(["git", *arguments], capture_output=True, text=True, check=True, timeout=5, cwd=Path.cwd())
+    return done.stdout.strip()

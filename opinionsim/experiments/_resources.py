@@ -1,0 +1,320 @@
+"""What a specification refers to: topics, personas, prompt packs, messages and networks.
+
+Each is read once, from the package's data, from a file, or from contents that a manifest carries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import networkx as nx
+from pydantic import Field
+
+from opinionsim.data import data_folder
+from opinionsim.documents import Document, DocumentModel, read_document, validate
+from opinionsim.errors import SpecError
+from opinionsim.experiments._spec import (
+    ExternalSpec,
+    FileNetworkSpec,
+    InlineTopicSpec,
+    NamedTopicSpec,
+    PopulationSpec,
+)
+from opinionsim.personas import Persona, PersonaSet, load_personas, parse_personas
+from opinionsim.prompts import PromptPack, load_pack
+from opinionsim.schedules import build_network
+from opinionsim.topics import Topic, load_topics, parse_topic
+
+__all__ = ["Resources"]
+
+_Loaded = TypeVar("_Loaded")
+
+_SUFFIXES = (".yaml", ".yml", ".json")
+#: What contents call the topics of the package, which come from no one file.
+_PACKAGE = "package"
+
+
+class _Graph(DocumentModel):
+    """A network by content."""
+
+    directed: bool = False
+    edges: tuple[tuple[int, int], ...] = Field(min_length=1)
+
+
+class _Contents(DocumentModel):
+    """Everything runs refer to, by content; the key is the reference as the specification spells it."""
+
+    personas: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    topics: dict[str, dict[str, dict[str, Any]]] = Field(default_factory=dict)
+    prompts: dict[str, dict[str, str]] = Field(default_factory=dict)
+    messages: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    networks: dict[str, _Graph] = Field(default_factory=dict)
+
+
+class _Messages(DocumentModel):
+    """A file of messages."""
+
+    messages: tuple[str, ...] = Field(min_length=1)
+    source: str = ""
+    licence: str = ""
+
+
+class Resources:
+    """Reads what specifications refer to, and keeps it.
+
+    Parameters
+    ----------
+    folder : str or Path or None
+        Where relative paths start; None for the current folder.
+    """
+
+    def __init__(self, folder: str | Path | None = None) -> None:
+        self._folder = Path(folder) if folder is not None else Path()
+        self._pinned = _Contents()
+        self._personas: dict[str, PersonaSet] = {}
+        self._topics: dict[str, Topic] = {}
+        self._topic_files: dict[str, dict[str, Topic]] = {}
+        self._used_topics: dict[str, dict[str, Topic]] = {}
+        self._packs: dict[str, PromptPack] = {}
+        self._messages: dict[str, tuple[str, ...]] = {}
+        self._networks: dict[str, nx.Graph] = {}
+
+    @classmethod
+    def from_contents(
+        cls, contents: Document | Mapping[str, Any], folder: str | Path | None = None, *, name: str = "contents"
+    ) -> Resources:
+        """Resources that answer from contents first, and read only what these lack.
+
+        Parameters
+        ----------
+        contents : Document or mapping
+            As :meth:`contents` returns them.
+        folder : str or Path or None
+            Where relative paths start.
+        name : str
+            What errors call a bare mapping.
+
+        Raises
+        ------
+        SpecError
+            If the contents are not of that form.
+        """
+        resources = cls(folder)
+        resources._pinned = validate(_Contents, contents, name)
+        return resources
+
+    def contents(self) -> dict[str, Any]:
+        """Everything asked for so far, as JSON values whose order of keys matters.
+
+        Returns
+        -------
+        dict
+            Enough for :meth:`from_contents` to answer the same questions without any file.
+        """
+        return {
+            "personas": {reference: _personas_content(found) for reference, found in self._personas.items()},
+            "topics": {
+                reference: {name: _topic_content(topic) for name, topic in found.items()}
+                for reference, found in self._used_topics.items()
+            },
+            "prompts": {reference: dict(pack.contents) for reference, pack in self._packs.items()},
+            "messages": {reference: list(found) for reference, found in self._messages.items()},
+            "networks": {reference: _graph_content(graph) for reference, graph in self._networks.items()},
+        }
+
+    def personas(self, population: PopulationSpec) -> PersonaSet:
+        """The personas a population is drawn from.
+
+        Raises
+        ------
+        SpecError
+            If there is no such set or file, or it is not valid.
+        """
+        reference = population.personas
+        if not isinstance(reference, str):
+            return parse_personas(reference, "population.personas")
+        return _once(self._personas, reference, self._find_personas)
+
+    def _find_personas(self, reference: str) -> PersonaSet:
+        if reference in self._pinned.personas:
+            return parse_personas(self._pinned.personas[reference], f"personas {reference}")
+        if _is_path(reference):
+            return load_personas(self._path(reference))
+        folder = data_folder("personas")
+        file = folder / f"{reference}.yaml"
+        if not file.is_file():
+            raise SpecError(f"unknown persona set {reference!r}; valid: {_names(folder)}, or the path of a .yaml file")
+        return load_personas(file)
+
+    def topic(self, spec: NamedTopicSpec | InlineTopicSpec) -> Topic:
+        """The topic a specification names or writes out.
+
+        Raises
+        ------
+        SpecError
+            If there is no such file or topic, or it is not valid.
+        """
+        if isinstance(spec, InlineTopicSpec):
+            return parse_topic(spec.definition, "topic.definition")
+        reference = spec.file or _PACKAGE
+        topic = self._named_topic(reference, spec.name)
+        self._used_topics.setdefault(reference, {})[spec.name] = topic
+        return topic
+
+    def _named_topic(self, reference: str, name: str) -> Topic:
+        used = self._used_topics.get(reference, {})
+        if name in used:
+            return used[name]
+        pinned = self._pinned.topics.get(reference, {})
+        if name in pinned:
+            return parse_topic(pinned[name], f"topic {name}")
+        topics = _once(self._topic_files, reference, self._find_topics)
+        if name not in topics:
+            raise SpecError(f"unknown topic {name!r}; valid: {', '.join(topics)}")
+        return topics[name]
+
+    def _find_topics(self, reference: str) -> dict[str, Topic]:
+        if reference != _PACKAGE:
+            return load_topics(self._path(reference))
+        topics: dict[str, Topic] = {}
+        for file in sorted(data_folder("topics").glob("*.yaml")):
+            for name, topic in load_topics(file).items():
+                if name in topics:
+                    raise SpecError(f"{file}: topic {name!r} is already defined by another file of the folder")
+                topics[name] = topic
+        return topics
+
+    def pack(self, prompts: str) -> PromptPack:
+        """The prompt pack called `prompts`: ``default`` or a folder.
+
+        Raises
+        ------
+        SpecError
+            If there is no such pack, or it is not valid.
+        """
+        return _once(self._packs, prompts, self._find_pack)
+
+    def _find_pack(self, reference: str) -> PromptPack:
+        if reference in self._pinned.prompts:
+            return PromptPack.from_contents(reference, self._pinned.prompts[reference])
+        return load_pack(reference if reference == "default" else self._path(reference))
+
+    def messages(self, spec: ExternalSpec) -> tuple[str, ...]:
+        """The messages from outside that agents are shown.
+
+        Raises
+        ------
+        SpecError
+            If the file is missing or unreadable, or holds no message.
+        """
+        if not isinstance(spec.messages, str):
+            return spec.messages
+        return _once(self._messages, spec.messages, self._find_messages)
+
+    def _find_messages(self, reference: str) -> tuple[str, ...]:
+        if reference in self._pinned.messages:
+            return self._pinned.messages[reference]
+        path = self._path(reference)
+        if path.suffix in _SUFFIXES:
+            return validate(_Messages, read_document(path)).messages
+        try:
+            lines = path.read_bytes().decode("utf-8-sig").splitlines()
+        except UnicodeDecodeError:
+            raise SpecError(f"{path}: not a text file; UTF-8 is expected") from None
+        except OSError as error:
+            raise SpecError(f"{path}: cannot be read: {error.strerror}") from None
+        messages = tuple(line.strip() for line in lines if line.strip())
+        if not messages:
+            raise SpecError(f"{path}: holds no message; one a line is expected")
+        return messages
+
+    def network(self, spec: FileNetworkSpec, size: int) -> nx.Graph:
+        """The network in a file.
+
+        Parameters
+        ----------
+        spec : FileNetworkSpec
+            Where it is.
+        size : int
+            Number of agents.
+
+        Returns
+        -------
+        networkx.Graph or networkx.DiGraph
+            On nodes 0..size-1.
+
+        Raises
+        ------
+        SpecError
+            If the file is missing or no network, or the network does not fit the population.
+        """
+        graph = self._networks.get(spec.path)
+        if graph is None:
+            pinned = self._pinned.networks.get(spec.path)
+            source: Any = {"kind": "file", "path": str(self._path(spec.path))}
+            if pinned is not None:
+                source = (nx.DiGraph if pinned.directed else nx.Graph)(list(pinned.edges))
+            graph = self._networks[spec.path] = build_network(source, size)
+        # The nodes without an edge depend on the size, which a sweep may vary.
+        bare = graph.__class__(list(graph.edges()))
+        return build_network(bare, size)
+
+    def _path(self, reference: str) -> Path:
+        """A path of the specification, from its own folder."""
+        return self._folder / reference
+
+
+def _once(cache: dict[str, _Loaded], reference: str, find: Callable[[str], _Loaded]) -> _Loaded:
+    """The value under a reference, found at the first request."""
+    if reference not in cache:
+        cache[reference] = find(reference)
+    return cache[reference]
+
+
+def _is_path(reference: str) -> bool:
+    """Whether a reference means a file and not a name: it has a folder or a suffix."""
+    return "/" in reference or "\\" in reference or reference.endswith(_SUFFIXES)
+
+
+def _names(folder: Path) -> str:
+    """Names of the data files in a folder."""
+    return ", ".join(sorted(file.stem for file in folder.glob("*.yaml"))) or "none"
+
+
+def _personas_content(found: PersonaSet) -> dict[str, Any]:
+    return {
+        "name": found.name,
+        "source": found.source,
+        "licence": found.licence,
+        "card": found.card,
+        "personas": [_persona_content(persona) for persona in found.personas],
+    }
+
+
+def _persona_content(persona: Persona) -> dict[str, Any]:
+    return {
+        "name": persona.name,
+        "opinion": persona.opinion,
+        "attributes": dict(persona.attributes),
+        "background": persona.background,
+    }
+
+
+def _topic_content(topic: Topic) -> dict[str, Any]:
+    return {
+        "name": topic.name,
+        "title": topic.title,
+        "category": topic.category,
+        "claims": {str(framing): text for framing, text in topic.claims.items()},
+        "accepted": None if topic.accepted is None else str(topic.accepted),
+        "sensitive": topic.sensitive,
+        "source": topic.source,
+    }
+
+
+def _graph_content(graph: nx.Graph) -> dict[str, Any]:
+    directed = bool(graph.is_directed())
+    pairs = ([int(u), int(v)] for u, v in graph.edges())
+    return {"directed": directed, "edges": sorted(pair if directed else sorted(pair) for pair in pairs)}

@@ -1,0 +1,700 @@
+"""Carrying out the runs of an experiment: all of them together, each exactly once, resumable at any point."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import os
+import socket
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, TypeVar
+
+from langchain_core.language_models import BaseChatModel
+
+import opinionsim
+from opinionsim import background
+from opinionsim.classifiers import Classifier, load_classifier
+from opinionsim.engine import critical_path
+from opinionsim.errors import JournalMismatch, OpinionSimError, SpecError, StoreError
+from opinionsim.experiments._assembly import Parts, assemble
+from opinionsim.experiments._manifest import manifest
+from opinionsim.experiments._spec import ExperimentSpec, NoRolePlaySpec
+from opinionsim.experiments._sweep import Experiment, PlannedRun
+from opinionsim.llm import (
+    Journal,
+    MemoryJournal,
+    ModelClient,
+    ReplayOnly,
+    RunCalls,
+    ScriptedChatModel,
+    SlotPool,
+    load_chat_model,
+)
+from opinionsim.schedules import AdaptiveSchedule, External
+from opinionsim.simulation import Estimate, Simulation, measure
+from opinionsim.store import (
+    AgentRow,
+    EdgeRow,
+    ExperimentRow,
+    ExperimentRun,
+    MeasurementRow,
+    OpinionRow,
+    Results,
+    RunOutcome,
+    RunRow,
+    Store,
+    TurnRow,
+    load,
+    open_store,
+)
+from opinionsim.streams import canonical_json, digest
+
+__all__ = ["Instruments", "Progress", "Summary", "Sweep", "default_store", "drain", "run", "start"]
+
+_T = TypeVar("_T")
+
+_STOPPED = "stopped before it was finished"
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a sweep is, at one moment.
+
+    Attributes
+    ----------
+    total, complete, incomplete, open : int
+        Runs in all, finished, ended unfinished, and under way.
+    made, answered : int
+        Calls the model has answered, and calls the store has answered.
+    in_flight : int
+        Calls waiting for the model now.
+    """
+
+    total: int
+    complete: int
+    incomplete: int
+    open: int
+    made: int
+    answered: int
+    in_flight: int
+
+
+@dataclass(frozen=True)
+class Summary:
+    """How a sweep ended.
+
+    Attributes
+    ----------
+    total, complete : int
+        Distinct runs in all, and those that are complete.
+    errors : dict of str to str
+        Why each run that is not complete, or no longer agrees with its prompts, is in that state.
+    stopped : bool
+        Whether it was asked to stop.
+    made, answered : int
+        Calls the model has answered, and calls the store has answered.
+    seconds : float
+        Wall time.
+    """
+
+    total: int
+    complete: int
+    errors: dict[str, str]
+    stopped: bool
+    made: int
+    answered: int
+    seconds: float
+
+
+def default_store(experiment: Experiment) -> str:
+    """Where an experiment is stored unless told otherwise: ``sqlite:///results/NAME.sqlite``."""
+    return f"sqlite:///results/{experiment.spec.name}.sqlite"
+
+
+class Instruments:
+    """The models and classifiers of an experiment, each loaded once, before anything is spent.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        What names them.
+    chat_model : BaseChatModel, optional
+        Used instead of every model the experiment names.
+    threads : int
+        For models without asynchronous calls of their own.
+
+    Raises
+    ------
+    SpecError, MeasurementError
+        If a model or classifier cannot be loaded.
+    """
+
+    def __init__(self, experiment: Experiment, chat_model: BaseChatModel | None = None, *, threads: int = 64) -> None:
+        self._chat_model = chat_model
+        self._threads = threads
+        self._models: dict[str, BaseChatModel] = {}
+        self._clients: dict[str, ModelClient] = {}
+        self._classifiers: dict[str, Classifier] = {}
+        for cell in experiment.cells:
+            pack = experiment.resources.pack(cell.spec.prompts)
+            self.client(cell.spec, pack)
+            self.classifier(cell.spec)
+
+    def client(self, spec: ExperimentSpec, pack: Any) -> ModelClient:
+        """The client of a run's chat model; the scripted one reads the run's prompt pack and scale."""
+        name = canonical_json(spec.model.model_dump(mode="json"))
+        if name not in self._models:
+            self._models[name] = self._chat_model or load_chat_model(
+                spec.model.name,
+                temperature=spec.model.temperature,
+                max_tokens=spec.model.max_tokens,
+                **spec.model.options,
+            )
+        model = self._models[name]
+        bound = isinstance(model, ScriptedChatModel)
+        key = canonical_json([name, spec.prompts, spec.scale.model_dump(mode="json")] if bound else [name])
+        if key not in self._clients:
+            if isinstance(model, ScriptedChatModel):
+                model = model.bound(pack.marks, spec.scale.scale())
+            self._clients[key] = ModelClient(model, threads=self._threads)
+        return self._clients[key]
+
+    def classifier(self, spec: ExperimentSpec) -> Classifier:
+        """The classifier of a run."""
+        wanted = spec.measurement.classifier
+        key = canonical_json([wanted.model_dump(mode="json"), spec.scale.model_dump(mode="json")])
+        if key not in self._classifiers:
+            self._classifiers[key] = load_classifier(wanted.name, spec.scale.scale(), **wanted.options)
+        return self._classifiers[key]
+
+    def close(self) -> None:
+        """Let go of thread pools."""
+        for client in self._clients.values():
+            client.close()
+
+
+@dataclass
+class _Counts:
+    """Calls of runs that are over."""
+
+    made: int = 0
+    answered: int = 0
+    errors: dict[str, str] = field(default_factory=dict)
+
+
+class Sweep:
+    """All runs of an experiment over one store, one pool of call slots and one event loop.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        What to run.
+    store : Store
+        Open for writing.
+    instruments : Instruments
+        Its models and classifiers.
+    max_concurrency : int, optional
+        Calls in flight at most; default that of the specification.
+    fresh : bool
+        Start a run anew when its stored calls answer other questions than those now asked.
+
+    Notes
+    -----
+    Finished runs are not repeated; unfinished ones go on from their last durable call. A run that fails
+    stops alone.
+    """
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        store: Store,
+        instruments: Instruments,
+        *,
+        max_concurrency: int | None = None,
+        fresh: bool = False,
+    ) -> None:
+        self.experiment = experiment
+        self._store = store
+        self._instruments = instruments
+        self._fresh = fresh
+        self._slots = SlotPool(max_concurrency or experiment.spec.execution.max_concurrency)
+        self._planned = list({run.run_id: run for run in experiment.runs}.values())
+        self._readings: dict[str, dict[str, ExperimentSpec]] = {}
+        for planned in experiment.runs:
+            self._readings.setdefault(planned.run_id, {})[planned.cell.measurement_id] = planned.spec
+        self._owner = f"{socket.gethostname()}:{os.getpid()}"
+        self._counts = _Counts()
+        self._complete: set[str] = set()
+        self._open: dict[str, tuple[Simulation, RunCalls]] = {}
+        self._stopped = False
+        self._inputs: dict[int, str] = {}
+        # SQLite and classification block; each has a thread of its own so that dispatch goes on.
+        self._store_thread = ThreadPoolExecutor(1, "opinionsim-store")
+        self._opening_thread = ThreadPoolExecutor(1, "opinionsim-open")
+        self._measuring_thread = ThreadPoolExecutor(1, "opinionsim-measure")
+
+    # -- seen from outside -------------------------------------------------------------------------------
+
+    def progress(self) -> Progress:
+        """How far the sweep is."""
+        open_calls = [calls for _, calls in list(self._open.values())]
+        return Progress(
+            total=len(self._planned),
+            complete=len(self._complete),
+            incomplete=len(self._counts.errors),
+            open=len(open_calls),
+            made=self._counts.made + sum(calls.made for calls in open_calls),
+            answered=self._counts.answered + sum(calls.answered for calls in open_calls),
+            in_flight=self._slots.in_flight,
+        )
+
+    def stop(self) -> None:
+        """Dispatch nothing more; calls in flight go on to their end. To be called on the event loop."""
+        self._stopped = True
+        for simulation, _ in self._open.values():
+            simulation.engine.stop(_Stopped(_STOPPED))
+
+    async def execute(self) -> Summary:
+        """Carry out everything that is not done yet.
+
+        Returns
+        -------
+        Summary
+            Also when runs failed or the sweep was stopped; only defects of the program raise.
+        """
+        began = time.monotonic()
+        try:
+            await self._in_store(self._register)
+            pending = await self._sort_out()
+            n_open = min(self._open_runs(pending), len(pending))
+            opened: asyncio.Queue[_Opened | None] = asyncio.Queue(max(n_open, 1))
+            try:
+                async with asyncio.TaskGroup() as group:
+                    group.create_task(self._open_ahead(pending, opened, n_open))
+                    for _ in range(n_open):
+                        group.create_task(self._work(opened))
+            except ExceptionGroup as failures:
+                raise failures.exceptions[0] from None
+            await self._in_store(self._save_experiment)
+        finally:
+            for thread in (self._store_thread, self._opening_thread, self._measuring_thread):
+                thread.shutdown(wait=True)
+        return Summary(
+            total=len(self._planned),
+            complete=len(self._complete),
+            errors=dict(self._counts.errors),
+            stopped=self._stopped,
+            made=self._counts.made,
+            answered=self._counts.answered,
+            seconds=time.monotonic() - began,
+        )
+
+    # -- before ------------------------------------------------------------------------------------------
+
+    def _register(self) -> None:
+        """Put the experiment, its runs and its measurements on record."""
+        self._save_experiment()
+        self._store.register([self._run_row(planned) for planned in self._planned])
+        for readings in {canonical_json(sorted(r)): r for r in self._readings.values()}.values():
+            for measurement_id, spec in readings.items():
+                self._store.save_measurement(self._measurement_row(measurement_id, spec))
+
+    def _save_experiment(self) -> None:
+        experiment = self.experiment
+        spec = experiment.spec.model_dump(mode="json")
+        runs = tuple(
+            ExperimentRun(
+                planned.run_id,
+                planned.cell.measurement_id,
+                planned.replicate,
+                planned.block,
+                planned.cell.label,
+                planned.cell.axes,
+            )
+            for planned in experiment.runs
+        )
+        models = sorted(self._store.models(planned.run_id for planned in self._planned))
+        found = manifest(experiment, models=models)
+        self._store.save_experiment(
+            ExperimentRow(
+                digest(f"experiment:{experiment.spec.name}"), experiment.spec.name, time.time(), spec, found, runs
+            )
+        )
+
+    def _run_row(self, planned: PlannedRun) -> RunRow:
+        spec = planned.spec
+        topic = self.experiment.resources.topic(spec.topic)
+        claim = topic.claim(spec.topic.framing)
+        size = spec.population.size
+        network = getattr(spec.interaction, "network", None)
+        pack = self.experiment.resources.pack(spec.prompts)
+        summary = {
+            "seed": spec.seed,
+            "topic": topic.name,
+            "category": topic.category,
+            "framing": str(spec.topic.framing),
+            "claim": claim.text,
+            "truth": claim.truth(spec.scale.scale()),
+            "confirmation_bias": spec.cognition.confirmation_bias,
+            "memory": spec.cognition.memory,
+            "world": spec.cognition.world,
+            "model": spec.model.name,
+            "interaction": spec.interaction.kind,
+            "network": None if network is None else network.kind,
+            "n_agents": size,
+            "steps": spec.interaction.steps_for(size),
+        }
+        fields = {**planned.cell.fields, "inputs": self._inputs_of(planned)}
+        evidence = self._instruments.client(spec, pack).evidence
+        return RunRow(planned.run_id, planned.replicate, planned.block, evidence, fields, summary)
+
+    def _measurement_row(self, measurement_id: str, spec: ExperimentSpec) -> MeasurementRow:
+        classifier = self._instruments.classifier(spec)
+        scale = spec.scale.scale()
+        return MeasurementRow(
+            measurement_id, classifier.name, classifier.options, scale.points, scale.labels, spec.measurement.texts
+        )
+
+    def _inputs_of(self, planned: PlannedRun) -> str:
+        """Digest of the wording a run's prompts are made of, and of the version that makes them."""
+        key = id(planned.cell)
+        if key not in self._inputs:
+            pack = self.experiment.resources.pack(planned.spec.prompts)
+            self._inputs[key] = digest(canonical_json([opinionsim.__version__, dict(pack.contents)]))
+        return self._inputs[key]
+
+    async def _sort_out(self) -> list[PlannedRun]:
+        """Runs still to be carried out; finished ones are checked, and measured where a measurement is new."""
+        run_ids = [planned.run_id for planned in self._planned]
+        states = await self._in_store(self._store.states, run_ids)
+        stored = await self._in_store(self._store.fields, run_ids)
+        measured = await self._in_store(self._store.measured_kinds, run_ids)
+        pending = []
+        for planned in self._planned:
+            run_id = planned.run_id
+            if states[run_id].status != "complete":
+                pending.append(planned)
+                continue
+            changed = stored[run_id].get("inputs") != self._inputs_of(planned)
+            if changed and not await self._still_agrees(planned):
+                if self._fresh:
+                    await self._in_store(self._store.forget, [run_id])
+                    pending.append(planned)
+                continue
+            await self._measure_again(planned, measured.get(run_id, {}))
+            self._complete.add(run_id)
+        return pending
+
+    async def _still_agrees(self, planned: PlannedRun) -> bool:
+        """Whether a finished run asks today what it asked then; says so if it does not."""
+        try:
+            await self.replay(planned)
+        except StoreError as error:
+            if not self._fresh:
+                self._counts.errors[planned.run_id] = str(error)
+            return False
+        fields = {**planned.cell.fields, "inputs": self._inputs_of(planned)}
+        await self._in_store(self._store.save_fields, planned.run_id, fields)
+        return True
+
+    async def replay(self, planned: PlannedRun) -> list[TurnRow]:
+        """The turns of a finished run, rebuilt from its stored calls without a model.
+
+        Raises
+        ------
+        JournalMismatch
+            If a stored call answers another question than the one asked now.
+        StoreError
+            If a call is missing.
+        """
+        records = await self._in_store(self._store.records, planned.run_id)
+        calls = RunCalls(planned.run_id, MemoryJournal(records), ReplayOnly(), SlotPool(1))
+        parts = assemble(planned, self.experiment.resources)
+        simulation = parts.simulation(calls, _Unused() if isinstance(parts.schedule, AdaptiveSchedule) else None)
+        await simulation.run()
+        return list(_turn_rows(simulation))
+
+    async def _measure_again(self, planned: PlannedRun, measured: dict[str, set[str]]) -> None:
+        """Code a finished run's stored texts by every measurement that has not coded them yet."""
+        for measurement_id, spec in self._readings[planned.run_id].items():
+            wanted = _kinds(spec) - measured.get(measurement_id, set())
+            if not wanted:
+                continue
+            turns = [turn for turn in await self._in_store(self._store.turns, planned.run_id) if turn.kind in wanted]
+            claim = self.experiment.resources.topic(spec.topic).claim(spec.topic.framing)
+            estimates = await self._measure(spec, claim, [turn.text for turn in turns])
+            rows = [
+                _opinion_row(measurement_id, turn.turn, estimate)
+                for turn, estimate in zip(turns, estimates, strict=True)
+            ]
+            await self._in_store(self._store.save_opinions, planned.run_id, rows)
+
+    # -- carrying out ------------------------------------------------------------------------------------
+
+    def _open_runs(self, pending: list[PlannedRun]) -> int:
+        """Runs under way at a time: enough to fill every slot four times over, so that none stands idle."""
+        if not pending:
+            return 0
+        planned = pending[0]
+        schedule = assemble(planned, self.experiment.resources).schedule
+        # An adaptive schedule decides one step at a time.
+        width = 1.0 if isinstance(schedule, AdaptiveSchedule) else critical_path(schedule).mean_width
+        return max(8, math.ceil(4 * self._slots.limit / max(width, 1.0)))
+
+    async def _open_ahead(self, pending: list[PlannedRun], opened: asyncio.Queue[_Opened | None], n_open: int) -> None:
+        """Claim runs and read their journals before their turn comes, so that no slot waits for the store."""
+        for planned in pending:
+            if self._stopped:
+                self._counts.errors[planned.run_id] = _STOPPED
+            else:
+                await opened.put(await self._open_run(planned))
+        for _ in range(n_open):
+            await opened.put(None)
+
+    async def _open_run(self, planned: PlannedRun) -> _Opened:
+        parts = assemble(planned, self.experiment.resources)
+        epoch, journal = await self._in_opening(self._claim, planned.run_id)
+        return _Opened(planned, parts, epoch, journal)
+
+    def _claim(self, run_id: str) -> tuple[int, Journal]:
+        epoch = self._store.claim(run_id, self._owner)
+        return epoch, self._store.journal(run_id, epoch)
+
+    async def _work(self, queue: asyncio.Queue[_Opened | None]) -> None:
+        """Carry out one run after another; the next one starts while the last one is measured and stored."""
+        concluding: asyncio.Task[None] | None = None
+        while (opened := await queue.get()) is not None:
+            played = await self._play(opened)
+            if isinstance(played.error, JournalMismatch) and self._fresh:
+                await self._in_store(self._store.forget, [opened.planned.run_id])
+                played = await self._play(await self._open_run(opened.planned))
+            if concluding is not None:
+                await concluding
+            concluding = asyncio.create_task(self._conclude(played))
+        if concluding is not None:
+            await concluding
+
+    async def _play(self, opened: _Opened) -> _Played:
+        """Carry out one run, from its journal's end to its last turn."""
+        planned, parts = opened.planned, opened.parts
+        run_id, spec = planned.run_id, planned.spec
+        client = self._instruments.client(spec, parts.pack)
+        calls = RunCalls(run_id, opened.journal, client, self._slots, timeout_s=spec.execution.timeout_s)
+        simulation = parts.simulation(calls, self._instruments.classifier(spec), self._measuring_thread)
+        error: OpinionSimError | None = _Stopped(_STOPPED) if self._stopped else None
+        self._open[run_id] = (simulation, calls)
+        try:
+            if error is None:
+                await simulation.run()
+        except OpinionSimError as failure:
+            error = failure
+        finally:
+            del self._open[run_id]
+            self._counts.made += calls.made
+            self._counts.answered += calls.answered
+        return _Played(planned, parts, opened.epoch, simulation, error)
+
+    async def _conclude(self, played: _Played) -> None:
+        """Measure a run that is over and put what it led to on record."""
+        run_id, error = played.planned.run_id, played.error
+        opinions: list[OpinionRow] = []
+        if error is None:
+            try:
+                opinions = await self._opinions(played.planned, played.simulation)
+            except OpinionSimError as failure:
+                error = failure
+        outcome = _outcome(played, opinions, error)
+        await self._in_store(self._store.finish, run_id, played.epoch, outcome)
+        if error is None:
+            self._complete.add(run_id)
+        else:
+            self._counts.errors[run_id] = str(error)
+
+    async def _opinions(self, planned: PlannedRun, simulation: Simulation) -> list[OpinionRow]:
+        """The run's opinions by every measurement that reads it."""
+        await simulation.measure()
+        rows = []
+        for measurement_id, spec in self._readings[planned.run_id].items():
+            if measurement_id == planned.cell.measurement_id:
+                for happening in simulation.happenings():
+                    if happening.estimate is not None:
+                        rows.append(_opinion_row(measurement_id, happening.turn.index, happening.estimate))
+                continue
+            coded = [happening for happening in simulation.happenings() if happening.kind in _kinds(spec)]
+            estimates = await self._measure(spec, simulation.claim, [happening.message.text for happening in coded])
+            rows += [
+                _opinion_row(measurement_id, happening.turn.index, estimate)
+                for happening, estimate in zip(coded, estimates, strict=True)
+            ]
+        return rows
+
+    async def _measure(self, spec: ExperimentSpec, claim: Any, texts: list[str]) -> list[Estimate]:
+        loop = asyncio.get_running_loop()
+        classifier = self._instruments.classifier(spec)
+        return await loop.run_in_executor(self._measuring_thread, measure, classifier, claim, texts)
+
+    async def _in_store(self, function: Callable[..., _T], *arguments: Any) -> _T:
+        """Call the store in its thread."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._store_thread, partial(function, *arguments))
+
+    async def _in_opening(self, function: Callable[..., _T], *arguments: Any) -> _T:
+        """Call the store on behalf of a run that waits to start: not behind those that are over."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._opening_thread, partial(function, *arguments))
+
+
+@dataclass(frozen=True)
+class _Opened:
+    """A run under a claim, with its journal, before its first turn."""
+
+    planned: PlannedRun
+    parts: Parts
+    epoch: int
+    journal: Journal
+
+
+@dataclass(frozen=True)
+class _Played:
+    """A run whose last turn is over, or that was stopped by an error."""
+
+    planned: PlannedRun
+    parts: Parts
+    epoch: int
+    simulation: Simulation
+    error: OpinionSimError | None
+
+
+class _Stopped(OpinionSimError):
+    """The sweep was asked to stop."""
+
+
+class _Unused:
+    """Stands in for a classifier where every rating comes from the journal."""
+
+    def classify(self, claims: Any, texts: Any) -> Any:
+        raise StoreError("replay needs a rating that the store does not hold; finish the run with `opinionsim run`")
+
+
+def _kinds(spec: ExperimentSpec) -> set[str]:
+    """Kinds of text that are coded: those asked for, and probes where there are any."""
+    probe = spec.measurement.probe
+    return {*spec.measurement.texts, *(["probe"] if probe.before or probe.after else [])}
+
+
+def _opinion_row(measurement_id: str, turn: int, estimate: Estimate) -> OpinionRow:
+    return OpinionRow(measurement_id, "stance", turn, estimate.value, estimate.off_scale, estimate.probabilities)
+
+
+def _turn_rows(simulation: Simulation) -> Iterable[TurnRow]:
+    for turn, message, kind, _ in simulation.happenings():
+        reads = tuple(ref.name if isinstance(ref, External) else ref for ref in turn.reads)
+        yield TurnRow(turn.index, turn.step, turn.agent, turn.act, kind, reads, message.text)
+
+
+def _outcome(played: _Played, opinions: list[OpinionRow], error: OpinionSimError | None) -> RunOutcome:
+    """Everything there is to store of a run."""
+    planned, parts = played.planned, played.parts
+    bare = isinstance(planned.spec.interaction, NoRolePlaySpec)
+    agents = tuple(
+        AgentRow(
+            agent,
+            persona.name or "(no role)",
+            None if opinion is None else float(opinion),
+            {}
+            if bare
+            else {**persona.attributes, **({"background": persona.background} if persona.background else {})},
+            planned.spec.model.name,
+        )
+        for agent, (persona, opinion) in enumerate(
+            zip(parts.population.personas, parts.population.opinions, strict=True)
+        )
+    )
+    edges = () if parts.network is None else tuple(
+        EdgeRow(int(u), int(v), float(data.get("weight", 1.0))) for u, v, data in parts.network.edges(data=True)
+    )  # fmt: skip
+    return RunOutcome(
+        status="incomplete" if error else "complete",
+        agents=agents,
+        edges=edges,
+        turns=tuple(_turn_rows(played.simulation)),
+        opinions=tuple(opinions),
+        error=str(error) if error else "",
+    )
+
+
+def start(sweep: Sweep) -> Future[Summary]:
+    """Start a sweep on the package's event loop."""
+    return background.submit(sweep.execute())
+
+
+def drain(sweep: Sweep, future: Future[Summary]) -> Summary:
+    """Stop a sweep and wait for its calls in flight; a further interrupt ends it at once."""
+    background.call_soon(sweep.stop)
+    try:
+        return future.result()
+    except BaseException:
+        future.cancel()
+        raise
+
+
+def run(
+    experiment: Experiment,
+    store: str | None = None,
+    *,
+    max_concurrency: int | None = None,
+    fresh: bool = False,
+    chat_model: BaseChatModel | None = None,
+) -> Results:
+    """Carry out an experiment and read its results; running again finishes what is missing.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        From :func:`opinionsim.load_experiment`.
+    store : str, optional
+        Where results are kept; default ``sqlite:///results/NAME.sqlite``.
+    max_concurrency : int, optional
+        Calls in flight at most; default that of the specification.
+    fresh : bool
+        Start a run anew when its stored calls answer other questions than those now asked, as after an
+        edit of a template. Other runs stay as they are.
+    chat_model : BaseChatModel, optional
+        A LangChain chat model to use instead of the one the experiment names.
+
+    Returns
+    -------
+    Results
+        Tidy frames; runs that failed are there with status ``incomplete`` and their error.
+
+    Raises
+    ------
+    SpecError
+        If a model or classifier cannot be loaded; nothing has been written then.
+    StoreError
+        If the store cannot be opened, or is in use by another run.
+    KeyboardInterrupt
+        After calls in flight have ended and everything is on record.
+    """
+    if max_concurrency is not None and max_concurrency < 1:
+        raise SpecError(f"max_concurrency must be at least 1; got {max_concurrency}")
+    url = store or default_store(experiment)
+    instruments = Instruments(
+        experiment, chat_model, threads=max_concurrency or experiment.spec.execution.max_concurrency
+    )
+    try:
+        with open_store(url) as opened:
+            sweep = Sweep(experiment, opened, instruments, max_concurrency=max_concurrency, fresh=fresh)
+            future = start(sweep)
+            try:
+                future.result()
+            except KeyboardInterrupt:
+                drain(sweep, future)
+                raise
+    finally:
+        instruments.close()
+    return load(url, experiment.spec.name)

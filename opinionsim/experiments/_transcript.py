@@ -1,0 +1,89 @@
+"""What was said in a run, as text a person can read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from opinionsim.errors import SpecError
+from opinionsim.store import Results
+
+__all__ = ["transcript"]
+
+
+def transcript(results: Results, run: int | str = 0, agent: int | None = None) -> str:
+    """The messages of one run, in order, with what each agent read and how its text was coded.
+
+    Parameters
+    ----------
+    results : Results
+        From :func:`opinionsim.load` or :func:`opinionsim.run`.
+    run : int or str
+        Row number in ``results.runs``, or a run id.
+    agent : int, optional
+        Only the turns of this agent.
+
+    Returns
+    -------
+    str
+        One paragraph a turn.
+
+    Raises
+    ------
+    SpecError
+        If there is no such run or agent.
+    """
+    row = _row(results, run)
+    agents = results.agents[results.agents["run_id"] == row["run_id"]].set_index("agent")
+    if agent is not None and agent not in agents.index:
+        raise SpecError(f"agent {agent} does not exist; valid: {_span(len(agents))}")
+    turns = results.turns[results.turns["run_id"] == row["run_id"]]
+    coded = results.opinions
+    coded = coded[(coded["run_id"] == row["run_id"]) & (coded["measurement_id"] == row["measurement_id"])]
+    values = coded.drop_duplicates("turn").set_index("turn")["value"]
+    names = agents["name"]
+    authors = turns.set_index("turn")["agent"]
+    shown = turns if agent is None else turns[turns["agent"] == agent]
+    lines = [
+        f"run {row['run_id']} · {row['cell']} · replicate {row['replicate']} · {row['status']} · "
+        f"evidence: {row['evidence']}",
+        f"claim: {row['claim']}",
+    ]
+    for turn in shown.itertuples():
+        read = [_author(ref, names, authors) for ref in turn.reads]
+        after = f" after reading {', '.join(read)}" if read else ""
+        coding = f"  [{_coded(values.get(turn.turn))}]" if turn.turn in values.index else ""
+        lines.append(
+            f"\nstep {turn.step}, turn {turn.turn}: {names.get(turn.agent, turn.agent)} (agent {turn.agent}) "
+            f"{turn.act}{after}{coding}\n{turn.message}"
+        )
+    return "\n".join(lines)
+
+
+def _row(results: Results, run: int | str) -> pd.Series:
+    """The row of a run, by number or id."""
+    runs = results.runs.reset_index(drop=True)
+    if isinstance(run, int):
+        if not 0 <= run < len(runs):
+            raise SpecError(f"run {run} does not exist; valid: {_span(len(runs))}")
+        return runs.iloc[run]
+    found = runs[runs["run_id"].str.startswith(run)]
+    if found["run_id"].nunique() != 1:
+        raise SpecError(f"run {run!r} names {found['run_id'].nunique()} runs; give a row number or a longer run id")
+    return found.iloc[0]
+
+
+def _span(count: int) -> str:
+    return f"0..{count - 1}" if count else "none, nothing is on record yet"
+
+
+def _author(ref: Any, names: pd.Series, authors: pd.Series) -> str:
+    """Who wrote what a turn read."""
+    if isinstance(ref, str):
+        return f"the message {ref}"
+    return f"{names.get(authors.get(ref), '?')} (turn {ref})"
+
+
+def _coded(value: float) -> str:
+    return "no answer" if pd.isna(value) else f"coded {value:+g}"

@@ -1,0 +1,524 @@
+"""A chat model that follows a script: text in, text out, no network, nothing learnt.
+
+It finds persona, memory, received posts and bias by the delimiters of the prompt pack, holds one position on
+the opinion scale, moves it by a documented rule (:func:`latent`) and answers in plain sentences. It stands in
+for a language model where one would cost money or differ from day to day; what it says is evidence of nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import lru_cache
+from statistics import NormalDist
+from types import MappingProxyType
+from typing import Any, NamedTuple, TypeVar
+
+from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
+from langchain_core.language_models.chat_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages.ai import UsageMetadata
+from langchain_core.outputs import ChatGeneration, ChatResult
+
+from opinionsim.errors import SpecError
+from opinionsim.llm import _phrases as phrases
+from opinionsim.messages import ChatMessage, prompt_hash
+from opinionsim.opinions import OpinionScale
+from opinionsim.prompts import Marks, load_pack
+from opinionsim.prompts._marks import BLOCKS
+
+__all__ = ["PRESETS", "ScriptedChatModel", "ScriptedParameters", "latent"]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptedParameters:
+    """What the scripted model does with what it reads.
+
+    Parameters
+    ----------
+    susceptibility : float
+        Share of the distance to a received post that the position moves, in [0, 1]. Default 0.4.
+    noise : float
+        Standard deviation of the drawn opinion around the position at temperature 1, in scale units, >= 0;
+        it is multiplied by the temperature. Default 0.1. What is said is what is remembered, so noise adds up.
+    pull : float or None
+        Point of the scale the position drifts to whatever is read; None (default) for no drift. Never
+        looked up from the topic.
+    pull_strength : float
+        Share of the distance to `pull` that is moved with each report, in [0, 1]. Default 0.3; without
+        effect while `pull` is None.
+    weak_bias : float
+        Under weak confirmation bias, the weight of a post from the other side of neutral, in [0, 1].
+        Default 0.4.
+    strong_bias : float
+        The same under strong confirmation bias. Default 0: such posts are dismissed.
+    refusal_rate : float
+        Probability that a reply is a refusal, in [0, 1]. Default 0.
+
+    Raises
+    ------
+    SpecError
+        If a value is no number or out of its range.
+    """
+
+    susceptibility: float = 0.4
+    noise: float = 0.1
+    pull: float | None = None
+    pull_strength: float = 0.3
+    weak_bias: float = 0.4
+    strong_bias: float = 0.0
+    refusal_rate: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("susceptibility", "pull_strength", "weak_bias", "strong_bias", "refusal_rate"):
+            _check(name, getattr(self, name), 0.0, 1.0, "a number from 0 to 1")
+        _check("noise", self.noise, 0.0, math.inf, "a finite number of scale units, 0 or more")
+        if self.pull is not None:
+            _check("pull", self.pull, -math.inf, math.inf, "a point of the scale, or none")
+
+
+def _check(name: str, value: object, low: float, high: float, valid: str) -> None:
+    """Raise a SpecError unless `value` is a finite number in [low, high]."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not number or not (math.isfinite(value) and low <= value <= high):  # type: ignore[arg-type, operator]
+        raise SpecError(f"scripted model: {name} must be {valid}; got {value!r}")
+
+
+#: Named parameter sets. ``influence`` moves towards the posts it reads and drifts nowhere; ``attractor`` barely
+#: listens and drifts to a point, here -1, a stated choice that stands for no topic's truth.
+PRESETS: Mapping[str, ScriptedParameters] = MappingProxyType(
+    {
+        "influence": ScriptedParameters(),
+        "attractor": ScriptedParameters(susceptibility=0.05, pull=-1.0),
+    }
+)
+
+#: Tasks that state the position held; every other task is an occasion to change it.
+_STATING = frozenset({"write", "probe", "reflect_first", "reflect"})
+
+_STRONG_BIAS = re.compile(r"\b(?:strong|strongly|only|completely)\b", re.IGNORECASE)
+_NAME = re.compile(r"^\s*(?:your )?name(?: is|:)\s*([^\n.,;:]{1,80})", re.IGNORECASE | re.MULTILINE)
+
+
+class _Reading(NamedTuple):
+    """What one message of a prompt says, independent of the messages around it."""
+
+    own: int | None
+    """Last level the agent itself stated in the memory shown."""
+    received: tuple[int | None, ...]
+    """Level of each post shown outside memory; None for an unrecognised one."""
+    task: str
+    """The text outside memory and posts."""
+    persona: str
+    bias: str
+    masked: bool
+    words: int
+
+
+# Memory repeats its messages in every later prompt of the same agent; each text is read once.
+@lru_cache(maxsize=1 << 15)
+def _read(text: str, speaks: bool, delimiters: tuple[tuple[str, str], ...]) -> _Reading:
+    """Read one message; `speaks` when the agent itself said it."""
+    marks = Marks(**dict(zip(BLOCKS, delimiters, strict=True)), cues={})
+    present = marks.without("history", text)
+    task = marks.without("post", present)
+    own_words = [marks.without("post", event) for event in marks.blocks("history", text)] + ([task] if speaks else [])
+    return _Reading(
+        own=phrases.stated("\n".join(own_words)),
+        received=tuple(phrases.stance(post) for post in marks.blocks("post", present)),
+        task=task,
+        persona="\n".join(marks.blocks("persona", task)).strip(),
+        bias="\n".join(marks.blocks("bias", task)).strip(),
+        masked=phrases.MASKED.lower() in task.lower(),
+        words=len(text.split()),
+    )
+
+
+@lru_cache(maxsize=1 << 12)
+def _initial_belief(persona: str, scale: OpinionScale) -> int | None:
+    """The scale point whose verbal anchor stands in a line on belief, or else on opinion, of the persona block."""
+    points = dict(zip((label.lower() for label in scale.labels), scale.points, strict=True))
+    longest_first = sorted(points, key=len, reverse=True)
+    anchor = re.compile(r"\b(?:" + "|".join(map(re.escape, longest_first)) + r")\b")
+    lines = persona.lower().splitlines()
+    telling = [line for word in ("belief", "opinion") for line in lines if word in line]
+    found = anchor.search("\n".join(telling))
+    return points[found.group()] if found else None
+
+
+class _Prompt(NamedTuple):
+    """What a whole prompt says."""
+
+    position: int | None
+    """Last level the agent stated in its memory."""
+    belief: int | None
+    """Scale point of the initial belief in the persona block."""
+    received: tuple[int | None, ...]
+    """Levels of the posts now shown."""
+    act: str
+    """Name of the template that states the task; ``report`` where no cue is found."""
+    bias: str
+    """``none``, ``weak`` or ``strong``."""
+    name: str
+    """The agent's name; empty when the prompt gives none."""
+    masked: bool
+    words: int
+    key: str
+    """Hash of the prompt."""
+
+
+def _chat_messages(messages: Sequence[BaseMessage | ChatMessage]) -> list[ChatMessage]:
+    """The messages as role and text, whatever they came as."""
+    roles = {"human": "user", "ai": "assistant"}
+    return [
+        message
+        if isinstance(message, ChatMessage)
+        else ChatMessage(
+            roles.get(message.type, message.type),  # type: ignore[arg-type]
+            message.content if isinstance(message.content, str) else str(message.text),
+        )
+        for message in messages
+    ]
+
+
+def _understand(messages: Sequence[BaseMessage | ChatMessage], marks: Marks, scale: OpinionScale) -> _Prompt:
+    """Find in a prompt what decides the reply."""
+    spoken = _chat_messages(messages)
+    delimiters = tuple(marks.pair(kind) for kind in BLOCKS)
+    readings = [_read(message.content, message.role == "assistant", delimiters) for message in spoken]
+    asked = [reading for reading, message in zip(readings, spoken, strict=True) if message.role == "user"]
+    if not asked:
+        raise SpecError("scripted model: a prompt needs at least one user message")
+    task = asked[-1]
+    cues = [(len(cue), template) for template, cue in marks.cues.items() if cue in task.task]
+    persona = next((reading.persona for reading in readings if reading.persona), "")
+    bias = "\n".join(reading.bias for reading in readings if reading.bias)
+    name = _NAME.search(persona)
+    return _Prompt(
+        position=next((reading.own for reading in reversed(readings) if reading.own is not None), None),
+        belief=_initial_belief(persona, scale),
+        received=task.received,
+        act=max(cues)[1] if cues else "report",
+        bias="none" if not bias else "strong" if _STRONG_BIAS.search(bias) else "weak",
+        name=name.group(1).strip() if name else "",
+        masked=any(reading.masked for reading in readings),
+        words=sum(reading.words for reading in readings),
+        key=prompt_hash(spoken),
+    )
+
+
+def _value(level: int, scale: OpinionScale) -> float:
+    """Place on the scale of one of the five intensities, which lie evenly from its lowest to its highest point."""
+    return scale.neutral + level * (scale.highest - scale.neutral) / 2
+
+
+def _moved(prompt: _Prompt, parameters: ScriptedParameters, scale: OpinionScale) -> float:
+    """The position after what the prompt shows; see :func:`latent`."""
+    if prompt.position is not None:
+        x = _value(prompt.position, scale)
+    elif prompt.belief is not None:
+        x = float(prompt.belief)
+    else:
+        x = scale.neutral if parameters.pull is None else parameters.pull
+    if prompt.act not in _STATING:
+        weights = {"none": 1.0, "weak": parameters.weak_bias, "strong": parameters.strong_bias}
+        for level in prompt.received:
+            if level is not None:
+                post = _value(level, scale)
+                contradicts = (post - scale.neutral) * (x - scale.neutral) < 0
+                x += parameters.susceptibility * (weights[prompt.bias] if contradicts else 1.0) * (post - x)
+        if parameters.pull is not None:
+            x += parameters.pull_strength * (parameters.pull - x)
+    return min(max(x, scale.lowest), scale.highest)
+
+
+def latent(
+    messages: Sequence[BaseMessage | ChatMessage],
+    parameters: ScriptedParameters,
+    *,
+    marks: Marks,
+    scale: OpinionScale | None = None,
+) -> float:
+    """The position on the scale that the scripted model's reply to a prompt is drawn around.
+
+    A pure function, free of noise. The agent's position x is the newest stance in its own words in memory
+    (outside the posts it read), else the initial belief whose verbal anchor stands in a line on belief or
+    opinion of the persona block, else `pull`, else neutral.
+
+    - Writing, probing and reflecting state x.
+    - Any other task moves it. For each post shown outside memory, in order, x becomes
+      x + susceptibility * w * (post - x). The weight w is 1, but `weak_bias` or `strong_bias` for a post on
+      the other side of neutral from x when the prompt holds a bias text: a strong one if it says "strong",
+      "strongly", "only" or "completely", else a weak one. A post nothing can be read from (see
+      :func:`opinionsim.llm._phrases.stance`) does not count. Then, with a pull, x becomes
+      x + pull_strength * (pull - x).
+
+    Parameters
+    ----------
+    messages : sequence of BaseMessage or ChatMessage
+        The prompt; its last user message states the task.
+    parameters : ScriptedParameters
+        Susceptibility, pull and bias weights.
+    marks : Marks
+        Delimiters and cues of the prompt pack.
+    scale : OpinionScale, optional
+        The opinion scale; default -2..2.
+
+    Returns
+    -------
+    float
+        In [scale.lowest, scale.highest].
+
+    Raises
+    ------
+    SpecError
+        If there is no user message.
+    """
+    scale = OpinionScale() if scale is None else scale
+    return _moved(_understand(messages, marks, scale), parameters, scale)
+
+
+class _Draws:
+    """Random numbers that follow from a key alone, in any process."""
+
+    def __init__(self, key: str) -> None:
+        self._words = self._stream(key)
+
+    @staticmethod
+    def _stream(key: str) -> Iterator[int]:
+        count = 0
+        while True:
+            block = hashlib.sha256(f"{key}:{count}".encode()).digest()
+            yield from (int.from_bytes(block[at : at + 8], "little") for at in range(0, 32, 8))
+            count += 1
+
+    def uniform(self) -> float:
+        """Uniform in the open interval (0, 1)."""
+        return ((next(self._words) >> 12) + 0.5) / 2**52
+
+    def normal(self) -> float:
+        """Standard normal."""
+        return NormalDist().inv_cdf(self.uniform())
+
+    def pick(self, options: Sequence[T]) -> T:
+        """One of the options, each as likely."""
+        return options[int(self.uniform() * len(options))]
+
+
+def _level(centre: float, spread: float, rounds: bool, scale: OpinionScale, draws: _Draws) -> int:
+    """The intensity a reply expresses, -2 to 2.
+
+    Noise of standard deviation `spread` is added and the sum clipped to the scale. Of the two intensities
+    around it one is drawn so that the expectation is kept and small moves add up over replies, or, when
+    `rounds`, the nearer one is taken (of two equally near, the one closer to neutral).
+    """
+    noisy = centre + spread * draws.normal()
+    place = (min(max(noisy, scale.lowest), scale.highest) - scale.neutral) / (scale.highest - scale.neutral) * 2
+    if rounds:
+        return int(math.copysign(math.ceil(abs(place) - 0.5), place))
+    below = math.floor(place)
+    return below + (draws.uniform() < place - below)
+
+
+def _say(prompt: _Prompt, level: int, draws: _Draws) -> str:
+    """The reply to a prompt that expresses a level."""
+    subject = phrases.MASKED if prompt.masked else phrases.PLAIN
+    again = draws.pick((subject, phrases.MASKED_AGAIN)) if prompt.masked else subject
+    write = _WRITERS.get(prompt.act, _report)
+    return " ".join(phrases.capitalised(sentence) for sentence in write(prompt, level, subject, again, draws))
+
+
+def _post(prompt: _Prompt, level: int, subject: str, again: str, draws: _Draws) -> list[str]:
+    """A stance, mostly with a sentence before or after it."""
+    stance = draws.pick(phrases.POSTS[level]).format(x=subject)
+    opener = draws.pick(phrases.OPENERS).format(x=subject)
+    closer = draws.pick(phrases.CLOSERS)
+    return draws.pick(([stance], [opener, stance], [stance, closer], [opener, stance, closer]))
+
+
+def _report(prompt: _Prompt, level: int, subject: str, again: str, draws: _Draws) -> list[str]:
+    """Steps of reasoning in the first person, then the stance."""
+    me = f"I, {prompt.name}," if prompt.name else "I"
+    posts = "post" if len(prompt.received) == 1 else "posts"
+    return [
+        draws.pick(phrases.LEADS).format(me=me, x=subject),
+        draws.pick(phrases.FIRST),
+        draws.pick(phrases.READ if prompt.received else phrases.ALONE).format(posts=posts),
+        draws.pick(phrases.CONCLUSIONS),
+        draws.pick(phrases.REPORTS[level]).format(x=again),
+    ]
+
+
+def _probe(prompt: _Prompt, level: int, subject: str, again: str, draws: _Draws) -> list[str]:
+    """The stance alone."""
+    return [draws.pick(phrases.REPORTS[level]).format(x=subject)]
+
+
+def _reflection(prompt: _Prompt, level: int, subject: str, again: str, draws: _Draws) -> list[str]:
+    """A few sentences on the experience that end in the stance."""
+    return [
+        draws.pick(phrases.REMEMBERED).format(x=subject),
+        draws.pick(phrases.REFLECTIONS),
+        draws.pick(phrases.REPORTS[level]).format(x=again),
+    ]
+
+
+_Writer = Callable[[_Prompt, int, str, str, _Draws], list[str]]
+_WRITERS: Mapping[str, _Writer] = MappingProxyType(
+    {"write": _post, "probe": _probe, "reflect_first": _reflection, "reflect": _reflection}
+)
+
+
+def _tokens(words: int) -> int:
+    """Estimate of the number of tokens: four for three words."""
+    return math.ceil(words * 4 / 3)
+
+
+class ScriptedChatModel(BaseChatModel):
+    """The scripted chat model.
+
+    A reply expresses one of five intensities drawn around :func:`latent`: noise of standard deviation
+    noise * temperature is added, the sum clipped to the scale, and one of the two intensities around it
+    drawn so that the expectation is kept. At temperature 0 nothing is drawn: the nearest intensity is taken
+    and the reply depends on the messages alone, so that moves of less than half an intensity are lost.
+    The five intensities lie evenly over the scale, on its points when it has five.
+
+    Posts state a stance among a few other sentences; reports open with the agent's name, reason in steps
+    and end in the stance; probes are one sentence; reflections three. The claim is called "Theory XYZ" or
+    "this theory" where the prompt does, else "the claim", and is never restated.
+
+    Parameters
+    ----------
+    preset : str
+        ``influence`` (default) or ``attractor``: the parameters the others are read from, see
+        :data:`PRESETS`.
+    temperature : float
+        >= 0, default 0.7.
+    marks : Marks, optional
+        Delimiters and cues of the prompt pack; those of the default pack when None.
+    scale : OpinionScale, optional
+        The opinion scale; default -2..2.
+    parameters : ScriptedParameters, optional
+        Used whole in place of the preset's.
+    **options : Any
+        Single parameters of :class:`ScriptedParameters`, and fields of LangChain's ``BaseChatModel``.
+
+    Raises
+    ------
+    SpecError
+        If an option is unknown or a value out of its range, or `pull` off the scale.
+
+    Notes
+    -----
+    Calls take ``seed`` (int, default 0) and are a function of messages and seed. Usage is estimated from
+    word counts. ``stop`` is accepted and not used: replies are a few sentences. LangChain's prompt-keyed
+    cache is off, for it would make replicates copies.
+    """
+
+    preset: str
+    temperature: float
+    marks: Marks
+    scale: OpinionScale
+    parameters: ScriptedParameters
+
+    def __init__(
+        self,
+        *,
+        preset: str = "influence",
+        temperature: float = 0.7,
+        marks: Marks | None = None,
+        scale: OpinionScale | None = None,
+        parameters: ScriptedParameters | None = None,
+        **options: Any,
+    ) -> None:
+        if preset not in PRESETS:
+            raise SpecError(f"scripted model: preset must be one of {', '.join(PRESETS)}; got {preset!r}")
+        _check("temperature", temperature, 0.0, math.inf, "a finite number, 0 or more")
+        names = [each.name for each in fields(ScriptedParameters)]
+        unknown = sorted(set(options) - set(names) - set(BaseChatModel.model_fields))
+        if unknown:
+            valid = ", ".join(["preset", "temperature", *names])
+            raise SpecError(f"scripted model: unknown option {unknown[0]!r}; valid options are {valid}")
+        chosen = {name: options.pop(name) for name in names if name in options}
+        settled = replace(PRESETS[preset] if parameters is None else parameters, **chosen)
+        scale = OpinionScale() if scale is None else scale
+        _check_pull(settled, scale)
+        super().__init__(
+            **{"cache": False, **options},
+            preset=preset,
+            temperature=float(temperature),
+            marks=load_pack().marks if marks is None else marks,
+            scale=scale,
+            parameters=settled,
+        )
+
+    def bound(self, marks: Marks, scale: OpinionScale) -> ScriptedChatModel:
+        """A copy that reads the delimiters and cues of `marks` and speaks on `scale`.
+
+        Raises
+        ------
+        SpecError
+            If the pull lies off the scale.
+        """
+        _check_pull(self.parameters, scale)
+        return self.model_copy(update={"marks": marks, "scale": scale})
+
+    @property
+    def _llm_type(self) -> str:
+        return "scripted"
+
+    @property
+    def _identifying_params(self) -> dict[str, Any]:
+        settings = {each.name: getattr(self.parameters, each.name) for each in fields(ScriptedParameters)}
+        return {"model_name": "scripted", "preset": self.preset, "temperature": self.temperature, **settings}
+
+    def _generate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        return self._reply(messages, kwargs.get("seed", 0))
+
+    async def _agenerate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        return self._reply(messages, kwargs.get("seed", 0))
+
+    def _reply(self, messages: list[BaseMessage], seed: int | None) -> ChatResult:
+        """Read the prompt, move, draw, and put it into words."""
+        if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int)):
+            raise SpecError(f"scripted model: seed must be an integer; got {seed!r}")
+        prompt = _understand(messages, self.marks, self.scale)
+        greedy = self.temperature == 0
+        draws = _Draws(prompt.key if greedy else f"{prompt.key}:{seed or 0}")
+        if draws.uniform() < self.parameters.refusal_rate:
+            text = draws.pick(phrases.REFUSALS)
+        else:
+            centre = _moved(prompt, self.parameters, self.scale)
+            spread = self.parameters.noise * self.temperature
+            text = _say(prompt, _level(centre, spread, greedy, self.scale, draws), draws)
+        given, said = _tokens(prompt.words), _tokens(len(text.split()))
+        message = AIMessage(
+            content=text,
+            usage_metadata=UsageMetadata(input_tokens=given, output_tokens=said, total_tokens=given + said),
+            response_metadata={"model_name": "scripted", "finish_reason": "stop"},
+        )
+        return ChatResult(generations=[ChatGeneration(message=message)])
+
+
+def _check_pull(parameters: ScriptedParameters, scale: OpinionScale) -> None:
+    """Raise a SpecError unless the pull, if any, lies on the scale."""
+    if parameters.pull is not None:
+        valid = f"a point of the scale, from {scale.lowest} to {scale.highest}, or none"
+        _check("pull", parameters.pull, scale.lowest, scale.highest, valid)

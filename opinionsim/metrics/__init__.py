@@ -1,0 +1,24 @@
+"""Measures of opinion distributions, on arrays and on the tidy frames of a store."""
+
+from __future__ import annotations
+
+from opinionsim.metrics._conditions import condition_axes, condition_metrics, order_levels
+from opinionsim.metrics._evidence import EVIDENCE, evidence_statement
+from opinionsim.metrics._frames import run_metrics, scale_of, step_metrics, trajectories
+from opinionsim.metrics._opinions import Distribution, bias, distribution, diversity
+
+__all__ = [
+    "EVIDENCE",
+    "Distribution",
+    "bias",
+    "condition_axes",
+    "condition_metrics",
+    "distribution",
+    "diversity",
+    "evidence_statement",
+    "order_levels",
+    "run_metrics",
+    "scale_of",
+    "step_metrics",
+    "trajectories",
+]

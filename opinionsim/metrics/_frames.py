@@ -1,0 +1,389 @@
+"""Trajectories and measures of whole runs, from the tidy frames of a store.
+
+Only measured opinions enter: an agent that was assigned an opinion and never gave a text that could be
+coded has no opinion here, and is counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from opinionsim.errors import MeasurementError
+from opinionsim.metrics._opinions import check_ddof, nearest_points
+from opinionsim.opinions import OpinionScale
+
+__all__ = ["require", "run_metrics", "scale_of", "step_metrics", "trajectories"]
+
+_RUN_COLUMNS = ("run_id", "cell", "n_agents", "steps", "measurement_id", "evidence")
+_OPINION_COLUMNS = (
+    "run_id",
+    "cell",
+    "measurement_id",
+    "classifier",
+    "variable",
+    "kind",
+    "turn",
+    "step",
+    "agent",
+    "value",
+)
+_AGENT_COLUMNS = ("run_id", "agent", "assigned_opinion")
+
+
+def require(frame: pd.DataFrame, name: str, columns: Sequence[str]) -> None:
+    """Raise unless a frame has the columns.
+
+    Raises
+    ------
+    MeasurementError
+        Naming the frame and what it lacks.
+    """
+    missing = [column for column in columns if column not in frame.columns]
+    if missing:
+        raise MeasurementError(f"the {name} frame lacks the column(s) {', '.join(missing)}")
+
+
+def scale_of(opinions: pd.DataFrame) -> OpinionScale:
+    """The scale an opinions frame is coded on, read from its ``p_<point>`` columns.
+
+    Parameters
+    ----------
+    opinions : DataFrame
+        With one column ``p_<point>`` a scale point, as in ``p_-2``.
+
+    Returns
+    -------
+    OpinionScale
+        The union of the points where measurements on several scales are present. Labels are the default
+        ones, or the points themselves where the package has no default for this many.
+
+    Raises
+    ------
+    MeasurementError
+        If there are fewer than two such columns or one does not name an integer.
+    """
+    named = [str(column) for column in opinions.columns if str(column).startswith("p_")]
+    try:
+        points = tuple(sorted({int(column[2:]) for column in named}))
+    except ValueError:
+        raise MeasurementError(f"columns p_<point> of the opinions frame must name integers; got {named}") from None
+    if len(points) < 2:
+        raise MeasurementError(f"the opinions frame must have a column p_<point> for each scale point; got {named}")
+    known = {size: OpinionScale.of_size(size) for size in (2, 3, 4, 5, 7)}
+    if len(points) in known and known[len(points)].points == points:
+        return known[len(points)]
+    return OpinionScale(points, tuple(f"{point:+d}" if point else "0" for point in points))
+
+
+def _cells(runs: pd.DataFrame) -> pd.DataFrame:
+    """One row a (run, cell) with what the measures need, numbered in column `row`."""
+    require(runs, "runs", _RUN_COLUMNS)
+    cells = runs[list(_RUN_COLUMNS)].drop_duplicates(["run_id", "cell"]).reset_index(drop=True)
+    return cells.assign(row=np.arange(len(cells)))
+
+
+def _stance(cells: pd.DataFrame, opinions: pd.DataFrame, kind: str | None = None) -> pd.DataFrame:
+    """Stance rows of the given cells in turn order, each with the `row` of its cell."""
+    require(opinions, "opinions", _OPINION_COLUMNS)
+    chosen = opinions["variable"] == "stance"
+    if kind is not None:
+        chosen &= opinions["kind"] == kind
+    stance = opinions.loc[chosen, list(_OPINION_COLUMNS)]
+    stance = stance.merge(cells[["run_id", "cell", "row", "n_agents"]], on=["run_id", "cell"], how="inner")
+    stray = stance[(stance["agent"] < 0) | (stance["agent"] >= stance["n_agents"])]
+    if len(stray):
+        first = stray.iloc[0]
+        raise MeasurementError(
+            f"run {first['run_id']!r} has an opinion of agent {first['agent']}; valid are 0 to {first['n_agents'] - 1}"
+        )
+    return stance.sort_values(["row", "turn"], kind="stable", ignore_index=True)
+
+
+@dataclass(frozen=True)
+class _Grid:
+    """Opinions on a dense grid measurement x agent x step, flattened; measurements may differ in size.
+
+    `heads` has one row a (run, cell, measurement), G in all; the other arrays have one entry a grid point.
+    """
+
+    heads: pd.DataFrame
+    length: np.ndarray
+    group: np.ndarray
+    agent: np.ndarray
+    step: np.ndarray
+    value: np.ndarray
+    measured: np.ndarray
+    missing: np.ndarray
+
+
+def _heads(cells: pd.DataFrame, stance: pd.DataFrame) -> pd.DataFrame:
+    """One row a (cell, measurement) with `length`, its number of steps with step 0; cells without texts stay in."""
+    by_measurement = stance.groupby(["row", "measurement_id"], dropna=False)["step"]
+    last = by_measurement.max().rename("last_step").reset_index()
+    silent = cells.loc[~cells["row"].isin(last["row"]), ["row", "measurement_id"]].assign(last_step=0)
+    known = pd.concat([last, silent], ignore_index=True) if len(last) else silent
+    heads = known.merge(cells.drop(columns="measurement_id"), on="row").sort_values(
+        "row", kind="stable", ignore_index=True
+    )
+    return heads.assign(
+        length=np.maximum(heads["steps"], heads["last_step"]).astype(int) + 1, group=np.arange(len(heads))
+    )
+
+
+def _grid(runs: pd.DataFrame, opinions: pd.DataFrame, kind: str) -> _Grid:
+    """Lay the measured opinions of one kind of text on the grid and carry each forward."""
+    cells = _cells(runs)
+    stance = _stance(cells, opinions, kind)
+    heads = _heads(cells, stance)
+    n_agents, length = heads["n_agents"].to_numpy(int), heads["length"].to_numpy(int)
+    tracks = np.repeat(np.arange(len(heads)), n_agents)
+    first_track = np.concatenate([[0], np.cumsum(n_agents)])
+    track_length = length[tracks]
+    start = np.concatenate([[0], np.cumsum(track_length)])
+    track = np.repeat(np.arange(len(tracks)), track_length)
+
+    stance = stance.merge(heads[["row", "measurement_id", "group"]], on=["row", "measurement_id"], how="left")
+    stance = stance.sort_values(["row", "turn"], kind="stable")
+    position = start[first_track[stance["group"].to_numpy(int)] + stance["agent"].to_numpy(int)]
+    position = position + stance["step"].to_numpy(int)
+    value = stance["value"].to_numpy(float)
+    has_value = ~np.isnan(value)
+
+    grid = np.full(start[-1], np.nan)
+    # Turn order makes the last of several texts of a step the one that stays.
+    grid[position[has_value]] = value[has_value]
+    measured = ~np.isnan(grid)
+    return _Grid(
+        heads=heads,
+        length=length,
+        group=tracks[track],
+        agent=(np.arange(len(tracks)) - first_track[tracks])[track],
+        step=np.arange(start[-1]) - start[track],
+        value=_carry_forward(grid, start[track]),
+        measured=measured,
+        missing=np.bincount(position[~has_value], minlength=len(grid)),
+    )
+
+
+def _carry_forward(values: np.ndarray, start: np.ndarray) -> np.ndarray:
+    """Replace NaN by the last value before it in its own track; `start` is where each entry's track begins."""
+    source = np.where(np.isnan(values), -1, np.arange(len(values)))
+    source = np.maximum.accumulate(source) if len(values) else source
+    return np.where(source >= start, values[np.maximum(source, 0)], np.nan) if len(values) else values
+
+
+def trajectories(
+    runs: pd.DataFrame, agents: pd.DataFrame, opinions: pd.DataFrame, kind: str = "report"
+) -> pd.DataFrame:
+    """Opinion of every agent at every step, the last measured value carried forward.
+
+    Parameters
+    ----------
+    runs, agents, opinions : DataFrame
+        Frames of a store; only runs in `runs` are used.
+    kind : str
+        Kind of text: ``post``, ``report``, ``response`` or ``probe``.
+
+    Returns
+    -------
+    DataFrame
+        One row a run, cell, measurement, agent and step 0..T, in this order: ``run_id, cell,
+        measurement_id, agent, step, value, measured, assigned_opinion, evidence``. ``value`` is NaN until
+        the agent is first measured; ``measured`` is True where a value was measured at this very step; of
+        several at one step the last turn's stays. A text without an answer changes nothing.
+        ``assigned_opinion`` is what the agent was told to hold at the start and never enters ``value``.
+
+    Raises
+    ------
+    MeasurementError
+        If a frame lacks a column or an opinion belongs to no agent of its run.
+
+    Notes
+    -----
+    Chuang et al. 2023, Algorithm 1 (A1): agents that do not listen keep their opinion.
+    """
+    require(agents, "agents", _AGENT_COLUMNS)
+    grid = _grid(runs, opinions, kind)
+    heads = grid.heads.iloc[grid.group]
+    frame = pd.DataFrame(
+        {
+            "run_id": heads["run_id"].array,
+            "cell": heads["cell"].array,
+            "measurement_id": heads["measurement_id"].array,
+            "agent": grid.agent,
+            "step": grid.step,
+            "value": grid.value,
+            "measured": grid.measured,
+        }
+    )
+    assigned = agents[list(_AGENT_COLUMNS)].drop_duplicates(["run_id", "agent"])
+    frame = frame.merge(assigned, on=["run_id", "agent"], how="left")
+    return frame.assign(assigned_opinion=frame["assigned_opinion"].astype(float), evidence=heads["evidence"].array)
+
+
+def step_metrics(runs: pd.DataFrame, opinions: pd.DataFrame, kind: str = "report", ddof: int = 0) -> pd.DataFrame:
+    """Bias and diversity after every step, over the agents measured so far.
+
+    Parameters
+    ----------
+    runs, opinions : DataFrame
+        Frames of a store; only runs in `runs` are used.
+    kind : str
+        Kind of text: ``post``, ``report``, ``response`` or ``probe``.
+    ddof : int
+        Correction of the standard deviation (:func:`diversity`).
+
+    Returns
+    -------
+    DataFrame
+        One row a run, cell, measurement and step 0..T: ``run_id, cell, measurement_id, step, bias,
+        diversity, n_measured, n_never, n_missing, ddof, evidence``. ``n_measured`` agents have been
+        measured by this step and ``n_never`` have not; ``n_missing`` texts up to this step gave no answer.
+
+    Raises
+    ------
+    MeasurementError
+        If a frame lacks a column or an opinion belongs to no agent of its run.
+    """
+    check_ddof(ddof)
+    grid = _grid(runs, opinions, kind)
+    first = np.concatenate([[0], np.cumsum(grid.length)])
+    group = np.repeat(np.arange(len(grid.heads)), grid.length)
+    step = np.arange(first[-1]) - first[group]
+    cell = first[grid.group] + grid.step
+    present = ~np.isnan(grid.value)
+    n, mean, spread = _moments(cell[present], grid.value[present], int(first[-1]), ddof)
+    fresh = np.bincount(cell, weights=grid.missing, minlength=first[-1]).astype(int)
+    total = np.concatenate([[0], np.cumsum(fresh)])
+    heads = grid.heads.iloc[group]
+    return pd.DataFrame(
+        {
+            "run_id": heads["run_id"].array,
+            "cell": heads["cell"].array,
+            "measurement_id": heads["measurement_id"].array,
+            "step": step,
+            "bias": mean,
+            "diversity": spread,
+            "n_measured": n,
+            "n_never": heads["n_agents"].to_numpy(int) - n,
+            "n_missing": total[first[group] + step + 1] - total[first[group]],
+            "ddof": ddof,
+            "evidence": heads["evidence"].array,
+        }
+    )
+
+
+def _moments(group: np.ndarray, value: np.ndarray, size: int, ddof: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Count, mean and standard deviation of `value` in each of `size` groups; NaN where undefined."""
+    n = np.bincount(group, minlength=size)
+    total = np.bincount(group, weights=value, minlength=size)
+    mean = np.divide(total, n, out=np.full(size, np.nan), where=n > 0)
+    squares = np.bincount(group, weights=(value - mean[group]) ** 2, minlength=size)
+    variance = np.divide(squares, n - ddof, out=np.full(size, np.nan), where=n > ddof)
+    return n, mean, np.sqrt(variance)
+
+
+def _finals(stance: pd.DataFrame, group: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Last measured value of each (group, agent) as (group, value); `stance` is in turn order within a group."""
+    value = stance["value"].to_numpy(float)
+    kept = ~np.isnan(value)
+    group, agent, value = group[kept], stance["agent"].to_numpy(int)[kept], value[kept]
+    order = np.lexsort((agent, group))
+    group, agent, value = group[order], agent[order], value[order]
+    last = np.ones(len(group), dtype=bool)
+    last[:-1] = (group[1:] != group[:-1]) | (agent[1:] != agent[:-1])
+    return group[last], value[last]
+
+
+def _shares(group: np.ndarray, value: np.ndarray, n: np.ndarray, scale: OpinionScale) -> dict[str, np.ndarray]:
+    """Columns ``share_<point>``: fraction of each group's n values at each scale point."""
+    size, k = len(n), len(scale)
+    counts = np.bincount(group * k + nearest_points(value, scale), minlength=size * k).reshape(size, k)
+    shares = np.divide(counts, n[:, None], out=np.full((size, k), np.nan), where=n[:, None] > 0)
+    return {f"share_{point}": shares[:, column] for column, point in enumerate(scale.points)}
+
+
+def _assigned(agents: pd.DataFrame, ddof: int) -> pd.DataFrame:
+    """Bias and diversity of the assigned opinions of each run."""
+    require(agents, "agents", _AGENT_COLUMNS)
+    known = agents.assign(assigned_opinion=agents["assigned_opinion"].astype(float))
+    by_run = known.drop_duplicates(["run_id", "agent"]).groupby("run_id", sort=False)["assigned_opinion"]
+    return pd.DataFrame({"assigned_bias": by_run.mean(), "assigned_diversity": by_run.std(ddof=ddof)})
+
+
+def run_metrics(
+    runs: pd.DataFrame,
+    opinions: pd.DataFrame,
+    agents: pd.DataFrame,
+    ddof: int = 0,
+    scale: OpinionScale | None = None,
+) -> pd.DataFrame:
+    """Measures of the final opinions of every run: each agent's last measured value.
+
+    Parameters
+    ----------
+    runs, opinions, agents : DataFrame
+        Frames of a store; only runs in `runs` are used, whatever their status.
+    ddof : int
+        Correction of the standard deviation (:func:`diversity`); repeated in column ``ddof``.
+    scale : OpinionScale, optional
+        Points the shares are counted at; default :func:`scale_of` the opinions.
+
+    Returns
+    -------
+    DataFrame
+        One row a run, cell, measurement and kind of text present: ``run_id, cell, measurement_id,
+        classifier, kind, bias, diversity, ddof, n_agents, n_measured, n_never, never_measured_rate,
+        n_texts, n_missing, missing_rate, share_<point>..., assigned_bias, assigned_diversity, evidence``.
+        Bias and diversity are NaN where no agent was measured. ``never_measured_rate`` is a share of the
+        agents, ``missing_rate`` of the texts. The assigned pair describes what agents were told at the
+        start and is no measurement.
+
+    Raises
+    ------
+    MeasurementError
+        If a frame lacks a column or an opinion belongs to no agent of its run.
+
+    Notes
+    -----
+    Chuang et al. 2023, §4 (A13). Agents that never listened are left out of B and D, as in the paper's
+    scripts (A10), and reported.
+    """
+    check_ddof(ddof)
+    cells = _cells(runs)
+    stance = _stance(cells, opinions)
+    if scale is None:
+        # With nothing measured there are no columns to read a scale from, and no rows to count on it.
+        scale = OpinionScale() if stance.empty else scale_of(opinions)
+    group = stance.groupby(["row", "measurement_id", "kind"], dropna=False).ngroup().to_numpy(int)
+    _, first = np.unique(group, return_index=True)
+    heads = stance.iloc[first]
+    head_cells = cells.iloc[heads["row"].to_numpy(int)]
+    size = len(heads)
+    final_group, final = _finals(stance, group)
+    n, mean, spread = _moments(final_group, final, size, ddof)
+    n_texts = np.bincount(group, minlength=size)
+    n_missing = np.bincount(group[stance["value"].isna().to_numpy()], minlength=size)
+    n_agents = head_cells["n_agents"].to_numpy(int)
+    frame = pd.DataFrame(
+        {
+            **{column: heads[column].array for column in ("run_id", "cell", "measurement_id", "classifier", "kind")},
+            "bias": mean,
+            "diversity": spread,
+            "ddof": ddof,
+            "n_agents": n_agents,
+            "n_measured": n,
+            "n_never": n_agents - n,
+            "never_measured_rate": (n_agents - n) / n_agents,
+            "n_texts": n_texts,
+            "n_missing": n_missing,
+            "missing_rate": n_missing / n_texts,
+            **_shares(final_group, final, n, scale),
+        }
+    )
+    frame = frame.join(_assigned(agents, ddof), on="run_id")
+    return frame.assign(evidence=head_cells["evidence"].array)

@@ -1,0 +1,132 @@
+"""Measures of one distribution of opinions: bias, diversity and shares."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from opinionsim.errors import MeasurementError
+from opinionsim.opinions import OpinionScale
+
+__all__ = ["Distribution", "bias", "distribution", "diversity", "nearest_points"]
+
+
+def _values(opinions: ArrayLike) -> np.ndarray:
+    """Opinions as floats in one dimension; infinities are refused."""
+    values = np.asarray(opinions, dtype=float)
+    if values.ndim != 1:
+        raise MeasurementError(f"opinions must have one dimension, one value an agent; got shape {values.shape}")
+    if np.isinf(values).any():
+        raise MeasurementError("opinions must be finite, or NaN where there is none; got an infinity")
+    return values
+
+
+def bias(opinions: ArrayLike) -> float:
+    r"""Mean opinion, :math:`B = \frac{1}{n}\sum_i o_i`.
+
+    Parameters
+    ----------
+    opinions : array_like (N,)
+        One opinion an agent; NaN where there is none. NaN is left out, never taken for neutral:
+        n counts the others (:func:`distribution` tells both counts).
+
+    Returns
+    -------
+    float
+        Within the scale; NaN when no agent has an opinion.
+
+    Notes
+    -----
+    Chuang et al. 2023, §4 (A13).
+    """
+    values = _values(opinions)
+    present = values[~np.isnan(values)]
+    return float(present.mean()) if present.size else float("nan")
+
+
+def diversity(opinions: ArrayLike, ddof: int = 0) -> float:
+    r"""Standard deviation of opinions, :math:`D = \sqrt{\frac{1}{n - d}\sum_i (o_i - B)^2}`.
+
+    Parameters
+    ----------
+    opinions : array_like (N,)
+        One opinion an agent; NaN where there is none, which is left out.
+    ddof : int
+        d above, at least 0. The default 0 is the convention of the published tables; the value 1.49 that
+        the paper's text gives for a uniform start of ten agents uses 1, where 0 gives 1.41.
+
+    Returns
+    -------
+    float
+        At least 0; NaN when no more than `ddof` agents have an opinion.
+
+    Notes
+    -----
+    Chuang et al. 2023, §4 (A13).
+    """
+    check_ddof(ddof)
+    values = _values(opinions)
+    present = values[~np.isnan(values)]
+    return float(present.std(ddof=ddof)) if present.size > ddof else float("nan")
+
+
+def check_ddof(ddof: int) -> None:
+    """Refuse a correction that is not a whole number from 0."""
+    if ddof < 0 or ddof != int(ddof):
+        raise MeasurementError(f"ddof must be a whole number, at least 0; got {ddof!r}")
+
+
+def nearest_points(values: np.ndarray, scale: OpinionScale) -> np.ndarray:
+    """Position of the closest scale point for each value, shape (n,); of two equally close, the one nearer neutral."""
+    order = np.lexsort((scale.values, np.abs(scale.values - scale.neutral)))
+    return np.asarray(order[np.argmin(np.abs(values[:, None] - scale.values[order]), axis=1)])
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """How many agents hold which opinion.
+
+    Attributes
+    ----------
+    points : ndarray (k,)
+        The scale points, increasing.
+    counts : ndarray (k,)
+        Number of agents at each point; values between points count for the closest one.
+    shares : ndarray (k,)
+        Counts as fractions of the agents that have an opinion; NaN when none has.
+    n : int
+        Agents that have an opinion.
+    n_missing : int
+        Agents that have none (NaN).
+    """
+
+    points: np.ndarray
+    counts: np.ndarray
+    shares: np.ndarray
+    n: int
+    n_missing: int
+
+
+def distribution(opinions: ArrayLike, scale: OpinionScale | None = None) -> Distribution:
+    """Empirical distribution of opinions over the scale, F of Chuang et al. 2023, §3 (A1).
+
+    Parameters
+    ----------
+    opinions : array_like (N,)
+        One opinion an agent; NaN where there is none.
+    scale : OpinionScale, optional
+        Default -2, -1, 0, 1, 2.
+
+    Returns
+    -------
+    Distribution
+        Counts and shares over the k points, and how many agents have no opinion.
+    """
+    scale = OpinionScale() if scale is None else scale
+    values = _values(opinions)
+    present = values[~np.isnan(values)]
+    counts = np.bincount(nearest_points(present, scale), minlength=len(scale))
+    shares = counts / present.size if present.size else np.full(len(scale), np.nan)
+    return Distribution(scale.values, counts, shares, int(present.size), int(values.size - present.size))

@@ -1,0 +1,297 @@
+"""The Mesa face of a run: a model whose steps are committed in order while calls run ahead."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import mesa
+import numpy as np
+from langchain_core.language_models import BaseChatModel
+
+from opinionsim import background
+from opinionsim.classifiers import Classifier, load_classifier
+from opinionsim.data import data_folder
+from opinionsim.errors import ScheduleError, SpecError
+from opinionsim.llm import Journal, MemoryJournal, ModelClient, RunCalls, ScriptedChatModel, SlotPool, load_chat_model
+from opinionsim.metrics import bias, diversity
+from opinionsim.opinions import OpinionScale
+from opinionsim.personas import Persona, Population, draw_population, load_personas
+from opinionsim.prompts import PromptPack, load_pack
+from opinionsim.schedules import AdaptiveSchedule, Dyads, StaticSchedule
+from opinionsim.simulation import Cognition, Happening, Simulation
+from opinionsim.streams import canonical_json, digest, stream
+from opinionsim.topics import Claim, Framing, load_topics
+
+__all__ = ["OpinionModel", "PersonaAgent"]
+
+
+class PersonaAgent(mesa.Agent):
+    """An agent as of the last committed step. Everything on it is a view: changing it changes no run.
+
+    Attributes
+    ----------
+    index : int
+        Its number in the population, from 0.
+    persona : Persona
+        Who it plays.
+    assigned_opinion : int or None
+        The opinion it was told it holds at the start.
+    opinion : float
+        Its last measured opinion; NaN until there is one.
+    posts, reports : int
+        How many it has written.
+    last_post, last_report : str
+        Their latest texts; empty until there is one.
+    """
+
+    def __init__(self, model: OpinionModel, index: int, persona: Persona, assigned_opinion: int | None) -> None:
+        super().__init__(model)
+        self.index = index
+        self.persona = persona
+        self.assigned_opinion = assigned_opinion
+        self.opinion = float("nan")
+        self.posts = 0
+        self.reports = 0
+        self.last_post = ""
+        self.last_report = ""
+
+    def _see(self, happening: Happening) -> None:
+        """Take over the outcome of one of its turns."""
+        if happening.kind == "post":
+            self.posts += 1
+            self.last_post = happening.message.text
+        elif happening.kind == "report":
+            self.reports += 1
+            self.last_report = happening.message.text
+            if happening.estimate is not None and not np.isnan(happening.estimate.value):
+                self.opinion = happening.estimate.value
+
+
+class OpinionModel(mesa.Model):
+    """Opinion dynamics among persona agents, step by step in Mesa.
+
+    Parameters
+    ----------
+    population : Population or str
+        The agents, or the name of a persona set, of which all persons take part with their opinions.
+    topic : Claim or str
+        What opinions are about: a claim, or the name of a topic, taken with `framing`.
+    schedule : StaticSchedule, AdaptiveSchedule or int
+        Who does what when; a number of steps stands for that many random dyads on the complete graph.
+    chat_model : str or BaseChatModel
+        ``"scripted"``, a ``provider:model`` name, or any LangChain chat model.
+    classifier : str, Classifier or None
+        The instrument. ``lexicon`` must be named explicitly with a model that is not scripted.
+    seed : int
+        Root seed, >= 0.
+    framing : str
+        ``falsehood`` or ``truth``; used when `topic` is a name.
+    cognition : Cognition or mapping
+        Memory, confirmation bias, world, and what agents are shown.
+    prompts : str or PromptPack
+        ``default``, a folder, or a pack.
+    scale : OpinionScale, optional
+        Default -2..2.
+    max_concurrency : int
+        Calls in flight at most.
+    timeout_s : float
+        Longest wait for one call, seconds.
+    lookahead : int, optional
+        Steps dispatched beyond the one asked for; default N. It is always bounded: a model that is not
+        stepped on does not go on spending.
+    journal : Journal, optional
+        Where calls are recorded and answered from; in memory by default.
+
+    Notes
+    -----
+    ``step()`` waits until the next step is done and measured, updates the agents, then collects. If a call
+    fails, ``step()`` raises and may be called again: what was answered is not asked again. ``close()``, a
+    ``with`` block and garbage collection cancel what still runs.
+    """
+
+    def __init__(
+        self,
+        population: Population | str = "chuang2024",
+        topic: Claim | str = "flat-earth",
+        schedule: StaticSchedule | AdaptiveSchedule | int = 100,
+        chat_model: str | BaseChatModel = "scripted",
+        classifier: str | Classifier | None = "lexicon",
+        seed: int = 0,
+        *,
+        framing: str | Framing = Framing.FALSEHOOD,
+        cognition: Cognition | Mapping[str, Any] | None = None,
+        prompts: str | PromptPack = "default",
+        scale: OpinionScale | None = None,
+        max_concurrency: int = 64,
+        timeout_s: float = 120.0,
+        lookahead: int | None = None,
+        journal: Journal | None = None,
+    ) -> None:
+        super().__init__(rng=seed)
+        self.scale = scale or OpinionScale()
+        self.population = _population(population, self.scale, seed)
+        self.claim = _claim(topic, framing)
+        self.schedule = _schedule(schedule, len(self.population), seed)
+        self.pack = load_pack(prompts) if isinstance(prompts, str) else prompts
+        self.cognition = cognition if isinstance(cognition, Cognition) else Cognition(**(cognition or {}))
+        model = load_chat_model(chat_model) if isinstance(chat_model, str) else chat_model
+        if isinstance(model, ScriptedChatModel):
+            model = model.bound(self.pack.marks, self.scale)
+        self._client = ModelClient(model, threads=max_concurrency)
+        self.evidence = self._client.evidence
+        self.classifier = load_classifier(classifier, self.scale) if isinstance(classifier, str) else classifier
+        self._journal = journal if journal is not None else MemoryJournal()
+        self._slots = SlotPool(max_concurrency)
+        self._timeout_s = timeout_s
+        self._lookahead = len(self.population) if lookahead is None else lookahead
+        self._run_id = digest(canonical_json(["model", seed, self.claim.text, len(self.population)]))
+        self._simulation: Simulation | None = None
+        self._finalizer: weakref.finalize[..., Any] | None = None
+        self._committed = 0
+        self.history: list[Happening] = []
+        members = zip(self.population.personas, self.population.opinions, strict=True)
+        self._members = [
+            PersonaAgent(self, index, persona, opinion) for index, (persona, opinion) in enumerate(members)
+        ]
+        self.datacollector = mesa.DataCollector(
+            model_reporters={"bias": _bias, "diversity": _diversity, "n_measured": _n_measured},
+            agent_reporters={"opinion": "opinion"},
+        )
+        self.datacollector.collect(self)
+
+    def step(self) -> None:
+        """Commit the next step.
+
+        Raises
+        ------
+        ModelCallError, MeasurementError, StoreError
+            What stopped the run; the step is not committed and may be tried again.
+        ScheduleError
+            If the schedule has no further step.
+        """
+        # Mesa has counted this step already; time here is the number of commits.
+        target = self._committed + 1
+        try:
+            if target > self.schedule.steps:
+                raise ScheduleError(f"the schedule ends at step {self.schedule.steps}")
+            happened = background.run(self._commit(target))
+        except BaseException:
+            self.steps = self._committed
+            self.close()
+            raise
+        for happening in happened:
+            self._members[happening.turn.agent]._see(happening)
+        self.history.extend(happened)
+        self._committed = self.steps = target
+        self.running = target < self.schedule.steps
+        self.datacollector.collect(self)
+
+    def run(self) -> None:
+        """Commit every remaining step."""
+        while self._committed < self.schedule.steps:
+            self.step()
+
+    def close(self) -> None:
+        """Cancel what still runs; stepping on later starts it again from the journal."""
+        if self._finalizer is not None:
+            self._finalizer()
+        self._simulation = None
+
+    def __enter__(self) -> OpinionModel:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+    async def _commit(self, step: int) -> list[Happening]:
+        """What has happened since the last commit, up to `step`; starts the run if it does not run yet."""
+        happened: list[Happening] = []
+        if self._simulation is None:
+            self._simulation = self._begin()
+            for earlier in range(step):
+                happened += await self._simulation.commit(earlier)
+        happened += await self._simulation.commit(step)
+        return [happening for happening in happened if happening.turn.index >= len(self.history)]
+
+    def _begin(self) -> Simulation:
+        """Start the run; what the journal holds is answered at once."""
+        calls = RunCalls(self._run_id, self._journal, self._client, self._slots, timeout_s=self._timeout_s)
+        simulation = Simulation(
+            population=self.population,
+            claim=self.claim,
+            schedule=self.schedule,
+            calls=calls,
+            pack=self.pack,
+            scale=self.scale,
+            cognition=self.cognition,
+            classifier=self.classifier,
+            lookahead=self._lookahead,
+        )
+        simulation.engine.start()
+        engine = simulation.engine
+        self._finalizer = weakref.finalize(self, lambda: background.submit(engine.cancel()))
+        self._finalizer.atexit = False
+        return simulation
+
+
+def _population(population: Population | str, scale: OpinionScale, seed: int) -> Population:
+    """A population as given, or all persons of a named set with the opinions their file gives them."""
+    if isinstance(population, Population):
+        return population
+    personas = load_personas(_data_file("personas", population))
+    return draw_population(
+        personas,
+        len(personas.personas),
+        scale=scale,
+        initial_opinions="personas",
+        opinions_rng=stream(seed, "initial opinions"),
+        assignment_rng=stream(seed, "assignment"),
+    )
+
+
+def _claim(topic: Claim | str, framing: str | Framing) -> Claim:
+    """A claim as given, or that of a topic in the package's data."""
+    if isinstance(topic, Claim):
+        return topic
+    topics = load_topics(_data_file("topics", "chuang2024"))
+    if topic not in topics:
+        raise SpecError(f"topic: unknown {topic!r}; valid: {', '.join(topics)}")
+    return topics[topic].claim(framing)
+
+
+def _schedule(
+    schedule: StaticSchedule | AdaptiveSchedule | int, n_agents: int, seed: int
+) -> StaticSchedule | AdaptiveSchedule:
+    """A schedule as given, or random dyads on the complete graph."""
+    if isinstance(schedule, int):
+        return Dyads(n_agents, schedule, stream(seed, "schedule"))
+    return schedule
+
+
+def _data_file(kind: str, name: str) -> Path:
+    """A data file of the package by name."""
+    folder = data_folder(kind)
+    path = folder / f"{name}.yaml"
+    if not path.is_file():
+        valid = ", ".join(sorted(file.stem for file in folder.glob("*.yaml")))
+        raise SpecError(f"{kind}: unknown {name!r}; valid: {valid}")
+    return path
+
+
+def _measured(model: OpinionModel) -> np.ndarray:
+    return np.array([agent.opinion for agent in model._members])
+
+
+def _bias(model: OpinionModel) -> float:
+    return bias(_measured(model))
+
+
+def _diversity(model: OpinionModel) -> float:
+    return diversity(_measured(model))
+
+
+def _n_measured(model: OpinionModel) -> int:
+    return int(np.count_nonzero(~np.isnan(_measured(model))))

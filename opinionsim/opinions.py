@@ -1,0 +1,204 @@
+"""The opinion scale, and opinions measured on it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from opinionsim.errors import MeasurementError, SpecError
+
+__all__ = ["OpinionEstimates", "OpinionScale"]
+
+#: Verbal anchors by scale size. The five-point row is Chuang et al. 2023 (A2); the others follow its wording.
+_LABELS: dict[int, tuple[str, ...]] = {
+    2: ("negative", "positive"),
+    3: ("negative", "neutral", "positive"),
+    4: ("strongly negative", "slightly negative", "slightly positive", "strongly positive"),
+    5: ("strongly negative", "slightly negative", "neutral", "slightly positive", "strongly positive"),
+    7: (
+        "strongly negative",
+        "moderately negative",
+        "slightly negative",
+        "neutral",
+        "slightly positive",
+        "moderately positive",
+        "strongly positive",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class OpinionScale:
+    """An ordered set of opinion values with a verbal anchor each.
+
+    Parameters
+    ----------
+    points : sequence of int
+        The values, strictly increasing, at least two. Default -2, -1, 0, 1, 2.
+    labels : sequence of str, optional
+        One distinct anchor a point, lowest first. Given by the package for 2, 3, 4, 5 and 7 points.
+
+    Raises
+    ------
+    SpecError
+        If points are fewer than two or not increasing, or labels are missing, repeated or too few.
+
+    Notes
+    -----
+    The default is the scale of Chuang et al. 2023, §3 (A1, A2). Any size is allowed, as the paper asks.
+    """
+
+    points: tuple[int, ...] = (-2, -1, 0, 1, 2)
+    labels: tuple[str, ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        points = tuple(int(point) for point in self.points)
+        if len(points) < 2 or any(b <= a for a, b in zip(points, points[1:], strict=False)):
+            raise SpecError(f"scale.points must be two or more strictly increasing integers; got {list(self.points)}")
+        labels = tuple(self.labels) or _LABELS.get(len(points), ())
+        if len(labels) != len(points) or len(set(labels)) != len(labels):
+            raise SpecError(
+                f"scale.labels must give one distinct label for each of the {len(points)} points; "
+                f"got {list(labels)} (defaults exist for 2, 3, 4, 5 and 7 points)"
+            )
+        object.__setattr__(self, "points", points)
+        object.__setattr__(self, "labels", labels)
+
+    @classmethod
+    def of_size(cls, size: int) -> OpinionScale:
+        """The default scale with `size` points: symmetric about 0, without 0 when `size` is even.
+
+        Parameters
+        ----------
+        size : int
+            2, 3, 4, 5 or 7; other sizes need labels of their own.
+        """
+        half = size // 2
+        points = [point for point in range(-half, half + 1) if size % 2 or point != 0]
+        return cls(tuple(points))
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    @property
+    def lowest(self) -> int:
+        """The most negative point."""
+        return self.points[0]
+
+    @property
+    def highest(self) -> int:
+        """The most positive point."""
+        return self.points[-1]
+
+    @property
+    def neutral(self) -> float:
+        """The middle of the scale; a point of it when the size is odd."""
+        return (self.points[0] + self.points[-1]) / 2
+
+    @cached_property
+    def values(self) -> np.ndarray:
+        """The points as floats, shape (k,)."""
+        return np.asarray(self.points, dtype=float)
+
+    def index(self, value: float) -> int:
+        """Position of a scale point.
+
+        Raises
+        ------
+        SpecError
+            If `value` is not a point of the scale.
+        """
+        for position, point in enumerate(self.points):
+            if point == value:
+                return position
+        raise SpecError(f"opinion {value!r} is not on the scale; valid values are {', '.join(map(str, self.points))}")
+
+    def label(self, value: float) -> str:
+        """The verbal anchor of a scale point."""
+        return self.labels[self.index(value)]
+
+    def nearest(self, value: float) -> int:
+        """The scale point closest to `value`; of two equally close, the one nearer neutral."""
+        return min(self.points, key=lambda point: (abs(point - value), abs(point - self.neutral)))
+
+
+@dataclass(frozen=True, slots=True)
+class OpinionEstimates:
+    """What a classifier says about n texts on a scale of k points.
+
+    Attributes
+    ----------
+    scale : OpinionScale
+        The scale the columns of `probabilities` stand for.
+    probabilities : ndarray (n, k)
+        Distribution over the scale points given that the text answers at all; a row of NaN where it
+        does not. Rows sum to 1.
+    off_scale : ndarray (n,)
+        Probability in [0, 1] that the text is no answer: a refusal, another subject, nothing.
+    value : ndarray (n,)
+        The most probable point (ties: nearer neutral, then lower); NaN where there is no answer.
+    """
+
+    scale: OpinionScale
+    probabilities: np.ndarray
+    off_scale: np.ndarray
+    value: np.ndarray
+
+    @classmethod
+    def from_probabilities(
+        cls,
+        scale: OpinionScale,
+        probabilities: np.ndarray | Sequence[Sequence[float]],
+        off_scale: np.ndarray | Sequence[float] | None = None,
+        *,
+        threshold: float = 0.5,
+    ) -> OpinionEstimates:
+        """Derive values from probabilities.
+
+        Parameters
+        ----------
+        scale : OpinionScale
+            k points.
+        probabilities : array_like (n, k)
+            Non-negative; each row sums to 1, or is all NaN for no answer.
+        off_scale : array_like (n,), optional
+            Mass outside the scale, in [0, 1]; default 0.
+        threshold : float
+            A text with more off-scale mass than this has no value.
+
+        Raises
+        ------
+        MeasurementError
+            If a row is not a distribution or the shapes disagree.
+        """
+        p = np.asarray(probabilities, dtype=float).reshape(-1, len(scale))
+        off = np.zeros(len(p)) if off_scale is None else np.asarray(off_scale, dtype=float)
+        answered = ~np.isnan(p).any(axis=1)
+        rows = p[answered]
+        if off.shape != (len(p),) or (rows < 0).any() or not np.allclose(rows.sum(axis=1), 1.0, atol=1e-6):
+            raise MeasurementError("a classifier must return one distribution over the scale for each text")
+        off = np.where(answered, off, 1.0)
+        value = np.full(len(p), np.nan)
+        # Columns ordered by distance from neutral: argmax takes the first of equals.
+        order = np.lexsort((scale.values, np.abs(scale.values - scale.neutral)))
+        if len(rows):
+            value[answered] = scale.values[order][np.argmax(np.round(rows[:, order], 12), axis=1)]
+        value[off > threshold] = np.nan
+        return cls(scale, p, off, value)
+
+    def __len__(self) -> int:
+        return len(self.value)
+
+    @property
+    def expectation(self) -> np.ndarray:
+        """Mean of the distribution over the points, shape (n,); NaN where there is no answer."""
+        return self.probabilities @ self.scale.values
+
+    @property
+    def margin(self) -> np.ndarray:
+        """Probability of the first choice less that of the second, shape (n,)."""
+        ranked = np.sort(self.probabilities, axis=1)
+        return ranked[:, -1] - ranked[:, -2]

@@ -1,0 +1,290 @@
+"""Personas as data, and the population of a run drawn from them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
+
+from opinionsim.documents import Document, read_document, validate
+from opinionsim.errors import SpecError
+from opinionsim.opinions import OpinionScale
+
+__all__ = [
+    "BARE",
+    "Assignment",
+    "InitialOpinions",
+    "Persona",
+    "PersonaSet",
+    "Population",
+    "draw_population",
+    "load_personas",
+    "parse_personas",
+]
+
+InitialOpinions = Literal["uniform", "skewed-positive", "skewed-negative", "all-positive", "all-negative", "personas"]
+Assignment = Literal["fixed", "random", "latin-square"]
+
+
+@dataclass(frozen=True)
+class Persona:
+    """Who an agent plays.
+
+    Attributes
+    ----------
+    name : str
+        How prompts address the agent.
+    opinion : int or None
+        The opinion its file pairs with it, a point of the scale; None when it states none.
+    attributes : mapping of str to str
+        Demographic and other attributes, in the order in which prompts list them.
+    background : str
+        Free text about the person.
+    """
+
+    name: str
+    opinion: int | None = None
+    attributes: Mapping[str, str] = field(default_factory=dict)
+    background: str = ""
+
+
+#: The chat model itself, playing nobody (the no-role-play control, A12).
+BARE = Persona("")
+
+
+@dataclass(frozen=True)
+class PersonaSet:
+    """A file of personas.
+
+    Attributes
+    ----------
+    name, source, licence : str
+        What it is called, where its attributes come from, and on what terms they may be used.
+    personas : tuple of Persona
+        At least one, with distinct names.
+    card : str
+        What a reader must know before using the set, such as how opinions are paired with persons.
+    """
+
+    name: str
+    personas: tuple[Persona, ...]
+    source: str = ""
+    licence: str = ""
+    card: str = ""
+
+
+class _PersonaModel(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, coerce_numbers_to_str=True)
+
+    name: str = Field(min_length=1)
+    opinion: int | None = None
+    attributes: dict[str, str] = Field(default_factory=dict)
+    background: str = ""
+
+
+class _PersonaSetModel(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str = Field(min_length=1)
+    source: str = ""
+    licence: str = ""
+    card: str = ""
+    personas: list[_PersonaModel] = Field(min_length=1)
+
+
+def parse_personas(document: Document | Mapping[str, Any], source: str = "personas") -> PersonaSet:
+    """Personas from a document.
+
+    Parameters
+    ----------
+    document : Document or mapping
+        Keys ``name, source, licence, card, personas``; each persona has ``name`` and may have
+        ``opinion``, ``attributes`` and ``background``.
+    source : str
+        What error messages call a bare mapping.
+
+    Raises
+    ------
+    SpecError
+        If a field is unknown, missing or of the wrong type, or two personas share a name.
+    """
+    model = validate(_PersonaSetModel, document, source)
+    names = [persona.name for persona in model.personas]
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise SpecError(f"{source}: personas: duplicate name {', '.join(map(repr, repeated))}; names must be distinct")
+    personas = tuple(Persona(p.name, p.opinion, dict(p.attributes), p.background) for p in model.personas)
+    return PersonaSet(model.name, personas, model.source, model.licence, model.card)
+
+
+def load_personas(path: str | Path) -> PersonaSet:
+    """Personas from a YAML file; see :func:`parse_personas`."""
+    return parse_personas(read_document(path), str(path))
+
+
+@dataclass(frozen=True)
+class Population:
+    """The agents of a run: who each plays and the opinion each is assigned.
+
+    Attributes
+    ----------
+    personas : tuple of Persona, length N
+        Who agent i plays.
+    opinions : tuple of int or None, length N
+        Assigned opinion of agent i, a scale point; None for an agent that is given none. An assigned
+        opinion is a condition of the run, never a measurement.
+    """
+
+    personas: tuple[Persona, ...]
+    opinions: tuple[int | None, ...]
+
+    def __post_init__(self) -> None:
+        if not self.personas or len(self.personas) != len(self.opinions):
+            raise SpecError(
+                f"a population needs one opinion for each of at least one persona; "
+                f"got {len(self.personas)} personas and {len(self.opinions)} opinions"
+            )
+
+    def __len__(self) -> int:
+        return len(self.personas)
+
+    @classmethod
+    def bare(cls, size: int = 1) -> Population:
+        """Agents that play nobody and are assigned nothing (the no-role-play control, A12)."""
+        return cls((BARE,) * size, (None,) * size)
+
+
+def _choose(available: Sequence[Persona], size: int, rng: np.random.Generator) -> list[Persona]:
+    """`size` personas: a draw without replacement, after as many whole rounds as are needed; file order within each."""
+    rounds, rest = divmod(size, len(available))
+    chosen = list(available) * rounds
+    if rest:
+        picked = np.sort(rng.choice(len(available), rest, replace=False))
+        chosen += [available[int(i)] for i in picked]
+    return chosen
+
+
+def _initial_counts(
+    size: int, initial: InitialOpinions, scale: OpinionScale, rng: np.random.Generator
+) -> dict[int, int]:
+    """How many agents start at each point (A10: uniform N/k each; skewed N - N//5 against N//5)."""
+    minority = size // 5
+    if initial == "uniform":
+        share, rest = divmod(size, len(scale))
+        extra = {int(i) for i in rng.choice(len(scale), rest, replace=False)} if rest else set()
+        return {point: share + (i in extra) for i, point in enumerate(scale.points)}
+    counts = dict.fromkeys(scale.points, 0)
+    majority_at, minority_at = (
+        (scale.highest, scale.lowest) if initial.endswith("positive") else (scale.lowest, scale.highest)
+    )
+    counts[majority_at] = size
+    if initial.startswith("skewed"):
+        counts[majority_at], counts[minority_at] = size - minority, minority
+    return counts
+
+
+def _assign_fixed(personas: Sequence[Persona], counts: dict[int, int]) -> list[int]:
+    """Give every persona its own opinion while it is to be had; the others take what is left, in order."""
+    left = dict(counts)
+    opinions: list[int | None] = []
+    for persona in personas:
+        own = persona.opinion if persona.opinion is not None and left.get(persona.opinion, 0) > 0 else None
+        if own is not None:
+            left[own] -= 1
+        opinions.append(own)
+    remaining = iter([point for point, count in left.items() for _ in range(count)])
+    return [next(remaining) if opinion is None else opinion for opinion in opinions]
+
+
+def _opinions_of_file(personas: Sequence[Persona], scale: OpinionScale) -> list[int]:
+    """The opinions the file pairs with the personas."""
+    for persona in personas:
+        if persona.opinion is None:
+            raise SpecError(
+                f"population.initial_opinions: 'personas' needs an opinion for every persona; {persona.name!r} has none"
+            )
+        scale.index(persona.opinion)
+    return [persona.opinion for persona in personas if persona.opinion is not None]
+
+
+def _explicit_counts(counts: Mapping[Any, int], size: int, scale: OpinionScale) -> dict[int, int]:
+    """Counts given by the user, checked against the scale and the size."""
+    result = dict.fromkeys(scale.points, 0)
+    for point, count in counts.items():
+        result[scale.points[scale.index(float(point))]] += int(count)
+    if min(result.values()) < 0 or sum(result.values()) != size:
+        raise SpecError(
+            f"population.initial_opinions.counts must be non-negative and sum to population.size = {size}; "
+            f"got {dict(counts)}, which sums to {sum(result.values())}"
+        )
+    return result
+
+
+def draw_population(
+    personas: PersonaSet,
+    size: int,
+    *,
+    scale: OpinionScale,
+    initial_opinions: InitialOpinions | Mapping[Any, int] = "uniform",
+    assignment: Assignment = "fixed",
+    replicate: int = 0,
+    opinions_rng: np.random.Generator,
+    assignment_rng: np.random.Generator,
+) -> Population:
+    """The population of one run.
+
+    Parameters
+    ----------
+    personas : PersonaSet
+        Persons to draw from. A population smaller than the set is a draw without replacement; a larger
+        one repeats the set and draws the remainder.
+    size : int
+        N >= 1.
+    scale : OpinionScale
+        Scale of the opinions.
+    initial_opinions : str or mapping of point to count
+        ``uniform`` (N/k at each point, a remainder at points drawn at random), ``skewed-positive`` and
+        ``skewed-negative`` (N - N//5 at that end, N//5 at the other), ``all-positive``, ``all-negative``,
+        ``personas`` (as the file pairs them), or explicit counts that sum to N (A10).
+    assignment : str
+        Who gets which opinion. ``fixed``: each persona its own where the distribution has it, the rest in
+        order, the same in every replicate. ``random``: a permutation drawn for each replicate.
+        ``latin-square``: replicate r shifts the sorted opinions by r places, so that over N replicates
+        every persona holds every place once; this breaks the confound of persona and opinion (A4).
+    replicate : int
+        Replicate number from 0.
+    opinions_rng, assignment_rng : numpy.random.Generator
+        Streams for the distribution and for who gets what.
+
+    Returns
+    -------
+    Population
+        N agents in the order of the persona file.
+
+    Raises
+    ------
+    SpecError
+        If the size is below 1, counts do not sum to it, or an opinion is off the scale.
+    """
+    if size < 1:
+        raise SpecError(f"population.size must be at least 1; got {size}")
+    chosen = _choose(personas.personas, size, assignment_rng)
+    if initial_opinions == "personas":
+        opinions = _opinions_of_file(chosen, scale)
+        counts = {point: opinions.count(point) for point in scale.points}
+    elif isinstance(initial_opinions, str):
+        counts = _initial_counts(size, initial_opinions, scale, opinions_rng)
+    else:
+        counts = _explicit_counts(initial_opinions, size, scale)
+    spread = [point for point, count in counts.items() for _ in range(count)]
+    if assignment == "fixed":
+        assigned = _assign_fixed(chosen, counts)
+    elif assignment == "random":
+        assigned = [spread[int(i)] for i in assignment_rng.permutation(size)]
+    else:
+        assigned = [spread[(i + replicate) % size] for i in range(size)]
+    return Population(tuple(chosen), tuple(assigned))

@@ -1,0 +1,159 @@
+"""Distribution of the final opinions of one run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
+
+from opinionsim import metrics
+from opinionsim.opinions import OpinionScale
+from opinionsim.plots._inputs import HasFrames
+from opinionsim.plots._style import BAR, new_axes, opinion_ticks, signed, tidy
+from opinionsim.plots._trajectories import TrajectoryData, trajectory_data
+
+__all__ = ["FinalData", "draw_final", "final_data", "final_distribution", "from_trajectories"]
+
+
+@dataclass(frozen=True, eq=False)
+class FinalData:
+    """What a histogram of final opinions shows.
+
+    Attributes
+    ----------
+    counts : ndarray (k,)
+        Number of agents at each point of `scale`.
+    bias, diversity : float
+        Mean and standard deviation of the final opinions; NaN where undefined.
+    ddof : int
+        Correction of the standard deviation.
+    n_agents, n_never : int
+        All agents, and those never measured, which are in no bin.
+    scale : OpinionScale
+        The opinion scale, k points.
+    title : str
+        Condition, run and instrument.
+    evidence : str
+        What kind of evidence the run is, in words.
+    """
+
+    counts: np.ndarray
+    bias: float
+    diversity: float
+    ddof: int
+    n_agents: int
+    n_never: int
+    scale: OpinionScale
+    title: str
+    evidence: str
+
+    @property
+    def moments(self) -> tuple[str, str]:
+        """Bias and diversity as printed."""
+        return f"B = {_printed(self.bias)}", f"D = {_printed(self.diversity)}"
+
+
+def _printed(value: float) -> str:
+    """A measure with two decimals, or a word where it has no value."""
+    return "undefined" if np.isnan(value) else signed(value)
+
+
+def from_trajectories(data: TrajectoryData, ddof: int = 0) -> FinalData:
+    """The distribution a trajectory plot ends in."""
+    final = data.values[:, -1]
+    found = metrics.distribution(final, data.scale)
+    return FinalData(
+        counts=found.counts,
+        bias=metrics.bias(final),
+        diversity=metrics.diversity(final, ddof),
+        ddof=ddof,
+        n_agents=len(final),
+        n_never=found.n_missing,
+        scale=data.scale,
+        title=data.title,
+        evidence=data.evidence,
+    )
+
+
+def final_data(
+    results: HasFrames,
+    run: str | int | None = None,
+    kind: str | None = None,
+    ddof: int = 0,
+    scale: OpinionScale | None = None,
+) -> FinalData:
+    """The numbers of a histogram of final opinions.
+
+    Parameters
+    ----------
+    results, run, kind, scale
+        As for :func:`opinionsim.plots.trajectory_data`.
+    ddof : int
+        Correction of the standard deviation.
+
+    Returns
+    -------
+    FinalData
+        Counts a scale point, bias and diversity.
+    """
+    return from_trajectories(trajectory_data(results, run, kind, scale), ddof)
+
+
+def draw_final(data: FinalData, ax: Axes, *, horizontal: bool) -> None:
+    """Draw unit bins and a dotted line at the bias; horizontal bars share an axis with a trajectory plot."""
+    bars, line = (ax.barh, ax.axhline) if horizontal else (ax.bar, ax.axvline)
+    bars(data.scale.values, data.counts, 1.0, color=BAR, edgecolor="white", linewidth=1.2)
+    if not np.isnan(data.bias):
+        line(data.bias, color="black", linestyle=":", linewidth=1.6)
+    count_axis = ax.xaxis if horizontal else ax.yaxis
+    count_axis.set_major_locator(MaxNLocator(nbins=2 if horizontal else 5, integer=True))
+    (ax.set_xlim if horizontal else ax.set_ylim)(0, data.n_agents)
+    tidy(ax)
+
+
+def final_distribution(
+    results: HasFrames,
+    run: str | int | None = None,
+    kind: str | None = None,
+    ax: Axes | None = None,
+    ddof: int = 0,
+) -> Axes:
+    """Draw how many agents of one run end at which opinion.
+
+    Parameters
+    ----------
+    results, run, kind
+        As for :func:`opinionsim.plots.trajectory_data`.
+    ax : Axes, optional
+        Where to draw; default axes on a new figure (``ax.figure``).
+    ddof : int
+        Correction of the standard deviation, stated in the title.
+
+    Returns
+    -------
+    Axes
+        A dotted line marks the bias B; the title gives B, the diversity D, run, instrument and evidence.
+
+    Raises
+    ------
+    SpecError
+        If there is no such run or no stance was measured on such texts.
+
+    Notes
+    -----
+    Chuang et al. 2023, figures 4-6 (A15).
+    """
+    data = final_data(results, run, kind, ddof)
+    ax = new_axes(5.6, 3.8) if ax is None else ax
+    draw_final(data, ax, horizontal=False)
+    ax.set_xticks(
+        data.scale.points,
+        [label.replace("  ", " ").replace(" ", "\n") for label in opinion_ticks(data.scale, words=True)],
+    )
+    ax.set_ylabel("agents", fontsize=9)
+    never = f", {data.n_never} of {data.n_agents} agents never measured" if data.n_never else ""
+    summary = f"{', '.join(data.moments)} (ddof {data.ddof}){never}"
+    ax.set_title(f"{data.evidence}\n{data.title}\n{summary}", fontsize=9, loc="left")
+    return ax

@@ -1,0 +1,117 @@
+"""What figures are drawn from: frames, and one run picked out of them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+import pandas as pd
+
+from opinionsim.errors import SpecError
+
+__all__ = ["Frames", "HasFrames", "describe", "pick_kind", "pick_run", "provenance"]
+
+#: Kinds of text in the order of preference where none is named.
+_KINDS = ("report", "response", "post", "probe")
+
+
+class HasFrames(Protocol):
+    """Anything with the tidy frames of a store, as :class:`opinionsim.Results`."""
+
+    @property
+    def runs(self) -> pd.DataFrame:
+        """One row a run and cell."""
+        ...
+
+    @property
+    def agents(self) -> pd.DataFrame:
+        """One row a run and agent."""
+        ...
+
+    @property
+    def opinions(self) -> pd.DataFrame:
+        """One row a coded text and measurement."""
+        ...
+
+
+class Frames(NamedTuple):
+    """Frames on their own, for drawing without a store."""
+
+    runs: pd.DataFrame
+    """One row a run and cell."""
+    agents: pd.DataFrame
+    """One row a run and agent."""
+    opinions: pd.DataFrame
+    """One row a coded text and measurement."""
+
+
+def pick_run(results: HasFrames, run: str | int | None) -> Frames:
+    """The frames of one run under its own measurement.
+
+    Parameters
+    ----------
+    results : Results or Frames
+        Frames of a store.
+    run : str, int or None
+        Identity of the run, or its position in ``results.runs`` from 0; None for the first complete run of
+        the lowest replicate.
+
+    Raises
+    ------
+    SpecError
+        If there is no such run, or none is complete and none is named.
+    """
+    runs = results.runs
+    if run is None:
+        complete = runs[runs["status"] == "complete"].sort_values("replicate", kind="stable")
+        if complete.empty:
+            raise SpecError("no run is complete; pass run= to draw one that is not")
+        row = complete.iloc[[0]]
+    elif isinstance(run, str):
+        row = runs[runs["run_id"] == run].iloc[:1]
+        if row.empty:
+            raise SpecError(f"there is no run {run!r}; column run_id of the runs frame lists the {len(runs)} there are")
+    elif 0 <= run < len(runs):
+        row = runs.iloc[[run]]
+    else:
+        raise SpecError(f"run must be a position from 0 to {len(runs) - 1}; got {run}")
+    run_id, cell, measurement = (row[column].iloc[0] for column in ("run_id", "cell", "measurement_id"))
+    opinions = results.opinions
+    own = (opinions["run_id"] == run_id) & (opinions["cell"] == cell) & (opinions["measurement_id"] == measurement)
+    return Frames(
+        row, results.agents[results.agents["run_id"] == run_id], opinions[own & (opinions["variable"] == "stance")]
+    )
+
+
+def pick_kind(opinions: pd.DataFrame, kind: str | None) -> str:
+    """The kind of text to draw: the one named, else the first present of report, response, post, probe.
+
+    Raises
+    ------
+    SpecError
+        If no stance was measured on texts of that kind.
+    """
+    present = [name for name in _KINDS if name in set(opinions["kind"])]
+    if kind is None and present:
+        return present[0]
+    if kind in present:
+        return kind
+    raise SpecError(
+        f"no stance was measured on texts of kind {kind or 'report'!r}; present: {', '.join(present) or 'none'}"
+    )
+
+
+def describe(run: pd.Series, without: tuple[str, ...] = ()) -> str:
+    """The condition of a run in words, leaving out some columns."""
+    bias = run["confirmation_bias"]
+    words = {
+        "topic": run["topic"],
+        "framing": f"{run['framing']} framing",
+        "confirmation_bias": f"{'no' if bias == 'none' else bias} confirmation bias",
+        "memory": f"{run['memory']} memory",
+    }
+    return ", ".join(text for column, text in words.items() if column not in without and not pd.isna(run[column]))
+
+
+def provenance(run: pd.Series, n_replicates: int) -> str:
+    """Which replicate a run is, in words."""
+    return f"replicate {run['replicate']} (of {n_replicates})" if n_replicates > 1 else "one run"

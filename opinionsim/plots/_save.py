@@ -1,0 +1,71 @@
+"""Saving figures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from opinionsim.errors import SpecError
+
+__all__ = ["save"]
+
+
+def _root(figure: Figure | Axes) -> Figure:
+    """The whole figure that axes lie on, past any subfigures."""
+    whole: Any = figure
+    while not isinstance(whole, Figure):
+        if whole is None:
+            raise SpecError("these axes lie on no figure, so there is nothing to save")
+        whole = whole.figure
+    return whole
+
+
+def _metadata(figure: Figure, suffix: str) -> dict[str, Any]:
+    """What the file says of itself, as its format calls it; no dates, so that equal figures give equal files."""
+    stated = [figure.get_suptitle(), *(ax.get_title(loc="left") for ax in figure.axes)]
+    description = " | ".join(text.replace("\n", "; ") for text in stated if text)
+    if suffix == ".png":
+        return {"Software": "opinionsim", "Description": description}
+    if suffix == ".svg":
+        return {"Creator": "opinionsim", "Description": description, "Date": None}
+    return {"Creator": "opinionsim", "Subject": description, "CreationDate": None}
+
+
+def save(figure: Figure | Axes, path: str | Path, dpi: int = 150) -> Path:
+    """Save a figure as PNG, SVG or PDF, by the suffix of the file.
+
+    Parameters
+    ----------
+    figure : Figure or Axes
+        What a plot function returned; of Axes, the whole figure they lie on.
+    path : str or Path
+        File to write; its folder is made when missing.
+    dpi : int
+        Dots per inch of a PNG.
+
+    Returns
+    -------
+    Path
+        What was written. Its metadata repeats the titles, evidence included.
+
+    Raises
+    ------
+    SpecError
+        If the suffix is not .png, .svg or .pdf, or the file cannot be written.
+    """
+    target = Path(path)
+    suffix = target.suffix.lower()
+    if suffix not in (".png", ".svg", ".pdf"):
+        raise SpecError(f"a figure can be saved as .png, .svg or .pdf; got {target.name!r}")
+    whole = _root(figure)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with mpl.rc_context({"svg.hashsalt": "opinionsim"}):
+            whole.savefig(target, dpi=dpi, metadata=_metadata(whole, suffix))
+    except OSError as error:
+        raise SpecError(f"cannot write the figure to {target}: {error.strerror}") from error
+    return target

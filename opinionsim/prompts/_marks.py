@@ -1,0 +1,114 @@
+"""Delimiters and cues: how the parts of a rendered prompt are found again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import product
+from typing import Literal, get_args
+
+__all__ = ["BLOCKS", "Block", "Marks"]
+
+#: Kinds of content that stand between delimiters.
+Block = Literal["persona", "history", "post", "claim", "bias"]
+
+BLOCKS: tuple[Block, ...] = get_args(Block)
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """How to find things in a rendered prompt.
+
+    Attributes
+    ----------
+    persona : (str, str)
+        Opening and closing delimiter of the person an agent plays.
+    history : (str, str)
+        Of each remembered event or reflection.
+    post : (str, str)
+        Of each received message.
+    claim : (str, str)
+        Of the claim in full.
+    bias : (str, str)
+        Of the instruction on confirmation bias.
+    cues : mapping of str to str
+        By template name, a phrase that every prompt of that task contains and no other text of the pack.
+    """
+
+    persona: tuple[str, str]
+    history: tuple[str, str]
+    post: tuple[str, str]
+    claim: tuple[str, str]
+    bias: tuple[str, str]
+    cues: Mapping[str, str]
+
+    def pair(self, kind: Block) -> tuple[str, str]:
+        """Opening and closing delimiter of one kind of block."""
+        found: tuple[str, str] = getattr(self, kind)
+        return found
+
+    def blocks(self, kind: Block, text: str) -> tuple[str, ...]:
+        """What stands inside each block of one kind, in order, without the delimiters.
+
+        Parameters
+        ----------
+        kind : {"persona", "history", "post", "claim", "bias"}
+            Which blocks.
+        text : str
+            A rendered prompt; an unclosed block reaches to its end.
+        """
+        opening, closing = self.pair(kind)
+        return tuple(part.partition(closing)[0] for part in text.split(opening)[1:])
+
+    def without(self, kind: Block, text: str) -> str:
+        """The text with every block of one kind cut out, delimiters included."""
+        opening, closing = self.pair(kind)
+        first, *rest = text.split(opening)
+        return first + "".join(part.partition(closing)[2] for part in rest)
+
+    def delimiters(self) -> Iterator[tuple[Block, str]]:
+        """Every delimiter with its kind."""
+        for kind in BLOCKS:
+            for delimiter in self.pair(kind):
+                yield kind, delimiter
+
+    def problem(self) -> str | None:
+        """Say why the delimiters cannot do their work, or return None.
+
+        They must be distinct, hold no whitespace, have at least three characters, not contain one
+        another, and none may begin the way one ends: under these rules no inserted text, once passed
+        through :meth:`defanger`, can complete a delimiter, not even together with a neighbouring one.
+        """
+        listed = list(self.delimiters())
+        for kind, delimiter in listed:
+            if len(delimiter) < 3 or re.search(r"\s", delimiter):
+                return f"delimiters.{kind}: {delimiter!r} must have three or more characters and no whitespace"
+        for (i, (kind, one)), (j, (other, two)) in product(enumerate(listed), repeat=2):
+            if i < j and one == two:
+                return f"delimiters.{other}: {two!r} is used twice; the ten delimiters must differ"
+            if i != j and one in two:
+                return f"delimiters.{other}: {two!r} contains {one!r}, a delimiter of {kind}"
+            overlap = next((n for n in range(1, min(len(one), len(two))) if one.endswith(two[:n])), 0)
+            if overlap:
+                return (
+                    f"delimiters.{other}: {two!r} begins as {one!r} ends ({two[:overlap]!r}), so that text between "
+                    f"them could complete one; use forms such as '<post>' and '</post>'"
+                )
+        return None
+
+    def defanger(self) -> Callable[[str], str]:
+        """Build the function that makes a text safe to insert between delimiters.
+
+        It puts a space after the first character of every delimiter in the text (``</post>`` becomes
+        ``< /post>``) and leaves all other text as it is.
+        """
+        spelled = "|".join(re.escape(delimiter) for _, delimiter in self.delimiters())
+        found = re.compile(spelled)
+        # The look-ahead consumes one character, so that overlapping delimiters are all found.
+        first = re.compile(f"(?=(?:{spelled}))(.)", re.DOTALL)
+
+        def defang(text: str) -> str:
+            return first.sub(r"\1 ", text) if found.search(text) else text
+
+        return defang

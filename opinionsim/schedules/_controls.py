@@ -1,0 +1,204 @@
+"""Schedules without interaction, with messages from outside, and probes around any schedule."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+import numpy as np
+
+from opinionsim.errors import SpecError
+from opinionsim.messages import Message
+from opinionsim.schedules._turns import AdaptiveSchedule, External, Outcomes, StaticSchedule, Turn
+
+__all__ = ["Exposure", "IndependentReports", "RememberedReports", "with_probes"]
+
+_NO_EXTERNALS: Mapping[str, Message] = MappingProxyType({})
+
+
+class IndependentReports:
+    """Every agent reports its opinion a number of times, each time as if for the first time.
+
+    The no-interaction control as Chuang et al. 2023 write it; with one bare agent, their no-role-play
+    control (A12).
+
+    Parameters
+    ----------
+    n_agents : int
+        N >= 1.
+    reports : int
+        Reports an agent gives, >= 0; one a step.
+    """
+
+    def __init__(self, n_agents: int, reports: int) -> None:
+        if n_agents < 1 or reports < 0:
+            raise SpecError(f"reports need at least one agent and a number >= 0; got N = {n_agents}, {reports} reports")
+        self.n_agents = n_agents
+        self.steps = reports
+        self.externals = _NO_EXTERNALS
+
+    def turns(self) -> Iterator[Turn]:
+        """One ``report-once`` an agent in each step."""
+        for index in range(self.steps * self.n_agents):
+            yield Turn(index, index // self.n_agents + 1, index % self.n_agents, "report-once")
+
+
+class RememberedReports:
+    """In each step one agent, drawn uniformly, reports its opinion and remembers having done so.
+
+    The no-interaction control as Chuang et al. ran it (A12): reports of an agent are not independent.
+
+    Parameters
+    ----------
+    n_agents : int
+        N >= 1.
+    steps : int
+        T >= 0.
+    rng : numpy.random.Generator
+        Draws the agents.
+    """
+
+    def __init__(self, n_agents: int, steps: int, rng: np.random.Generator) -> None:
+        if n_agents < 1 or steps < 0:
+            raise SpecError(f"reports need at least one agent and steps >= 0; got N = {n_agents}, T = {steps}")
+        self.n_agents = n_agents
+        self.steps = steps
+        self.externals = _NO_EXTERNALS
+        self.agents = rng.integers(n_agents, size=steps)
+
+    def turns(self) -> Iterator[Turn]:
+        """One ``report`` a step."""
+        for t, agent in enumerate(self.agents.tolist()):
+            yield Turn(t, t + 1, agent, "report")
+
+
+class Exposure:
+    """In each step one agent, drawn uniformly, reviews a message from outside the run.
+
+    Parameters
+    ----------
+    n_agents : int
+        N >= 1.
+    steps : int
+        T >= 0.
+    messages : sequence of Message
+        What may be shown, at least one.
+    order : {"random", "sequence"}
+        Whether each step draws a message uniformly or takes the next one, starting over at the end.
+    rng : numpy.random.Generator
+        Draws the agents and messages.
+    """
+
+    def __init__(
+        self, n_agents: int, steps: int, messages: Sequence[Message], order: str, rng: np.random.Generator
+    ) -> None:
+        if n_agents < 1 or steps < 0 or not messages:
+            raise SpecError(
+                f"exposure needs at least one agent, steps >= 0 and at least one message; "
+                f"got N = {n_agents}, T = {steps}, {len(messages)} messages"
+            )
+        self.n_agents = n_agents
+        self.steps = steps
+        self.externals = MappingProxyType({f"external-{i}": message for i, message in enumerate(messages)})
+        self.agents = rng.integers(n_agents, size=steps)
+        shown = rng.integers(len(messages), size=steps) if order == "random" else np.arange(steps) % len(messages)
+        self.shown = shown
+
+    def turns(self) -> Iterator[Turn]:
+        """One ``review`` a step."""
+        for t, (agent, message) in enumerate(zip(self.agents.tolist(), self.shown.tolist(), strict=True)):
+            yield Turn(t, t + 1, agent, "review", (External(f"external-{message}"),))
+
+
+def _shifted(turn: Turn, by: int) -> Turn:
+    """The same turn `by` places later."""
+    reads = tuple(ref + by if isinstance(ref, int) else ref for ref in turn.reads)
+    return replace(turn, index=turn.index + by, reads=reads)
+
+
+@dataclass(frozen=True)
+class _ShiftedOutcomes:
+    """Outcomes seen from a schedule whose turns were moved to later places."""
+
+    outcomes: Outcomes
+    by: int
+
+    async def message(self, turn: int) -> str:
+        return await self.outcomes.message(turn + self.by)
+
+    async def opinion(self, turn: int) -> float:
+        return await self.outcomes.opinion(turn + self.by)
+
+
+class _Probed:
+    """What both kinds of probed schedule share: probes of every agent, before (step 0) and after (step T)."""
+
+    def __init__(self, schedule: StaticSchedule | AdaptiveSchedule, before: int, after: int) -> None:
+        self.n_agents = schedule.n_agents
+        self.steps = schedule.steps
+        self.externals = schedule.externals
+        self._n_before = before * schedule.n_agents
+        self._n_after = after * schedule.n_agents
+
+    def _before(self) -> Iterator[Turn]:
+        return (Turn(i, 0, i % self.n_agents, "probe") for i in range(self._n_before))
+
+    def _after(self, start: int) -> Iterator[Turn]:
+        return (Turn(start + i, self.steps, i % self.n_agents, "probe") for i in range(self._n_after))
+
+
+class _ProbedStatic(_Probed):
+    def __init__(self, schedule: StaticSchedule, before: int, after: int) -> None:
+        super().__init__(schedule, before, after)
+        self._schedule = schedule
+
+    def turns(self) -> Iterator[Turn]:
+        yield from self._before()
+        end = self._n_before
+        for turn in self._schedule.turns():
+            end = turn.index + self._n_before + 1
+            yield _shifted(turn, self._n_before)
+        yield from self._after(end)
+
+
+class _ProbedAdaptive(_Probed):
+    def __init__(self, schedule: AdaptiveSchedule, before: int, after: int) -> None:
+        super().__init__(schedule, before, after)
+        self._schedule = schedule
+
+    async def decide(self, outcomes: Outcomes) -> AsyncIterator[Turn]:
+        for turn in self._before():
+            yield turn
+        end = self._n_before
+        async for turn in self._schedule.decide(_ShiftedOutcomes(outcomes, self._n_before)):
+            end = turn.index + self._n_before + 1
+            yield _shifted(turn, self._n_before)
+        for turn in self._after(end):
+            yield turn
+
+
+def with_probes(
+    schedule: StaticSchedule | AdaptiveSchedule, before: int = 0, after: int = 0
+) -> StaticSchedule | AdaptiveSchedule:
+    """A schedule with off-record questions to every agent before the first and after the last step.
+
+    Parameters
+    ----------
+    schedule : StaticSchedule or AdaptiveSchedule
+        What happens in between.
+    before, after : int
+        Probes of each agent at either end, >= 0.
+
+    Returns
+    -------
+    StaticSchedule or AdaptiveSchedule
+        Of the same kind. Probes enter no memory, so the turns in between are what they were.
+    """
+    if before < 0 or after < 0:
+        raise SpecError(f"measurement.probe: before and after must be at least 0; got {before} and {after}")
+    if not before and not after:
+        return schedule
+    if isinstance(schedule, AdaptiveSchedule):
+        return _ProbedAdaptive(schedule, before, after)
+    return _ProbedStatic(schedule, before, after)

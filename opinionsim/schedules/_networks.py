@@ -1,0 +1,173 @@
+"""Contact networks: built from a specification, checked, and numbered 0..N-1."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import numpy as np
+
+from opinionsim.errors import SpecError
+
+__all__ = ["NETWORKS", "Neighbours", "build_network"]
+
+#: Generators of networkx that a specification may name, with how N enters and the parameters they take.
+NETWORKS: Mapping[str, tuple[Callable[..., nx.Graph], frozenset[str]]] = {
+    "complete": (nx.complete_graph, frozenset()),
+    "ring": (nx.cycle_graph, frozenset()),
+    "path": (nx.path_graph, frozenset()),
+    "star": (lambda n: nx.star_graph(n - 1), frozenset()),
+    "watts-strogatz": (nx.watts_strogatz_graph, frozenset({"k", "p"})),
+    "erdos-renyi": (nx.fast_gnp_random_graph, frozenset({"p"})),
+    "barabasi-albert": (nx.barabasi_albert_graph, frozenset({"m"})),
+    "random-regular": (lambda n, d, seed: nx.random_regular_graph(d, n, seed=seed), frozenset({"d"})),
+}
+_SEEDED = frozenset({"watts-strogatz", "erdos-renyi", "barabasi-albert", "random-regular"})
+
+
+def _generated(kind: str, parameters: dict[str, Any], n: int, seed: int) -> nx.Graph:
+    """A graph from one of the named generators."""
+    generator, valid = NETWORKS[kind]
+    if set(parameters) != set(valid):
+        wanted = ", ".join(sorted(valid)) or "no parameters"
+        raise SpecError(f"interaction.network: {kind!r} takes {wanted}; got {', '.join(sorted(parameters)) or 'none'}")
+    seeded = {"seed": seed} if kind in _SEEDED else {}
+    try:
+        return generator(n, **parameters, **seeded)
+    except (nx.NetworkXError, TypeError, ValueError) as error:
+        raise SpecError(
+            f"interaction.network: {kind!r} with {parameters} cannot be built for N = {n}: {error}"
+        ) from None
+
+
+def _from_file(path: str | Path) -> nx.Graph:
+    """A graph from GraphML or a whitespace-separated edge list."""
+    file = Path(path)
+    try:
+        if file.suffix.lower() == ".graphml":
+            return nx.read_graphml(file)
+        return nx.read_edgelist(file)
+    except FileNotFoundError:
+        raise SpecError(f"interaction.network.path: no such file: {path}") from None
+    except Exception as error:  # networkx lets parser errors of several libraries through
+        raise SpecError(f"interaction.network.path: {path} is not a readable edge list or GraphML: {error}") from None
+
+
+def _numbered(graph: nx.Graph, n: int) -> nx.Graph:
+    """The graph with nodes 0..n-1: integer labels are agent numbers, other labels are numbered as they come."""
+    labels = list(graph.nodes)
+    try:
+        numbers = [int(label) for label in labels]
+    except (TypeError, ValueError):
+        numbers = list(range(len(labels)))
+    if len(set(numbers)) != len(numbers) or (numbers and not (min(numbers) >= 0 and max(numbers) < n)):
+        raise SpecError(
+            f"interaction.network: node labels must be agents 0..{n - 1} (population.size = {n}) or other names, "
+            f"at most {n} of them; got {len(labels)} nodes, for instance {labels[:3]}"
+        )
+    numbered = nx.relabel_nodes(graph, dict(zip(labels, numbers, strict=True)), copy=True)
+    numbered.add_nodes_from(range(n))
+    return numbered
+
+
+def build_network(spec: str | Mapping[str, Any] | nx.Graph, n: int, seed: int = 0) -> nx.Graph:
+    """The contact network of a run.
+
+    Parameters
+    ----------
+    spec : str, mapping or networkx.Graph
+        Name of a kind without parameters (``complete``, ``ring``, ``path``, ``star``), a mapping with
+        ``kind`` and that kind's parameters, ``{kind: file, path: ...}`` (GraphML or edge list),
+        ``{edges: [[0, 1], ...]}``, or a graph.
+    n : int
+        Number of agents.
+    seed : int
+        Seed of random kinds, in [0, 2**32).
+
+    Returns
+    -------
+    networkx.Graph or networkx.DiGraph
+        On nodes 0..n-1. In a directed graph, an edge u -> v lets u speak to v.
+
+    Raises
+    ------
+    SpecError
+        If the kind or a parameter is unknown, a file cannot be read, an agent does not exist, an agent
+        is joined to itself, or there is no edge.
+    """
+    if isinstance(spec, nx.Graph):
+        graph = _numbered(spec, n)
+    else:
+        fields = {"kind": spec} if isinstance(spec, str) else dict(spec)
+        kind = fields.pop("kind", "edges" if "edges" in fields else None)
+        if kind == "edges":
+            graph = _numbered(nx.Graph([tuple(edge) for edge in fields["edges"]]), n)
+        elif kind == "file":
+            graph = _numbered(_from_file(fields.get("path", "")), n)
+        elif kind in NETWORKS:
+            graph = _generated(kind, fields, n, seed)
+        else:
+            valid = ", ".join([*NETWORKS, "file", "edges"])
+            raise SpecError(f"interaction.network: unknown kind {kind!r}; valid: {valid}")
+    if nx.number_of_selfloops(graph):
+        raise SpecError("interaction.network: an agent cannot be joined to itself")
+    if graph.number_of_edges() == 0:
+        raise SpecError(f"interaction.network: the network on {n} agents has no edge, so nobody can speak to anybody")
+    return graph
+
+
+class Neighbours:
+    """Who may speak to whom, as flat arrays; the complete graph needs none.
+
+    Parameters
+    ----------
+    network : networkx.Graph, networkx.DiGraph or int
+        A graph on nodes 0..n-1, undirected edges counting in both directions; or n for the complete graph.
+
+    Attributes
+    ----------
+    n : int
+        Number of agents.
+    can_speak, can_hear : ndarray of int
+        Agents that somebody hears, and agents that hear somebody, ascending.
+    """
+
+    def __init__(self, network: nx.Graph | int) -> None:
+        self._complete = isinstance(network, int)
+        self.n = network if isinstance(network, int) else network.number_of_nodes()
+        if isinstance(network, int):
+            self.can_speak = self.can_hear = np.arange(self.n)
+            return
+        pairs = np.array(list(network.edges()), dtype=np.int64).reshape(-1, 2)
+        if not network.is_directed():
+            pairs = np.concatenate([pairs, pairs[:, ::-1]])
+        pairs = np.unique(pairs, axis=0)
+        self._speakers, self._listeners = pairs[:, 0], pairs[:, 1]
+        self._starts = np.searchsorted(self._speakers, np.arange(self.n + 1))
+        by_listener = np.lexsort((self._speakers, self._listeners))
+        self._heard = self._speakers[by_listener]
+        self._heard_starts = np.searchsorted(self._listeners[by_listener], np.arange(self.n + 1))
+        self.can_speak, self.can_hear = np.unique(self._speakers), np.unique(self._listeners)
+
+    def draw_pairs(self, steps: int, rng: np.random.Generator) -> np.ndarray:
+        """Ordered pairs (speaker, listener), uniform among those that may meet; shape (steps, 2)."""
+        if self._complete:
+            speakers = rng.integers(self.n, size=steps)
+            listeners = rng.integers(self.n - 1, size=steps)
+            return np.stack([speakers, listeners + (listeners >= speakers)], axis=1)
+        drawn = rng.integers(len(self._speakers), size=steps)
+        return np.stack([self._speakers[drawn], self._listeners[drawn]], axis=1)
+
+    def audience(self, speaker: int) -> np.ndarray:
+        """Agents that hear `speaker`, ascending."""
+        if self._complete:
+            return np.delete(self.can_hear, speaker)
+        return self._listeners[self._starts[speaker] : self._starts[speaker + 1]]
+
+    def sources(self, listener: int) -> np.ndarray:
+        """Agents that `listener` hears, ascending."""
+        if self._complete:
+            return np.delete(self.can_speak, listener)
+        return self._heard[self._heard_starts[listener] : self._heard_starts[listener + 1]]

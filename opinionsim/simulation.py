@@ -1,0 +1,277 @@
+"""One run: agents, schedule, engine and measurement put together."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Collection, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from opinionsim.actors import PersonaActor
+from opinionsim.classifiers import Classifier
+from opinionsim.engine import Engine
+from opinionsim.errors import SpecError, StoreError
+from opinionsim.llm import CallKey, CallRecord, RunCalls
+from opinionsim.memory import MEMORIES, new_memory
+from opinionsim.messages import Message, text_id
+from opinionsim.opinions import OpinionScale
+from opinionsim.personas import Population
+from opinionsim.prompts import PromptPack
+from opinionsim.schedules import ACTS, ActSpec, AdaptiveSchedule, StaticSchedule, Turn
+from opinionsim.topics import Claim
+
+__all__ = ["Cognition", "Estimate", "Happening", "Simulation", "measure"]
+
+
+@dataclass(frozen=True)
+class Cognition:
+    """How agents are told to think, and what they are shown of themselves.
+
+    Attributes
+    ----------
+    memory : str
+        ``cumulative`` (A7), ``reflective`` (A8) or ``reflective-as-run`` (A11).
+    token_budget : int or None
+        Estimated tokens of memory a prompt may carry; the oldest events are left out beyond it.
+    confirmation_bias : str
+        ``none``, ``weak`` or ``strong`` (A6).
+    world : str
+        ``closed`` or ``open`` (A6).
+    persona_shown : str
+        ``full``, ``demographics``, ``name`` or ``none``.
+    masked : bool
+        Whether the claim is called "Theory XYZ" after it is first stated (A5).
+    """
+
+    memory: str = "cumulative"
+    token_budget: int | None = None
+    confirmation_bias: Literal["none", "weak", "strong"] = "none"
+    world: Literal["closed", "open"] = "closed"
+    persona_shown: Literal["full", "demographics", "name", "none"] = "full"
+    masked: bool = True
+
+    @property
+    def calls_per_event(self) -> int:
+        """Calls an agent makes to remember one turn."""
+        try:
+            return MEMORIES[self.memory].calls_per_event
+        except KeyError:
+            raise SpecError(f"cognition.memory: unknown {self.memory!r}; valid: {', '.join(MEMORIES)}") from None
+
+
+class Estimate(NamedTuple):
+    """What an instrument says about one text."""
+
+    value: float
+    """The most probable scale point; NaN where the text gives no answer."""
+    probabilities: tuple[float, ...]
+    """Distribution over the scale points, NaN where there is no answer."""
+    off_scale: float
+    """Probability that the text is no answer, in [0, 1]."""
+
+
+class Happening(NamedTuple):
+    """A turn that has happened."""
+
+    turn: Turn
+    message: Message
+    kind: str
+    """Kind of text: ``post``, ``report``, ``response`` or ``probe``."""
+    estimate: Estimate | None
+    """Its measurement; None where the run measures no text of that kind."""
+
+
+def measure(classifier: Classifier, claim: Claim, texts: Sequence[str]) -> list[Estimate]:
+    """Code the opinions that texts express of one claim, in order."""
+    found = classifier.classify([claim] * len(texts), texts)
+    return [
+        Estimate(value, tuple(probabilities), off_scale)
+        for value, probabilities, off_scale in zip(
+            found.value.tolist(), found.probabilities.tolist(), found.off_scale.tolist(), strict=True
+        )
+    ]
+
+
+class Simulation:
+    """One run on the engine, from the first turn to the last measurement.
+
+    Parameters
+    ----------
+    population : Population
+        N agents.
+    claim : Claim
+        What opinions are about.
+    schedule : StaticSchedule or AdaptiveSchedule
+        For N agents.
+    calls : RunCalls
+        The run's journal, slots and model.
+    pack : PromptPack
+        Prompt templates.
+    scale : OpinionScale
+        Of assigned and measured opinions.
+    cognition : Cognition
+        Memory, bias, world, and what agents are shown.
+    classifier : Classifier or None
+        The instrument; None measures nothing.
+    kinds : collection of str
+        Kinds of text it codes.
+    acts : mapping of str to ActSpec
+        What the schedule's acts mean.
+    interactive : bool
+        Whether agents are told of strangers whose posts they will see; False for the controls (A12).
+    lookahead : int or None
+        Steps dispatched beyond the last complete one; None for no bound.
+    executor : concurrent.futures.Executor or None
+        Where classification runs; None runs it on the event loop.
+
+    Notes
+    -----
+    Used from one event loop. Results do not depend on timing: see `docs/architecture.md`.
+    """
+
+    def __init__(
+        self,
+        *,
+        population: Population,
+        claim: Claim,
+        schedule: StaticSchedule | AdaptiveSchedule,
+        calls: RunCalls,
+        pack: PromptPack,
+        scale: OpinionScale,
+        cognition: Cognition | None = None,
+        classifier: Classifier | None = None,
+        kinds: Collection[str] = ("report", "post", "probe"),
+        acts: Mapping[str, ActSpec] = ACTS,
+        interactive: bool = True,
+        lookahead: int | None = None,
+        executor: Executor | None = None,
+    ) -> None:
+        cognition = cognition or Cognition()
+        if schedule.n_agents != len(population):
+            raise SpecError(f"the schedule is for {schedule.n_agents} agents; the population has {len(population)}")
+        if isinstance(schedule, AdaptiveSchedule) and classifier is None:
+            raise SpecError("this schedule acts on opinions, so the run needs a classifier")
+        self.population = population
+        self.claim = claim
+        self.schedule = schedule
+        self._calls = calls
+        self._classifier = classifier
+        self._kinds = frozenset(kinds)
+        self._lookahead = lookahead
+        self._executor = executor
+        self._estimates: dict[int, Estimate] = {}
+        self._committed = 0
+        self.actors = self._cast(pack, scale, cognition, acts, interactive)
+        self.engine = Engine(
+            schedule,
+            self.actors,
+            calls,
+            acts=acts,
+            calls_per_event=cognition.calls_per_event,
+            rate=self._rate,
+            horizon=None if lookahead is None else lookahead + 1,
+        )
+        self._acts = acts
+
+    def _cast(
+        self,
+        pack: PromptPack,
+        scale: OpinionScale,
+        cognition: Cognition,
+        acts: Mapping[str, ActSpec],
+        interactive: bool,
+    ) -> list[PersonaActor]:
+        """One actor an agent."""
+        actors = []
+        members = zip(self.population.personas, self.population.opinions, strict=True)
+        for agent, (persona, opinion) in enumerate(members):
+            prompts = pack.for_agent(
+                persona=persona,
+                opinion=opinion,
+                claim=self.claim,
+                scale=scale,
+                persona_shown=cognition.persona_shown,
+                masked=cognition.masked,
+                confirmation_bias=cognition.confirmation_bias,
+                world=cognition.world,
+                interactive=interactive,
+            )
+            memory = new_memory(cognition.memory, prompts, cognition.token_budget)
+            actors.append(PersonaActor(agent, prompts, memory, acts, self._is_first))
+        return actors
+
+    def _is_first(self, turn: Turn) -> bool:
+        return turn.index == self.engine.first_keeping
+
+    async def run(self) -> None:
+        """Carry out the whole schedule; raises what stops the run. :meth:`measure` codes its texts."""
+        self.engine.start()
+        try:
+            if self._lookahead is not None:
+                await self._move_on(self._lookahead)
+            await self.engine.wait()
+        except asyncio.CancelledError:
+            await self.engine.cancel()
+            raise
+
+    async def _move_on(self, lookahead: int) -> None:
+        """Keep dispatch `lookahead` steps ahead of the last complete one;"""
+        for step in range(self.schedule.steps + 1):
+            await self.engine.wait_step(step)
+            self.engine.allow(step + 1 + lookahead)
+
+    async def commit(self, step: int) -> list[Happening]:
+        """Wait until all turns up to `step` are done and measured; returns those since the last commit, by index."""
+        if self._lookahead is not None:
+            self.engine.allow(step + self._lookahead)
+        await self.engine.wait_step(step)
+        await self.measure(step)
+        happened = self.happenings(self._committed, step)
+        self._committed += len(happened)
+        return happened
+
+    async def measure(self, until: int | None = None) -> None:
+        """Code every published text, up to step `until`, that is to be coded and is not yet."""
+        if self._classifier is None:
+            return
+        pending = [
+            (turn.index, message.text)
+            for turn, message in self.engine.transcript(self._committed, until)
+            if self._acts[turn.act].kind in self._kinds and turn.index not in self._estimates
+        ]
+        if pending:
+            estimates = await self._classify([text for _, text in pending])
+            self._estimates.update(zip((index for index, _ in pending), estimates, strict=True))
+
+    def happenings(self, start: int = 0, until: int | None = None) -> list[Happening]:
+        """Turns from index `start` to step `until` that have published, with what is measured so far."""
+        return [
+            Happening(turn, message, self._acts[turn.act].kind, self._estimates.get(turn.index))
+            for turn, message in self.engine.transcript(start, until)
+        ]
+
+    async def _classify(self, texts: list[str]) -> list[Estimate]:
+        assert self._classifier is not None
+        if self._executor is None:
+            return measure(self._classifier, self.claim, texts)
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._executor, measure, self._classifier, self.claim, texts)
+
+    async def _rate(self, turn: Turn, message: Message) -> float:
+        """The measured opinion an adaptive schedule acts on: journalled, so that a resumed run acts alike."""
+        key = CallKey(turn.index, "rating", 0)
+        record = self._calls.journal.lookup(key)
+        if record is None:
+            estimate = self._estimates.get(turn.index) or (await self._classify([message.text]))[0]
+            if self._acts[turn.act].kind in self._kinds:
+                self._estimates[turn.index] = estimate
+            record = CallRecord(
+                key, turn.step, turn.agent, turn.act, text_id(message.text), repr(estimate.value), outcome="rating",
+                arrived_at=time.time(),
+            )  # fmt: skip
+            self._calls.journal.append(record)
+        elif record.prompt_hash != text_id(message.text):
+            raise StoreError(f"run {self._calls.run_id}, turn {turn.index}: the stored rating is of another text")
+        return float(record.text)

@@ -1,0 +1,39 @@
+"""The record of experiments in SQL: journal, claims, results, and the frames read from them."""
+
+from __future__ import annotations
+
+from opinionsim.store._journal import SQLJournal
+from opinionsim.store._results import Results, load
+from opinionsim.store._rows import (
+    SUMMARY,
+    AgentRow,
+    EdgeRow,
+    ExperimentRow,
+    ExperimentRun,
+    MeasurementRow,
+    OpinionRow,
+    RunOutcome,
+    RunRow,
+    RunState,
+    TurnRow,
+)
+from opinionsim.store._sql import Store, open_store
+
+__all__ = [
+    "SUMMARY",
+    "AgentRow",
+    "EdgeRow",
+    "ExperimentRow",
+    "ExperimentRun",
+    "MeasurementRow",
+    "OpinionRow",
+    "Results",
+    "RunOutcome",
+    "RunRow",
+    "RunState",
+    "SQLJournal",
+    "Store",
+    "TurnRow",
+    "load",
+    "open_store",
+]

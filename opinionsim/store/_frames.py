@@ -1,0 +1,283 @@
+"""The store's content as tidy pandas frames. Their columns are documented at :class:`opinionsim.store.Results`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sqlalchemy import Connection, Select, select
+
+from opinionsim.store import _schema
+from opinionsim.store._rows import SUMMARY, ExperimentRow
+
+__all__ = ["COLUMNS", "FRAMES", "agents", "calls", "edges", "opinions", "runs", "turns"]
+
+#: Texts are kept as Python strings: models may return characters that Arrow's strings cannot hold.
+_STR = pd.StringDtype("python", na_value=np.nan)
+
+#: Columns of each frame that do not depend on the data, with their types.
+COLUMNS: Mapping[str, Mapping[str, Any]] = {
+    "runs": {
+        "run_id": _STR,
+        "experiment": _STR,
+        "cell": _STR,
+        "replicate": "int64",
+        "block": _STR,
+        "status": _STR,
+        "evidence": _STR,
+        "seed": "int64",
+        "topic": _STR,
+        "category": _STR,
+        "framing": _STR,
+        "claim": _STR,
+        "truth": "float64",
+        "confirmation_bias": _STR,
+        "memory": _STR,
+        "world": _STR,
+        "model": _STR,
+        "interaction": _STR,
+        "network": _STR,
+        "n_agents": "int64",
+        "steps": "int64",
+        "measurement_id": _STR,
+        "classifier": _STR,
+        "error": _STR,
+    },
+    "agents": {
+        "run_id": _STR,
+        "agent": "int64",
+        "name": _STR,
+        "assigned_opinion": "float64",
+        "model": _STR,
+        "evidence": _STR,
+    },
+    "edges": {"run_id": _STR, "source": "int64", "target": "int64", "weight": "float64", "evidence": _STR},
+    "turns": {
+        "run_id": _STR,
+        "turn": "int64",
+        "step": "int64",
+        "agent": "int64",
+        "act": _STR,
+        "kind": _STR,
+        "reads": "object",
+        "message": _STR,
+        "evidence": _STR,
+    },
+    "opinions": {
+        "run_id": _STR,
+        "cell": _STR,
+        "block": _STR,
+        "measurement_id": _STR,
+        "classifier": _STR,
+        "variable": _STR,
+        "kind": _STR,
+        "turn": "int64",
+        "step": "int64",
+        "agent": "int64",
+        "assigned_opinion": "float64",
+        "value": "float64",
+        "expectation": "float64",
+        "margin": "float64",
+        "off_scale": "float64",
+        "evidence": _STR,
+    },
+    "calls": {
+        "run_id": _STR,
+        "turn": "int64",
+        "part": _STR,
+        "attempt": "int64",
+        "step": "int64",
+        "agent": "int64",
+        "act": _STR,
+        "outcome": _STR,
+        "reason": _STR,
+        "prompt_hash": _STR,
+        "reply": _STR,
+        "seed": "Int64",
+        "dropped": "int64",
+        "finish_reason": _STR,
+        "model": _STR,
+        "input_tokens": "Int64",
+        "output_tokens": "Int64",
+        "latency_s": "float64",
+        "arrived_at": "float64",
+        "evidence": _STR,
+    },
+}
+
+
+def runs(connection: Connection, experiment: ExperimentRow) -> pd.DataFrame:
+    """One row a cell and replicate."""
+    stored = {row.run_id: row for row in _of_runs(connection, experiment, select(_schema.runs), _schema.runs)}
+    measurements = _schema.measurements
+    classifiers: dict[str, str] = {
+        row.measurement_id: row.classifier
+        for row in connection.execute(select(measurements.c.measurement_id, measurements.c.classifier))
+    }
+    cells = [run for run in experiment.runs if run.run_id in stored]
+    records = []
+    for cell in cells:
+        row = stored[cell.run_id]
+        summary = [getattr(row, name) for name in SUMMARY]
+        classifier = classifiers.get(cell.measurement_id)
+        records.append(
+            (
+                *(cell.run_id, experiment.name, cell.cell, cell.replicate, cell.block, row.status, row.evidence),
+                *(*summary, cell.measurement_id, classifier, row.error),
+            )
+        )
+    axes = _spread([cell.axes for cell in cells], COLUMNS["runs"], "sweep.")
+    return _frame("runs", records, axes, ["cell", "replicate", "run_id", "measurement_id"])
+
+
+def agents(connection: Connection, experiment: ExperimentRow) -> pd.DataFrame:
+    """One row an agent of a run."""
+    table, run = _schema.agents, _schema.runs
+    statement = select(table, run.c.evidence).join(run, run.c.run_id == table.c.run_id)
+    rows = _of_runs(connection, experiment, statement, table)
+    records = [(row.run_id, row.agent, row.name, row.assigned_opinion, row.model, row.evidence) for row in rows]
+    persona = _spread([json.loads(row.persona) for row in rows], COLUMNS["agents"], "persona.")
+    return _frame("agents", records, persona, ["run_id", "agent"])
+
+
+def edges(connection: Connection, experiment: ExperimentRow) -> pd.DataFrame:
+    """One row a connection of a run's network."""
+    table, run = _schema.edges, _schema.runs
+    statement = select(table, run.c.evidence).join(run, run.c.run_id == table.c.run_id)
+    rows = _of_runs(connection, experiment, statement, table)
+    records = [(row.run_id, row.source, row.target, row.weight, row.evidence) for row in rows]
+    return _frame("edges", records, {}, ["run_id", "source", "target"])
+
+
+def turns(connection: Connection, experiment: ExperimentRow) -> pd.DataFrame:
+    """One row a turn."""
+    table, run, text = _schema.turns, _schema.runs, _schema.texts
+    statement = (
+        select(table, run.c.evidence, text.c.text)
+        .join(run, run.c.run_id == table.c.run_id)
+        .join(text, text.c.text_id == table.c.text_id)
+    )
+    records = [
+        (
+            *(row.run_id, row.turn, row.step, row.agent, row.act, row.kind),
+            *(tuple(json.loads(row.reads)), row.text, row.evidence),
+        )
+        for row in _of_runs(connection, experiment, statement, table)
+    ]
+    return _frame("turns", records, {}, ["run_id", "turn"])
+
+
+def calls(connection: Connection, experiment: ExperimentRow) -> pd.DataFrame:
+    """One row a journal entry."""
+    table, run, text = _schema.calls, _schema.runs, _schema.texts
+    columns = [column for column in table.columns if column.name not in ("prompt", "text_id")]
+    statement = (
+        select(*columns, run.c.evidence, text.c.text.label("reply"))
+        .join(run, run.c.run_id == table.c.run_id)
+        .join(text, text.c.text_id == table.c.text_id)
+    )
+    names = list(COLUMNS["calls"])
+    records = [
+        tuple(getattr(row, name) for name in names) for row in _of_runs(connection, experiment, statement, table)
+    ]
+    return _frame("calls", records, {}, ["run_id", "turn", "part", "attempt"])
+
+
+def opinions(connection: Connection, experiment: ExperimentRow) -> pd.DataFrame:
+    """One row a cell, text and variable: only what the cell's own measurement says."""
+    used = {run.measurement_id for run in experiment.runs}
+    measurement = _schema.measurements
+    instruments = {
+        row.measurement_id: (row.classifier, [int(point) for point in json.loads(row.points)])
+        for row in connection.execute(select(measurement))
+        if row.measurement_id in used
+    }
+    points = sorted({point for _, scale in instruments.values() for point in scale})
+    by_run: dict[tuple[str, str], list[Any]] = {}
+    for row in _of_runs(connection, experiment, _opinions_with_turns(), _schema.opinions):
+        if row.measurement_id in instruments:
+            by_run.setdefault((row.run_id, row.measurement_id), []).append(row)
+    records: list[tuple[Any, ...]] = []
+    distributions = [np.empty((0, len(points)))]
+    for cell in experiment.runs:
+        rows = by_run.get((cell.run_id, cell.measurement_id))
+        if rows:
+            classifier, scale = instruments[cell.measurement_id]
+            p = np.array([json.loads(row.probabilities) for row in rows], dtype=float).reshape(-1, len(scale))
+            ranked = np.sort(p, axis=1)
+            expectation, margin = p @ np.asarray(scale, dtype=float), ranked[:, -1] - ranked[:, -2]
+            for row, mean, gap in zip(rows, expectation, margin, strict=True):
+                head = (row.run_id, cell.cell, cell.block, row.measurement_id, classifier, row.variable, row.kind)
+                middle = (row.turn, row.step, row.agent, row.assigned_opinion, row.value, mean, gap)
+                records.append((*head, *middle, row.off_scale, row.evidence))
+            wide = np.full((len(rows), len(points)), np.nan)
+            wide[:, [points.index(point) for point in scale]] = p
+            distributions.append(wide)
+    stacked = np.concatenate(distributions)
+    extra = {f"p_{point}": pd.Series(stacked[:, position]) for position, point in enumerate(points)}
+    return _frame("opinions", records, extra, ["cell", "run_id", "measurement_id", "variable", "turn"])
+
+
+#: What builds each frame.
+FRAMES: Mapping[str, Callable[[Connection, ExperimentRow], pd.DataFrame]] = {
+    "runs": runs,
+    "agents": agents,
+    "edges": edges,
+    "turns": turns,
+    "opinions": opinions,
+    "calls": calls,
+}
+
+
+def _opinions_with_turns() -> Select[Any]:
+    """Opinions beside the turn and the agent they are about."""
+    opinion, turn, agent, run = _schema.opinions, _schema.turns, _schema.agents, _schema.runs
+    return (
+        select(opinion, turn.c.kind, turn.c.step, turn.c.agent, agent.c.assigned_opinion, run.c.evidence)
+        .join(run, run.c.run_id == opinion.c.run_id)
+        .join(turn, (turn.c.run_id == opinion.c.run_id) & (turn.c.turn == opinion.c.turn))
+        .outerjoin(agent, (agent.c.run_id == opinion.c.run_id) & (agent.c.agent == turn.c.agent))
+    )
+
+
+def _of_runs(connection: Connection, experiment: ExperimentRow, statement: Select[Any], table: Any) -> list[Any]:
+    """Rows of the experiment's runs."""
+    portions = _schema.chunks(run.run_id for run in experiment.runs)
+    return [row for some in portions for row in connection.execute(statement.where(table.c.run_id.in_(some)))]
+
+
+def _frame(
+    name: str, records: Sequence[tuple[Any, ...]], extra: Mapping[str, pd.Series], keys: list[str]
+) -> pd.DataFrame:
+    """A frame with its fixed columns typed, the others appended, its rows sorted by key."""
+    types = COLUMNS[name]
+    columns = list(zip(*records, strict=True)) or [()] * len(types)
+    data = {
+        column: pd.Series(list(values), dtype="object").astype(types[column])
+        for column, values in zip(types, columns, strict=True)
+    }
+    frame = pd.DataFrame({**data, **extra})
+    return frame.sort_values(keys, kind="stable", ignore_index=True)
+
+
+def _spread(mappings: Sequence[Mapping[str, Any]], fixed: Iterable[str], prefix: str) -> dict[str, pd.Series]:
+    """One column a key, in order of appearance; a key that is a fixed column's name gets the prefix."""
+    taken = set(fixed)
+    keys = dict.fromkeys(key for mapping in mappings for key in mapping)
+    return {prefix + key if key in taken else key: _typed([mapping.get(key) for mapping in mappings]) for key in keys}
+
+
+def _typed(values: list[Any]) -> pd.Series:
+    """Texts as strings, numbers as float64 (int64 when none is missing or fractional), the rest as objects."""
+    present = [value for value in values if value is not None]
+    series = pd.Series(values, dtype="object")
+    if present and all(isinstance(value, str) for value in present):
+        return series.astype(_STR)
+    if present and all(isinstance(value, Real) and not isinstance(value, bool) for value in present):
+        whole = len(present) == len(values) and all(isinstance(value, int) for value in present)
+        return series.astype("int64" if whole else "float64")
+    return series

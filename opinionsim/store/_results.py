@@ -1,0 +1,189 @@
+"""Reading an experiment back: the frames users, tables and figures work on."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from opinionsim.errors import StoreError
+from opinionsim.messages import ChatMessage
+from opinionsim.store._rows import ExperimentRow
+from opinionsim.store._sql import open_store
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Results", "load"]
+
+
+def load(store: str, experiment: str | None = None) -> Results:
+    """Open the results of one experiment.
+
+    Parameters
+    ----------
+    store : str
+        Store address, as for :func:`opinionsim.store.open_store`; opened for reading only.
+    experiment : str, optional
+        Name or id; of several experiments with one name, the most recently saved. Default: the most
+        recently saved of all.
+
+    Returns
+    -------
+    Results
+        Frames are read from the store when first asked for.
+
+    Raises
+    ------
+    StoreError
+        If the store cannot be read, or holds no such experiment.
+    """
+    with open_store(store, write=False) as opened:
+        rows = opened.experiments()
+        url = opened.url
+    if not rows:
+        raise StoreError(f"the store {url} holds no experiment yet")
+    chosen = [row for row in rows if experiment is None or experiment in (row.name, row.experiment_id)]
+    if not chosen:
+        names = ", ".join(sorted({row.name for row in rows}))
+        raise StoreError(f"the store {url} has no experiment {experiment!r}; it holds {names}")
+    return Results(url, chosen[-1])
+
+
+class Results:
+    """One experiment's frames.
+
+    Every frame is tidy, sorted by its key, and carries ``evidence``: ``scripted``, ``model``,
+    ``equation`` or ``human``. Frames are read once; load again to see what a run in progress has added.
+    ``runs`` lists each registered cell and replicate; cells that differ only in classifier share a run,
+    so ``run_id`` repeats there and in ``opinions``, told apart by ``cell``, and nowhere else.
+
+    Attributes
+    ----------
+    url : str
+        Address of the store.
+    name : str
+        Name of the experiment.
+    spec, manifest : dict
+        The resolved specification and the manifest.
+
+    Notes
+    -----
+    Types: identities, names and texts are strings (NaN where missing); ``replicate, seed, n_agents, steps,
+    turn, step, agent, source, target, attempt, dropped`` int64; ``calls.seed`` and token counts nullable
+    Int64; scale values, probabilities, seconds and ``arrived_at`` (Unix time) float64; ``reads`` a tuple
+    of turn numbers (int) and names of external messages (str).
+    """
+
+    def __init__(self, url: str, experiment: ExperimentRow) -> None:
+        self.url = url
+        self._experiment = experiment
+
+    def __repr__(self) -> str:
+        return f"Results({self.name!r}, {self.url!r})"
+
+    @property
+    def name(self) -> str:
+        """Name of the experiment."""
+        return self._experiment.name
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        """The resolved specification."""
+        return dict(self._experiment.spec)
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """The manifest."""
+        return dict(self._experiment.manifest)
+
+    @cached_property
+    def runs(self) -> pd.DataFrame:
+        """One row a cell and replicate; key ``cell, replicate, run_id, measurement_id``.
+
+        Columns: run_id, experiment, cell, replicate, block, status, evidence, seed, topic, category,
+        framing, claim, truth (scale point that agrees with the accepted truth; NaN without one),
+        confirmation_bias, memory, world, model, interaction, network, n_agents, steps, measurement_id,
+        classifier, error (why it is incomplete), then one column a swept axis, named by its dotted path
+        (``sweep.`` before it where the path is the name of a column above).
+        """
+        return self._frame("runs")
+
+    @cached_property
+    def agents(self) -> pd.DataFrame:
+        """One row an agent of a run; key ``run_id, agent``.
+
+        Columns: run_id, agent, name, assigned_opinion (never a measured one; NaN where none was assigned),
+        model, evidence, then one column a persona attribute (``persona.`` before it where the attribute
+        has the name of a column above).
+        """
+        return self._frame("agents")
+
+    @cached_property
+    def edges(self) -> pd.DataFrame:
+        """One row a connection of a run's network; key and columns: run_id, source, target, weight, evidence."""
+        return self._frame("edges")
+
+    @cached_property
+    def turns(self) -> pd.DataFrame:
+        """One row a turn; key ``run_id, turn``.
+
+        Columns: run_id, turn, step, agent, act, kind (of text: post, report, response, probe), reads,
+        message, evidence.
+        """
+        return self._frame("turns")
+
+    @cached_property
+    def opinions(self) -> pd.DataFrame:
+        """One row a coded text; key ``cell, run_id, measurement_id, variable, turn``.
+
+        Columns: run_id, cell, block, measurement_id, classifier, variable, kind, turn, step, agent,
+        assigned_opinion, value (most probable point; NaN for no answer), expectation (mean of the
+        distribution), margin (first less second probability), off_scale (probability of no answer),
+        evidence, then ``p_<point>`` for each scale point: its probability.
+        """
+        return self._frame("opinions")
+
+    @cached_property
+    def calls(self) -> pd.DataFrame:
+        """One row a journal entry; key ``run_id, turn, part, attempt``.
+
+        Columns: run_id, turn, part, attempt, step, agent, act, outcome (accepted, rejected, rating),
+        reason, prompt_hash, reply, seed, dropped, finish_reason, model, input_tokens, output_tokens,
+        latency_s, arrived_at, evidence. The literal prompt: :meth:`prompt`.
+        """
+        return self._frame("calls")
+
+    @cached_property
+    def metrics(self) -> pd.DataFrame:
+        """One row a run with its opinion metrics: :func:`opinionsim.metrics.run_metrics` with ddof 0."""
+        from opinionsim.metrics import run_metrics
+
+        return run_metrics(self.runs, self.opinions, self.agents, ddof=0)
+
+    def prompt(self, run: str | int, turn: int, part: str = "reply", attempt: int = 0) -> list[ChatMessage]:
+        """The literal prompt of a call.
+
+        Parameters
+        ----------
+        run : str or int
+            Run id, or row of ``runs``.
+        turn, part, attempt
+            The call's key within the run.
+
+        Raises
+        ------
+        StoreError
+            If there is no such row or call, or the call asked no model.
+        """
+        if not isinstance(run, str):
+            if not 0 <= run < len(self.runs):
+                raise StoreError(f"run {run} is not a row of runs; valid: 0 to {len(self.runs) - 1}")
+            run = str(self.runs["run_id"].iloc[run])
+        with open_store(self.url, write=False) as store:
+            return store.prompt(run, turn, part, attempt)
+
+    def _frame(self, name: str) -> pd.DataFrame:
+        from opinionsim.store._frames import FRAMES
+
+        with open_store(self.url, write=False) as store, store.reading() as connection:
+            return FRAMES[name](connection, self._experiment)

@@ -1,0 +1,226 @@
+"""The rows a store takes and gives back: plain, frozen, keyed by content and never by insertion."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+__all__ = [
+    "SUMMARY",
+    "AgentRow",
+    "EdgeRow",
+    "ExperimentRow",
+    "ExperimentRun",
+    "MeasurementRow",
+    "OpinionRow",
+    "RunOutcome",
+    "RunRow",
+    "RunState",
+    "TurnRow",
+]
+
+#: Columns of a run beside its identity: what tables and figures group by.
+SUMMARY = (
+    "seed",
+    "topic",
+    "category",
+    "framing",
+    "claim",
+    "truth",
+    "confirmation_bias",
+    "memory",
+    "world",
+    "model",
+    "interaction",
+    "network",
+    "n_agents",
+    "steps",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ExperimentRun:
+    """One cell and replicate of an experiment: which run it is, and how that run is measured.
+
+    Attributes
+    ----------
+    run_id, measurement_id : str
+        The run, and the measurement this experiment reads it with. Cells that differ only in
+        classifier share the run.
+    replicate : int
+        From 0.
+    block : str
+        Runs of one block share their random draws; contrasts are paired by it.
+    cell : str
+        Label of the cell, equal for its replicates.
+    axes : dict of str to JSON value
+        Value on each swept axis, by dotted path.
+    """
+
+    run_id: str
+    measurement_id: str
+    replicate: int
+    block: str
+    cell: str
+    axes: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ExperimentRow:
+    """A declared experiment.
+
+    Attributes
+    ----------
+    experiment_id : str
+        Identity; saving again under it replaces everything but `created_at`.
+    name : str
+        As in its specification.
+    created_at : float
+        Unix time.
+    spec, manifest : dict of JSON values
+        The resolved specification and the manifest.
+    runs : tuple of ExperimentRun
+        Every cell and replicate.
+    """
+
+    experiment_id: str
+    name: str
+    created_at: float
+    spec: Mapping[str, Any]
+    manifest: Mapping[str, Any]
+    runs: tuple[ExperimentRun, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """A run as it is registered, before anything has happened.
+
+    Attributes
+    ----------
+    run_id : str
+        Hash of everything that can reach a prompt, a draw or a model.
+    replicate : int
+        From 0.
+    block : str
+        Runs of one block share their random draws.
+    evidence : str
+        ``scripted``, ``model``, ``equation`` or ``human``.
+    fields : dict of JSON values
+        The resolved identity fields.
+    summary : dict
+        One value for each name in :data:`SUMMARY`; ``seed``, ``n_agents`` and ``steps`` are int, ``truth``
+        is a scale point or None, the others str or None.
+    """
+
+    run_id: str
+    replicate: int
+    block: str
+    evidence: str
+    fields: Mapping[str, Any]
+    summary: Mapping[str, Any]
+
+
+class RunState(NamedTuple):
+    """Where a run stands."""
+
+    status: str
+    """``pending``, ``running``, ``complete`` or ``incomplete``."""
+    epoch: int
+    """How often the run has been claimed."""
+    owner: str
+    """Who claimed it last; empty before the first claim."""
+    error: str
+    """Why it is incomplete; empty otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentRow:
+    """An agent of a run: index from 0, persona attributes (JSON values), opinion assigned, model."""
+
+    agent: int
+    name: str
+    assigned_opinion: float | None
+    persona: Mapping[str, Any]
+    model: str
+
+
+class EdgeRow(NamedTuple):
+    """A connection of a run's network, between two agent indices."""
+
+    source: int
+    target: int
+    weight: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class TurnRow:
+    """A turn and its message; `reads` names earlier turns (int) and external messages (str), in order."""
+
+    turn: int
+    step: int
+    agent: int
+    act: str
+    kind: str
+    reads: tuple[int | str, ...]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class OpinionRow:
+    """What a measurement says about one turn's text.
+
+    Attributes
+    ----------
+    measurement_id, variable : str
+        The measurement, and what it measures (``stance``, ...).
+    turn : int
+        Turn whose text was coded.
+    value : float
+        Most probable scale point; NaN for no answer.
+    off_scale : float
+        Probability in [0, 1] that the text is no answer.
+    probabilities : tuple of float, length k
+        Over the scale points of the measurement; NaN for no answer.
+    """
+
+    measurement_id: str
+    variable: str
+    turn: int
+    value: float
+    off_scale: float
+    probabilities: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MeasurementRow:
+    """An instrument: classifier with options, scale points and anchors, and the kinds of text it codes."""
+
+    measurement_id: str
+    classifier: str
+    options: Mapping[str, Any]
+    points: tuple[int, ...]
+    labels: tuple[str, ...]
+    kinds: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RunOutcome:
+    """What executing a run has led to, rebuilt from its calls.
+
+    Attributes
+    ----------
+    status : str
+        ``complete`` or ``incomplete``.
+    agents, edges, turns, opinions : tuple of rows
+        As far as the run got.
+    error : str
+        Why it is incomplete.
+    """
+
+    status: Literal["complete", "incomplete"]
+    agents: tuple[AgentRow, ...] = ()
+    edges: tuple[EdgeRow, ...] = ()
+    turns: tuple[TurnRow, ...] = ()
+    opinions: tuple[OpinionRow, ...] = ()
+    error: str = ""

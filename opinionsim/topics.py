@@ -1,0 +1,179 @@
+"""Topics as data: a claim in each framing, its category, and what is accepted as true."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from opinionsim.documents import Document, read_document, validate
+from opinionsim.errors import SpecError
+from opinionsim.opinions import OpinionScale
+
+__all__ = ["Claim", "Framing", "Topic", "load_topics", "parse_topic", "parse_topics"]
+
+
+class Framing(StrEnum):
+    """Which side of a topic the claim affirms (Chuang et al. 2023, §3; A5)."""
+
+    FALSEHOOD = "falsehood"
+    TRUTH = "truth"
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One assertion that agents hold opinions about.
+
+    Attributes
+    ----------
+    text : str
+        A clause without capital or full stop that can follow "that".
+    topic : str
+        Name of the topic it belongs to.
+    framing : Framing
+        Which side it affirms.
+    accepted : Framing or None
+        The framing accepted as true, None when there is no ground truth.
+    sensitive : bool
+        True where the claim should stay out of demonstrations and galleries.
+    """
+
+    text: str
+    topic: str
+    framing: Framing
+    accepted: Framing | None = None
+    sensitive: bool = False
+
+    def truth(self, scale: OpinionScale) -> int | None:
+        """The opinion that agrees with the accepted truth: an end of `scale`, None without one."""
+        if self.accepted is None:
+            return None
+        return scale.highest if self.framing == self.accepted else scale.lowest
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A subject with one claim a framing.
+
+    Attributes
+    ----------
+    name : str
+        Identifier: lower-case words joined by hyphens.
+    title : str
+        For figures and tables.
+    category : str
+        Group the topic is reported in.
+    claims : dict of Framing to str
+        The assertions, at least one.
+    accepted : Framing or None
+        Which claim is accepted as true.
+    sensitive : bool
+        Keep out of demonstrations and galleries.
+    source : str
+        Where the claims come from.
+    """
+
+    name: str
+    title: str
+    category: str
+    claims: dict[Framing, str]
+    accepted: Framing | None = Framing.TRUTH
+    sensitive: bool = False
+    source: str = ""
+
+    def claim(self, framing: Framing | str) -> Claim:
+        """The claim under a framing.
+
+        Raises
+        ------
+        SpecError
+            If the topic has no claim under that framing.
+        """
+        try:
+            chosen = Framing(framing)
+            text = self.claims[chosen]
+        except (ValueError, KeyError):
+            valid = ", ".join(self.claims)
+            raise SpecError(f"topic {self.name!r} has no framing {str(framing)!r}; valid: {valid}") from None
+        return Claim(text, self.name, chosen, self.accepted, self.sensitive)
+
+
+class _TopicModel(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str = Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")
+    title: str = ""
+    category: str = "Other"
+    claims: dict[Framing, str] = Field(min_length=1)
+    accepted: Framing | None = None
+    sensitive: bool = False
+    source: str = ""
+
+
+class _TopicsModel(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    topics: list[_TopicModel] = Field(min_length=1)
+    source: str = ""
+    licence: str = ""
+
+
+def _topic(model: _TopicModel, source: str) -> Topic:
+    for framing, text in model.claims.items():
+        if not text.strip() or text.strip().endswith("."):
+            raise SpecError(
+                f"topic {model.name!r}: claims.{framing} must be a clause that can follow 'that', without a full stop; "
+                f"got {text!r}"
+            )
+    title = model.title or model.name.replace("-", " ").capitalize()
+    claims = {framing: text.strip() for framing, text in model.claims.items()}
+    return Topic(model.name, title, model.category, claims, model.accepted, model.sensitive, model.source or source)
+
+
+def parse_topic(document: Document | Mapping[str, Any], source: str = "topic") -> Topic:
+    """One topic from a mapping with the fields of :class:`Topic`.
+
+    Raises
+    ------
+    SpecError
+        If a field is unknown, missing or of the wrong type.
+    """
+    return _topic(validate(_TopicModel, document, source), "")
+
+
+def parse_topics(document: Document | Mapping[str, Any], source: str = "topics") -> dict[str, Topic]:
+    """Topics from a document with a list under ``topics``.
+
+    Parameters
+    ----------
+    document : Document or mapping
+        Keys ``topics``, ``source`` and ``licence``.
+    source : str
+        What error messages call a bare mapping.
+
+    Returns
+    -------
+    dict of str to Topic
+        By name, in file order.
+
+    Raises
+    ------
+    SpecError
+        If a field is unknown, missing or of the wrong type, or two topics share a name.
+    """
+    model = validate(_TopicsModel, document, source)
+    topics: dict[str, Topic] = {}
+    for entry in model.topics:
+        if entry.name in topics:
+            raise SpecError(f"{source}: topics: duplicate name {entry.name!r}; names must be distinct")
+        topics[entry.name] = _topic(entry, model.source)
+    return topics
+
+
+def load_topics(path: str | Path) -> dict[str, Topic]:
+    """Topics from a YAML file; see :func:`parse_topics`."""
+    return parse_topics(read_document(path), str(path))

@@ -1,0 +1,10 @@
+from __future__ import annotations
+
+from opinionsim.classifiers import Classifier, load_classifier
+from opinionsim.opinions import OpinionScale
+from opinionsim.testing._classifiers import ClassifierContract
+
+
+class TestLexicon(ClassifierContract):
+    def classifier(self, scale: OpinionScale) -> Classifier:
+        return load_classifier("lexicon", scale)

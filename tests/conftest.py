@@ -1,0 +1,91 @@
+"""What every test runs under: no network, no tracing, no display, a folder of its own."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import socket
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+# Before any test module imports a library that reads them.
+for _name in [name for name in os.environ if name.startswith(("LANGCHAIN_", "LANGSMITH_"))]:
+    del os.environ[_name]
+os.environ["MPLBACKEND"] = "Agg"
+
+# The speed of the machine is never what a test is about.
+settings.register_profile("local", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("ci", settings.get_profile("local"), derandomize=True, database=None)
+settings.load_profile("ci" if os.environ.get("CI") else "local")
+
+
+class NetworkBlocked(RuntimeError):
+    """A test tried to leave the machine. Not an OSError, which code under test might retry or swallow."""
+
+
+def _is_loopback(host: str | bytes | None) -> bool:
+    """Whether a host, as given to the socket module, is this machine."""
+    name = host.decode() if isinstance(host, bytes) else host
+    if name in (None, "", "localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(str(name).partition("%")[0]).is_loopback
+    except ValueError:
+        return False
+
+
+def _guard(host: str | bytes | None) -> None:
+    if not _is_loopback(host):
+        raise NetworkBlocked(f"tests may talk to this machine only, not to {host!r}")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _loopback_only() -> Iterator[None]:
+    """Refuse connections and name look-ups beyond loopback; Unix sockets pass."""
+    connect, connect_ex, getaddrinfo = socket.socket.connect, socket.socket.connect_ex, socket.getaddrinfo
+
+    def guarded_connect(self: socket.socket, address: Any) -> None:
+        if self.family in (socket.AF_INET, socket.AF_INET6):
+            _guard(address[0])
+        connect(self, address)
+
+    def guarded_connect_ex(self: socket.socket, address: Any) -> int:
+        if self.family in (socket.AF_INET, socket.AF_INET6):
+            _guard(address[0])
+        return connect_ex(self, address)
+
+    def guarded_getaddrinfo(host: str | bytes | None, *args: Any, **kwargs: Any) -> Any:
+        _guard(host)
+        return getaddrinfo(host, *args, **kwargs)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(socket.socket, "connect", guarded_connect)
+        patch.setattr(socket.socket, "connect_ex", guarded_connect_ex)
+        patch.setattr(socket, "getaddrinfo", guarded_getaddrinfo)
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run each test in an empty folder, so that default output paths never reach the checkout."""
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture(autouse=True)
+def _closed_figures() -> Iterator[None]:
+    """Leave no figure open for the next test."""
+    yield
+    pyplot = sys.modules.get("matplotlib.pyplot")
+    if pyplot is not None:
+        pyplot.close("all")
+
+
+@pytest.fixture(scope="session")
+def checkout() -> Path:
+    """The top folder of the source tree."""
+    return Path(__file__).resolve().parents[1]

@@ -1,0 +1,176 @@
+"""Resources: where references lead, and contents that stand in for all files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import pytest
+
+from opinionsim.documents import validate
+from opinionsim.errors import SpecError
+from opinionsim.experiments._resources import Resources
+from opinionsim.experiments._spec import (
+    ExternalSpec,
+    FileNetworkSpec,
+    InlineTopicSpec,
+    NamedTopicSpec,
+    PopulationSpec,
+)
+
+PERSONAS = {
+    "name": "pair",
+    "personas": [
+        {"name": "Zoe", "opinion": 1, "attributes": {"work": "baker", "age": "40"}, "background": "Bakes."},
+        {"name": "Abe", "opinion": -1, "attributes": {"work": "cook", "age": "30"}},
+    ],
+}
+TOPICS = {"topics": [{"name": "tea", "claims": {"truth": "tea is a drink", "falsehood": "tea is a stone"}}]}
+
+
+def _write(folder: Path, name: str, value: Any) -> Path:
+    path = folder / name
+    path.write_text(value if isinstance(value, str) else json.dumps(value), encoding="utf-8")
+    return path
+
+
+def _external(messages: Any) -> ExternalSpec:
+    return validate(ExternalSpec, {"kind": "external", "steps": 1, "messages": messages})
+
+
+def _network(path: str) -> FileNetworkSpec:
+    return FileNetworkSpec(kind="file", path=path)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    _write(tmp_path, "people.json", PERSONAS)
+    _write(tmp_path, "topics.json", TOPICS)
+    _write(tmp_path, "posts.txt", "First post.\n\n  Second post.  \n")
+    _write(tmp_path, "posts.yaml", "messages: [First post., Second post.]\n")
+    _write(tmp_path, "ring.edges", "0 1\n1 2\n2 0\n")
+    nx.write_graphml(nx.DiGraph([(0, 1), (1, 2)]), tmp_path / "arrows.graphml")
+    return tmp_path
+
+
+def _ask_all(resources: Resources) -> list[Any]:
+    """The answer to every kind of question."""
+    arrows = resources.network(_network("arrows.graphml"), 4)
+    return [
+        resources.personas(PopulationSpec(personas="people.json")),
+        resources.personas(PopulationSpec()),
+        resources.topic(NamedTopicSpec(name="tea", file="topics.json")),
+        resources.topic(NamedTopicSpec(name="flat-earth")),
+        resources.pack("default").contents,
+        resources.messages(_external("posts.txt")),
+        sorted(resources.network(_network("ring.edges"), 3).edges()),
+        (arrows.is_directed(), sorted(arrows.edges()), sorted(arrows.nodes())),
+    ]
+
+
+def test_paths_start_from_the_folder_of_the_specification(folder: Path) -> None:
+    people, study, tea, earth, pack, posts, ring, arrows = _ask_all(Resources(folder))
+    assert [persona.name for persona in people.personas] == ["Zoe", "Abe"]
+    assert len(study.personas) == 10
+    assert tea.claim("truth").text == "tea is a drink"
+    assert earth.claim("falsehood").text == "the Earth is flat"
+    assert "pack.yaml" in pack
+    assert posts == ("First post.", "Second post.")
+    assert len(ring) == 3
+    assert arrows == (True, [(0, 1), (1, 2)], [0, 1, 2, 3])
+
+
+def test_contents_stand_in_for_every_file(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    original = Resources(folder)
+    answers = _ask_all(original)
+    carried = json.loads(json.dumps(original.contents()))
+    elsewhere = Resources.from_contents(carried, tmp_path_factory.mktemp("empty"))
+    again = _ask_all(elsewhere)
+    assert again == answers
+    assert list(again[0].personas[0].attributes) == ["work", "age"]
+    assert elsewhere.contents() == carried
+
+
+def test_contents_win_over_files(folder: Path) -> None:
+    original = Resources(folder)
+    _ask_all(original)
+    carried = original.contents()
+    _write(folder, "posts.txt", "Something else.")
+    assert Resources.from_contents(carried, folder).messages(_external("posts.txt"))[0] == "First post."
+    assert Resources(folder).messages(_external("posts.txt")) == ("Something else.",)
+
+
+def test_only_topics_in_use_are_carried(folder: Path) -> None:
+    resources = Resources(folder)
+    resources.topic(NamedTopicSpec(name="flat-earth"))
+    assert [list(found) for found in resources.contents()["topics"].values()] == [["flat-earth"]]
+
+
+def test_files_are_read_once(folder: Path) -> None:
+    resources = Resources(folder)
+    first = resources.personas(PopulationSpec(personas="people.json"))
+    (folder / "people.json").unlink()
+    assert resources.personas(PopulationSpec(personas="people.json")) == first
+
+
+def test_what_a_specification_writes_out_needs_no_file() -> None:
+    resources = Resources()
+    assert [p.name for p in resources.personas(PopulationSpec(personas=PERSONAS)).personas] == ["Zoe", "Abe"]
+    topic = resources.topic(InlineTopicSpec(definition=TOPICS["topics"][0]))
+    assert topic.claim("falsehood").text == "tea is a stone"
+    assert resources.messages(_external(["Hello."])) == ("Hello.",)
+    assert resources.messages(_external(["Hello."])) == ("Hello.",)
+    assert not any(resources.contents().values())
+
+
+def test_both_forms_of_a_message_file_agree(folder: Path) -> None:
+    resources = Resources(folder)
+    assert resources.messages(_external("posts.txt")) == resources.messages(_external("posts.yaml"))
+
+
+def test_one_network_file_serves_populations_of_several_sizes(folder: Path) -> None:
+    resources = Resources(folder)
+    assert resources.network(_network("ring.edges"), 5).number_of_nodes() == 5
+    assert resources.network(_network("ring.edges"), 3).number_of_nodes() == 3
+    with pytest.raises(SpecError, match=r"agents 0\.\.1"):
+        resources.network(_network("ring.edges"), 2)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "holds no message; one a line is expected"),
+        (b"\xff\xfe", "not a text file; UTF-8 is expected"),
+    ],
+)
+def test_useless_message_files(tmp_path: Path, content: str | bytes, message: str) -> None:
+    (tmp_path / "posts.txt").write_bytes(content.encode() if isinstance(content, str) else content)
+    with pytest.raises(SpecError, match=message):
+        Resources(tmp_path).messages(_external("posts.txt"))
+
+
+def test_references_that_lead_nowhere(tmp_path: Path) -> None:
+    resources = Resources(tmp_path)
+    with pytest.raises(SpecError, match=r"unknown persona set 'chuang'; valid: .*chuang2024"):
+        resources.personas(PopulationSpec(personas="chuang"))
+    with pytest.raises(SpecError, match=r"crowd\.yaml: no such file"):
+        resources.personas(PopulationSpec(personas="crowd.yaml"))
+    with pytest.raises(SpecError, match="unknown topic 'tea'; valid: flat-earth, t-rex"):
+        resources.topic(NamedTopicSpec(name="tea"))
+    with pytest.raises(SpecError, match=r"posts\.txt: cannot be read: No such file"):
+        resources.messages(_external("posts.txt"))
+    with pytest.raises(SpecError, match="no such file"):
+        resources.network(_network("none.edges"), 3)
+    with pytest.raises(SpecError, match="neither 'default' nor a folder"):
+        resources.pack("nowhere")
+
+
+def test_contents_are_checked() -> None:
+    with pytest.raises(
+        SpecError, match=r"contents: topic: unknown field \(did you mean topics\?\); valid: personas, topics"
+    ):
+        Resources.from_contents({"topic": {}})
+    with pytest.raises(SpecError, match=r"contents: messages\.a: must be a list; got 3"):
+        Resources.from_contents({"messages": {"a": 3}})

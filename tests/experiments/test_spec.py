@@ -1,0 +1,234 @@
+"""The specification: what it accepts, and the one clear error for everything else."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from opinionsim.documents import validate
+from opinionsim.errors import SpecError
+from opinionsim.experiments._spec import DyadicSpec, ExperimentSpec, ExternalSpec, conflicts, json_schema
+from opinionsim.experiments._sweep import load_experiment
+from opinionsim.schedules import NETWORKS, build_network
+
+BASE: dict[str, Any] = {
+    "name": "small",
+    "topic": {"name": "flat-earth"},
+    "interaction": {"kind": "dyadic", "steps": 5},
+}
+
+
+def _with(path: str, value: Any) -> dict[str, Any]:
+    spec = copy.deepcopy(BASE)
+    node = spec
+    *parents, last = path.split(".")
+    for key in parents:
+        node = node.setdefault(key, {})
+    node[last] = value
+    return spec
+
+
+def test_defaults_are_those_of_the_study() -> None:
+    spec = validate(ExperimentSpec, BASE)
+    assert (spec.seed, spec.replicates, spec.population.size, spec.population.personas) == (0, 1, 10, "chuang2024")
+    assert (spec.topic.framing, spec.topic.masked) == ("falsehood", True)
+    assert (spec.cognition.memory, spec.cognition.confirmation_bias, spec.cognition.world) == (
+        "cumulative",
+        "none",
+        "closed",
+    )
+    assert (spec.model.name, spec.model.temperature) == ("scripted", 0.7)
+    assert (spec.measurement.classifier.name, spec.measurement.texts) == ("lexicon", ("report", "post"))
+    assert spec.scale.scale().points == (-2, -1, 0, 1, 2)
+    assert isinstance(spec.interaction, DyadicSpec)
+    assert spec.interaction.network.kind == "complete"
+
+
+def test_a_specification_cannot_be_changed() -> None:
+    spec = validate(ExperimentSpec, BASE)
+    with pytest.raises(ValueError, match="frozen"):
+        spec.seed = 3  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("interaction", "steps"),
+    [
+        ({"kind": "dyadic", "steps": 0}, 0),
+        ({"kind": "broadcast", "exposures": 10}, 60),
+        ({"kind": "similarity", "exposures": 0.5, "strength": 2}, 3),
+        ({"kind": "independent"}, 10),
+        ({"kind": "no-role-play", "reports": 4}, 4),
+        ({"kind": "remembered", "steps": 7}, 7),
+        ({"kind": "external", "steps": 2, "messages": ["One thing."]}, 2),
+    ],
+)
+def test_length_of_every_interaction(interaction: dict[str, Any], steps: int) -> None:
+    assert validate(ExperimentSpec, _with("interaction", interaction)).interaction.steps_for(6) == steps
+
+
+_PARAMETERS = {
+    "watts-strogatz": {"k": 2, "p": 0.1},
+    "erdos-renyi": {"p": 0.5},
+    "barabasi-albert": {"m": 2},
+    "random-regular": {"d": 3},
+}
+
+
+@pytest.mark.parametrize("kind", [*NETWORKS, "edge-list"])
+def test_every_network_can_be_specified_and_built(kind: str) -> None:
+    network = {"edges": [[0, 1]]} if kind == "edge-list" else {"kind": kind, **_PARAMETERS.get(kind, {})}
+    spec = validate(ExperimentSpec, _with("interaction", {"kind": "dyadic", "steps": 1, "network": network}))
+    assert isinstance(spec.interaction, DyadicSpec)
+    assert list(conflicts(spec)) == []
+    assert build_network(spec.interaction.network.mapping(), 10, 1).number_of_nodes() == 10
+
+
+def test_a_network_without_parameters_may_be_named() -> None:
+    named = validate(ExperimentSpec, _with("interaction.network", "ring"))
+    mapped = validate(ExperimentSpec, _with("interaction.network", {"kind": "ring"}))
+    assert named == mapped
+
+
+def test_a_file_of_messages_or_the_messages() -> None:
+    for messages in ("posts.txt", ("One thing.", "Another.")):
+        spec = validate(ExperimentSpec, _with("interaction", {"kind": "external", "steps": 1, "messages": messages}))
+        assert isinstance(spec.interaction, ExternalSpec)
+        assert spec.interaction.messages == messages
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        # unknown fields
+        ("populaton", {}, "populaton: unknown field (did you mean population?); valid: name, description, seed"),
+        ("population.siz", 3, "population.siz: unknown field (did you mean size?); valid: personas, size"),
+        ("interaction.reports", 3, "interaction.reports: unknown field; valid: steps, exposures, network, kind"),
+        ("topic.nam", "x", "topic.nam: unknown field (did you mean name?); valid: name, file, framing"),
+        # wrong types
+        ("seed", "1", "seed: must be a whole number; got '1'"),
+        ("seed", True, "seed: must be a whole number; got true"),
+        ("seed", 1.5, "seed: must be a whole number; got 1.5"),
+        ("seed", -1, "seed: must be at least 0; got -1"),
+        ("seed", 10**30, "seed: must be at most 9223372036854775807"),
+        ("seed", float("nan"), "seed: must be a finite number; got nan"),
+        ("replicates", 0, "replicates: must be at least 1; got 0"),
+        ("name", "a b", "name: must match the pattern"),
+        ("name", None, "name: must be text; got null"),
+        ("topic", "flat-earth", "topic: must be a mapping of fields; got 'flat-earth'; valid: name"),
+        ("population", [1], "population: must be a mapping of fields; got [1]; valid: personas, size"),
+        ("population.personas", 3, "population.personas: must be text or a mapping; got 3"),
+        ("topic.masked", "yes", "topic.masked: must be true or false; got 'yes'"),
+        ("model.temperature", "hot", "model.temperature: must be a number; got 'hot'"),
+        ("model.temperature", float("inf"), "model.temperature: must be a finite number; got inf"),
+        ("model.temperature", 3, "model.temperature: must be at most 2"),
+        ("model.options", {"x": [float("nan")]}, "model.options.x[0]: must be a finite number; got nan"),
+        (
+            "measurement.classifier",
+            3,
+            "measurement.classifier: must be a mapping of fields; got 3; valid: name, options",
+        ),
+        ("interaction.messages", 3, "interaction.messages: unknown field"),
+        ("scale.points", 5, "scale.points: must be a list; got 5"),
+        # unknown choices
+        ("topic.framing", "lie", "topic.framing: unknown value 'lie'; valid: falsehood, truth"),
+        ("cognition.confirmation_bias", "mild", "unknown value 'mild'; valid: none, weak, strong"),
+        ("cognition.memory", "reflexive", "(did you mean reflective?); valid: cumulative, reflective"),
+        ("cognition.world", "flat", "cognition.world: unknown value 'flat'; valid: closed, open"),
+        ("population.initial_opinions", "unifrm", "(did you mean uniform?); valid: uniform, skewed-positive"),
+        ("population.assignment", "latin", "valid: fixed, random, latin-square"),
+        ("population.shown", "some", "valid: full, demographics, name, none"),
+        ("interaction.kind", "dyads", "interaction.kind: unknown value 'dyads' (did you mean dyadic?); valid: dyadic"),
+        ("interaction", {}, "interaction.kind: is required and missing; valid: dyadic, broadcast"),
+        ("interaction.network", "ringg", "unknown value 'ringg' (did you mean ring?); valid: complete, ring"),
+        ("measurement.texts", ["posts"], "measurement.texts[0]: unknown value 'posts' (did you mean post?)"),
+        # missing and contradictory
+        ("topic", {}, "topic.name: is required and missing"),
+        ("interaction", {"kind": "dyadic"}, "interaction: needs exactly one of steps (T, >= 0) and exposures"),
+        ("interaction.exposures", 2, "interaction: needs exactly one of steps (T, >= 0) and exposures"),
+        ("interaction.network", {"kind": "watts-strogatz", "k": 2}, "interaction.network.p: is required and missing"),
+        ("measurement.texts", [], "measurement.texts: must have at least 1 entries"),
+        ("measurement.texts", ["post", "post"], "measurement.texts: entries must be distinct; 'post' is given twice"),
+        ("scale.points", [1], "scale.points: must have at least 2 entries"),
+        ("scale.points", [1, 0], "scale: points must be strictly increasing"),
+        ("scale.labels", ["no", "yes"], "scale: labels must give one label for each of the 5 points"),
+        ("scale.points", [0, 1, 2, 3, 4, 5], "scale: labels must be given for 6 points"),
+        ("model.options", {"headers": {"api_key": "x"}}, "'api_key' looks like a credential"),
+        # impossible sizes
+        ("population.size", 0, "population.size: must be at least 1; got 0"),
+        ("population.size", 1, "population.size: must be at least 2 for interaction kind 'dyadic'; got 1"),
+        ("population.size", 10**12, "population.size: must be at most 1000000"),
+        ("interaction.steps", -1, "interaction.steps: must be at least 0; got -1"),
+        ("population.initial_opinions", {"counts": {0: 9}}, "must sum to population.size = 10; the sum is 9"),
+        ("population.initial_opinions", {"counts": {3: 10}}, "opinion 3 is not on the scale; valid: -2, -1, 0, 1, 2"),
+        ("population.initial_opinions", {"counts": {0: -1}}, "counts.0: must be at least 0; got -1"),
+        ("population.initial_opinions", {"counts": {"x": 1}}, "counts.x: must be a whole number; got 'x'"),
+        ("interaction.network", {"kind": "watts-strogatz", "k": 11, "p": 0}, "k must be at most population.size = 10"),
+        ("interaction.network", {"kind": "barabasi-albert", "m": 10}, "m must be below population.size = 10"),
+        ("interaction.network", {"kind": "random-regular", "d": 10}, "d must be below population.size = 10"),
+        ("interaction.network", {"edges": [[0, 1, 2]]}, "interaction.network.edges[0]: must have at most 2 entries"),
+        ("interaction.network", {"edges": [[0, -1]]}, "interaction.network.edges[0][1]: must be at least 0; got -1"),
+        ("interaction.network", {"edges": [[0, 10]]}, "node labels must be agents 0..9"),
+        ("interaction.network", {"edges": [[1, 1]]}, "an agent cannot be joined to itself"),
+        # references
+        ("topic.name", "round-earth", "topic.name: unknown topic 'round-earth'; valid: flat-earth"),
+        ("topic.file", "none.yaml", "none.yaml: no such file"),
+        ("population.personas", "nobody", "unknown persona set 'nobody'; valid: chuang2024"),
+        ("population.personas", "nobody.yaml", "nobody.yaml: no such file"),
+        ("population.personas", {"name": "x"}, "personas: is required and missing"),
+        ("prompts", "nowhere", "nowhere' is neither 'default' nor a folder"),
+        ("interaction.network", {"kind": "file", "path": "none.edges"}, "no such file"),
+        ("model.name", "openai:gpt-4o-mini", "measurement.classifier: must be named when the model is not 'scripted'"),
+        # sweeps
+        ("sweep", {"topic.framings": ["truth"]}, "topic.framings: unknown field (did you mean framing?)"),
+        ("sweep", {"topic.framing": ["truth", "lie"]}, "sweep topic.framing=lie: topic.framing: unknown value 'lie'"),
+        ("sweep", {"topic.framing": []}, "must be a list of at least one value; got []"),
+        ("sweep", {"topic.framing": "truth"}, "must be a list of at least one value; got 'truth'"),
+        ("sweep", {"seed": [1, 1]}, "sweep.seed[1]: repeats the value or label '1'"),
+        ("sweep", {"model.temperature": [1, 1.0]}, "repeats the value or label"),
+        ("sweep", {"model.temperature": [float("nan")]}, "must be a finite number"),
+        ("sweep", {"execution.timeout_s": [1]}, "cannot be swept; valid are fields under seed, population"),
+        ("sweep", {"replicates": [1]}, "cannot be swept"),
+        ("sweep", {"a..b": [1]}, "'a..b' is no dotted path"),
+        ("sweep", {"seed.x": [1]}, "seed: must be a whole number"),
+        ("sweep", 3, "sweep: must be a mapping of axes to lists of values"),
+        ("sweep", [3], "sweep[0]: must be a mapping of axes to lists of values"),
+        ("sweep", {f"model.options.x{i}": list(range(10)) for i in range(9)}, "has 1000000000 cells; at most"),
+        ("independent_over", ["topic.nam"], "'topic.nam' is no field of a run; valid after topic: name"),
+        ("independent_over", ["execution.timeout_s"], "is no field of a run; valid are fields under population"),
+        ("independent_over", ["topic.name", "topic.name"], "entries must be distinct"),
+    ],
+)
+def test_bad_input_gives_one_clear_error(path: str, value: Any, message: str) -> None:
+    with pytest.raises(SpecError) as caught:
+        load_experiment(_with(path, value))
+    found = str(caught.value)
+    assert message in found
+    assert found.startswith("specification: ")
+    assert "pydantic" not in found
+
+
+def test_a_sweep_through_something_that_is_no_mapping() -> None:
+    with pytest.raises(SpecError, match=r"sweep\.seed\.x: there is no field 'x' in 3"):
+        load_experiment({**BASE, "seed": 3, "sweep": {"seed.x": [1]}})
+
+
+def test_demographics_need_attributes() -> None:
+    personas = {"name": "two", "personas": [{"name": "A"}, {"name": "B"}]}
+    with pytest.raises(SpecError, match=r"population\.shown: 'demographics' needs attributes .* 'A' has none"):
+        load_experiment({**BASE, "population": {"size": 2, "personas": personas, "shown": "demographics"}})
+
+
+def test_the_schema_explains_every_field() -> None:
+    schema = json_schema()
+    assert "sweep" in schema["properties"]
+    unexplained = [
+        f"{name}.{field}"
+        for name, definition in {**schema["$defs"], "ExperimentSpec": schema}.items()
+        for field, content in definition["properties"].items()
+        if field != "kind" and not content.keys() & {"description", "$ref"}
+    ]
+    assert unexplained == []
+    named = str(schema["$defs"]["DyadicSpec"]["properties"]["network"])
+    assert "'complete'" in named

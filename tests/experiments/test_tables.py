@@ -1,0 +1,198 @@
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from opinionsim.errors import SpecError
+from opinionsim.experiments._tables import Table, table, table1, table2, tables
+from opinionsim.metrics import EVIDENCE, run_metrics
+from tests.metrics._frames import Frames, final, make, opinion_rows, run_row, study
+
+FRAMINGS = ("falsehood", "truth")
+BIASES = ("none", "weak", "strong")
+MEMORIES = ("reflective", "cumulative")
+TOPICS = {"flat-earth": "science", "palmistry": "science", "moon-landing": "history"}
+
+
+def _study() -> Frames:
+    conditions = [
+        {"topic": topic, "category": category, "framing": f, "confirmation_bias": b, "memory": m}
+        for topic, category in TOPICS.items()
+        for f in FRAMINGS
+        for b in BIASES
+        for m in MEMORIES
+    ]
+    return study(conditions, steps=40)
+
+
+def _metrics(frames: Frames, ddof: int = 0) -> pd.DataFrame:
+    return run_metrics(frames.runs, frames.opinions, frames.agents, ddof)
+
+
+def _of_finals(finals: list[tuple[dict[str, object], list[float]]]) -> Frames:
+    """One run a condition, whose agents end at the given opinions."""
+    rows = [run_row(f"r{i}", cell=f"c{i}", n_agents=len(end)) | row for i, (row, end) in enumerate(finals)]
+    opinions = [new for row, (_, end) in zip(rows, finals, strict=True) for new in opinion_rows(row, final(end))]
+    return make(rows, [0] * 10, opinions)
+
+
+def test_layout_of_table_1() -> None:
+    frames = _study()
+    made = table1(frames.runs, _metrics(frames))
+    assert made.header == (
+        ("", "", "cumulative", "", "reflective", ""),
+        ("framing", "confirmation bias", "B", "D", "B", "D"),
+    )
+    assert [row[:2] for row in made.rows] == [
+        ("falsehood", "none"),
+        ("", "weak"),
+        ("", "strong"),
+        ("truth", "none"),
+        ("", "weak"),
+        ("", "strong"),
+    ]
+    assert len(made.frame) == 12
+    assert set(made.frame["n"]) == {3}
+
+
+def test_cells_are_mean_and_population_standard_error_over_topics() -> None:
+    frames = _of_finals([({"topic": "a"}, [2.0] * 8 + [-2.0] * 2), ({"topic": "b"}, [-2.0] * 8 + [2.0] * 2)])
+    made = table1(frames.runs, _metrics(frames))
+    # B is 1.2 and -1.2: mean 0, population SD 1.2, over the square root of two topics 0.85.
+    assert made.rows == (("falsehood", "none", "0.00±0.85", "1.60±0.00"),)
+    assert made.frame["bias_se"].iloc[0] == pytest.approx(1.2 / math.sqrt(2))
+    sample = table1(frames.runs, _metrics(frames, ddof=1))
+    assert sample.rows[0][3] == "1.69±0.00"
+    assert any("ddof 1" in note for note in sample.notes)
+
+
+def test_negative_means_carry_a_minus_sign_and_zero_none() -> None:
+    frames = _of_finals([({"framing": "falsehood"}, [-1.0, -2.0]), ({"framing": "truth"}, [0.0, -0.0])])
+    cells = [row[2] for row in table1(frames.runs, _metrics(frames)).rows]
+    assert cells == ["\N{MINUS SIGN}1.50", "0.00"]
+
+
+def test_layout_of_table_2() -> None:
+    frames = _study()
+    made = table2(frames.runs, _metrics(frames))
+    assert made.header[1][:3] == ("category", "framing", "confirmation bias")
+    assert [row[0] for row in made.rows] == ["science", *[""] * 5, "history", *[""] * 5]
+    assert made.frame.groupby("category")["n"].unique().map(list).to_dict() == {"history": [1], "science": [2]}
+    # One topic says nothing about spread.
+    assert all("±" not in cell for cell in made.rows[6][3:])
+
+
+def test_notes_say_what_the_numbers_rest_on() -> None:
+    frames = _study()
+    frames.runs.loc[[0, 1], "status"] = "incomplete"
+    frames.runs.loc[2, "status"] = "pending"
+    made = table1(frames.runs, _metrics(frames))
+    notes = "\n".join(made.notes)
+    assert made.notes[0] == f"Evidence: {EVIDENCE['scripted']}."
+    assert made.title.startswith(EVIDENCE["scripted"])
+    for part in (
+        "ddof 0",
+        "population SD/\N{SQUARE ROOT}n over topics (n = 2 to 3)",
+        "Runs used: 33 complete. Excluded as not complete: 2 incomplete, 1 pending.",
+        "Agents never measured: ",
+        "Texts without an answer: ",
+        "texts of kind report, coded by lexicon",
+    ):
+        assert part in notes
+
+
+def test_rates_in_the_notes() -> None:
+    frames = _of_finals([({"framing": "falsehood"}, [1.0, math.nan]), ({"framing": "truth"}, [math.nan, math.nan])])
+    made = table1(frames.runs, _metrics(frames))
+    notes = "\n".join(made.notes)
+    assert "Agents never measured: 75.0% (3 of 4). Texts without an answer: 75.0% (3 of 4)." in notes
+    assert "no agent was ever measured, which add nothing to B and D: 1." in notes
+    assert made.rows[1][2:] == ("undefined", "undefined")
+
+
+def test_complete_runs_without_such_texts_are_counted() -> None:
+    frames = study([{"framing": "falsehood"}, {"framing": "truth"}], steps=10)
+    frames.opinions.loc[frames.opinions["run_id"] == "r1", "kind"] = "post"
+    assert "Complete runs without a text of kind report, not used: 1." in table1(frames.runs, _metrics(frames)).notes
+
+
+def test_text_is_aligned_and_begins_with_the_evidence() -> None:
+    frames = _study()
+    lines = table1(frames.runs, _metrics(frames)).to_text().splitlines()
+    assert lines[0].startswith(EVIDENCE["scripted"])
+    rules = [i for i, line in enumerate(lines) if line and not line.strip("-")]
+    body = lines[rules[1] + 1 : rules[2]]
+    assert len(body) == 6
+    assert {len(line) for line in body} == {len(lines[rules[0]])}
+    assert lines[rules[2] + 1] == f"Evidence: {EVIDENCE['scripted']}."
+
+
+def test_csv_carries_evidence_and_the_unrounded_numbers(tmp_path: Path) -> None:
+    frames = _study()
+    made = table2(frames.runs, _metrics(frames))
+    path = made.to_csv(tmp_path / "new" / "table.csv")
+    read = pd.read_csv(path)
+    assert set(read["evidence"]) == {"scripted"}
+    assert "category,framing" in path.read_text().splitlines()[0]
+    pd.testing.assert_frame_equal(read, made.frame, check_dtype=False, rtol=1e-12)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(SpecError, match="cannot write the table"):
+        made.to_csv(tmp_path / "file" / "table.csv")
+
+
+def test_general_table_has_a_row_a_condition() -> None:
+    frames = study(
+        [{"memory": m, "population.size": size} for m in MEMORIES for size in (20, 5)], replicates=2, steps=10
+    )
+    made = table(frames.runs, _metrics(frames))
+    assert made.header == (("memory", "size", "B", "D", "n", "runs"),)
+    assert [row[:2] for row in made.rows] == [("cumulative", "5"), ("", "20"), ("reflective", "5"), ("", "20")]
+    assert {row[4:] for row in made.rows} == {("2", "2")}
+    assert any("over replicates (n = 2)" in note for note in made.notes)
+
+
+def test_a_table_of_one_condition_and_one_of_topics() -> None:
+    one = study([{}], steps=10)
+    assert table(one.runs, _metrics(one)).header == (("B", "D", "n", "runs"),)
+    topics = study([{"topic": topic} for topic in TOPICS], steps=10)
+    assert [row[0] for row in table(topics.runs, _metrics(topics)).rows] == list(TOPICS)
+
+
+def _titles(made: list[Table]) -> list[str]:
+    return [one.title.split(" | ")[1].split(":")[0] for one in made]
+
+
+def test_tables_that_fit_the_experiment() -> None:
+    frames = _study()
+    assert _titles(tables(frames.runs, _metrics(frames))) == ["Table 1", "Table 2"]
+    quick = study([{"framing": f, "confirmation_bias": b} for f in FRAMINGS for b in BIASES], steps=10)
+    assert _titles(tables(quick.runs, _metrics(quick))) == ["Table 1"]
+    other = study([{"framing": f, "world": w} for f in FRAMINGS for w in ("closed", "open")], steps=10)
+    assert _titles(tables(other.runs, _metrics(other))) == ["Final opinions by condition"]
+
+
+def test_evidence_of_different_kinds_never_shares_a_table() -> None:
+    frames = study([{"framing": f, "evidence": e} for f in FRAMINGS for e in ("model", "scripted")], steps=10)
+    with pytest.raises(SpecError, match="model, scripted"):
+        table1(frames.runs, _metrics(frames))
+    made = tables(frames.runs, _metrics(frames))
+    assert [set(one.frame["evidence"]) for one in made] == [{"model"}, {"scripted"}]
+
+
+@pytest.mark.parametrize(
+    ("conditions", "status", "kind", "message"),
+    [
+        ([{"world": "open"}, {"world": "closed"}], "complete", None, r"differ in world \(closed, open\)"),
+        ([{}], "incomplete", None, "nothing to tabulate"),
+        ([{}], "complete", "post", "kind 'post'; present are report"),
+    ],
+)
+def test_what_cannot_be_tabulated_is_named(
+    conditions: list[dict[str, str]], status: str, kind: str | None, message: str
+) -> None:
+    frames = study(conditions, steps=10)
+    with pytest.raises(SpecError, match=message):
+        table1(frames.runs.assign(status=status), _metrics(frames), kind)

@@ -1,0 +1,181 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from opinionsim.errors import SpecError
+from opinionsim.metrics import EVIDENCE
+from opinionsim.opinions import OpinionScale
+from opinionsim.plots import Frames, final_data, opinion_colours, panels_data, trajectory_data
+from tests.metrics._frames import final, make, one_run, opinion_rows, run_row, study
+
+FRAMINGS = ("falsehood", "truth")
+BIASES = ("none", "weak", "strong")
+CONTROLS = [{"interaction": "no-role-play", "n_agents": 1}, {"interaction": "remembered"}]
+
+
+def test_lines_start_where_an_agent_is_first_measured() -> None:
+    frames = one_run([(0, 2, 0, -1), (1, 4, 0, 1), (2, 4, 1, math.nan)], assigned=[2, -2, math.nan], steps=4)
+    data = trajectory_data(frames)
+    np.testing.assert_array_equal(data.steps, np.arange(5))
+    np.testing.assert_array_equal(data.values[0], [math.nan, math.nan, -1, -1, 1])
+    assert np.isnan(data.values[1:]).all()
+    np.testing.assert_array_equal(data.measured[0], [False, False, True, False, True])
+    np.testing.assert_array_equal(data.assigned, [2, -2, math.nan])
+    np.testing.assert_allclose(data.offsets, [-0.03, 0, 0.03])
+    assert data.evidence == EVIDENCE["scripted"]
+    assert "reports coded by lexicon" in data.title
+
+
+def test_jitter_of_a_large_group_stays_with_its_own_opinion() -> None:
+    offsets = trajectory_data(study([{}], n_agents=200, steps=10)).offsets
+    assert np.abs(offsets).max() <= 0.35 + 1e-12
+    assert offsets.sum() == pytest.approx(0, abs=1e-9)
+    assert (np.diff(offsets) > 0).all()
+
+
+def test_the_default_run_is_the_first_complete_one_of_the_lowest_replicate() -> None:
+    frames = study([{}, {"framing": "truth"}], replicates=2, steps=10)
+    frames.runs.loc[0, "status"] = "incomplete"
+    assert "truth framing" in trajectory_data(frames).title
+    assert "replicate 0 (of 2)" in trajectory_data(frames).title
+    assert "falsehood framing" in trajectory_data(frames, run=1).title
+    np.testing.assert_array_equal(trajectory_data(frames, "r3").values, trajectory_data(frames, 3).values)
+
+
+def test_a_run_in_two_cells_is_drawn_under_the_measurement_of_the_cell() -> None:
+    row = run_row("r0", n_agents=1, steps=1)
+    other = row | {"cell": "c1", "measurement_id": "m1", "classifier": "flan_t5"}
+    opinions = opinion_rows(row, [(0, 1, 0, 2)]) + opinion_rows(other, [(0, 1, 0, -2)])
+    frames = make([row, other], [0], opinions)
+    assert trajectory_data(frames, 0).values[0, -1] == 2
+    assert trajectory_data(frames, 1).values[0, -1] == -2
+    assert trajectory_data(frames, 1).instrument == "reports coded by flan_t5"
+
+
+def test_kinds_of_text_are_never_mixed() -> None:
+    frames = one_run([(0, 1, 0, 2, "post"), (1, 1, 1, -1, "post")], assigned=[0, 0], steps=1)
+    assert trajectory_data(frames).instrument == "posts coded by lexicon"
+    with pytest.raises(SpecError, match="kind 'report'; present: post"):
+        trajectory_data(frames, kind="report")
+
+
+def test_final_counts_bias_and_diversity() -> None:
+    frames = one_run(final([2] * 8 + [-2, math.nan]), assigned=[0] * 10)
+    data = final_data(frames)
+    np.testing.assert_array_equal(data.counts, [1, 0, 0, 0, 8])
+    assert (data.n_agents, data.n_never) == (10, 1)
+    assert data.bias == pytest.approx(14 / 9)
+    assert data.diversity == pytest.approx(math.sqrt(8 / 81) * 4)
+    assert final_data(frames, ddof=1).diversity == pytest.approx(math.sqrt(8 / 81) * 4 * math.sqrt(9 / 8))
+    assert data.moments == ("B = 1.56", "D = 1.26")
+
+
+def test_nobody_measured_has_no_bias() -> None:
+    data = final_data(one_run([(0, 1, 0, math.nan)], assigned=[2], steps=1))
+    assert data.moments == ("B = undefined", "D = undefined")
+    assert data.counts.sum() == 0
+
+
+def test_colours_are_the_published_ones_and_interpolate_between_them() -> None:
+    assert opinion_colours(OpinionScale()) == {
+        -2: "#E60000",
+        -1: "#FF8080",
+        0: "#999999",
+        1: "#66C2FF",
+        2: "#0066FF",
+    }
+    seven = opinion_colours(OpinionScale.of_size(7))
+    assert (seven[-3], seven[0], seven[3]) == ("#E60000", "#999999", "#0066FF")
+    assert len(set(seven.values())) == 7
+    assert opinion_colours(OpinionScale.of_size(2)) == {-1: "#E60000", 1: "#0066FF"}
+
+
+def test_panels_of_the_study_with_controls() -> None:
+    conditions = [{"framing": f, "confirmation_bias": b} for f in FRAMINGS for b in BIASES]
+    frames = study([*conditions, *CONTROLS], replicates=2, steps=30)
+    data = panels_data(frames)
+    assert (data.n_rows, data.n_columns) == (4, 2)
+    assert data.column_titles == ("falsehood framing", "truth framing")
+    assert data.row_titles == tuple(f"confirmation bias: {bias}" for bias in BIASES)
+    drawn = {(panel.row, panel.column): panel for panel in data.panels}
+    expected = {(row, column): f"r{2 * (3 * column + row)}" for row in range(3) for column in range(2)}
+    assert {place: drawn[place].run_id for place in expected} == expected
+    assert all(drawn[place].final is not None for place in expected)
+    below = [drawn[3, 0], drawn[3, 1]]
+    assert [panel.run_id for panel in below] == ["r14", "r12"]
+    assert [panel.final for panel in below] == [None, None]
+    assert below[1].title == "no role play, no interaction, falsehood framing"
+    assert "replicate 0 (of 2)" in data.note
+
+
+def test_panels_hold_what_else_varies_and_say_so() -> None:
+    conditions = [
+        {"topic": topic, "framing": framing, "memory": memory}
+        for topic in ("flat-earth", "palmistry")
+        for framing in FRAMINGS
+        for memory in ("reflective", "cumulative")
+    ]
+    data = panels_data(study(conditions, steps=20))
+    assert data.row_titles == ("memory: cumulative", "memory: reflective")
+    assert "topic held at flat-earth (first of 2)" in data.note
+    assert data.title == "flat-earth, no confirmation bias"
+    chosen = panels_data(study(conditions, steps=20), where={"topic": "palmistry", "memory": "reflective"})
+    assert [panel.run_id for panel in chosen.panels] == ["r4", "r6"]
+    assert "held" not in chosen.note
+
+
+@pytest.mark.parametrize(("n", "shape"), [(2, (1, 2)), (3, (3, 1)), (4, (2, 2)), (5, (3, 2))])
+def test_a_single_condition_is_wrapped(n: int, shape: tuple[int, int]) -> None:
+    names = ["all-positive", "skewed-positive", "skewed-negative", "all-negative", "uniform"][:n]
+    data = panels_data(study([{"population.initial_opinions": name} for name in names], steps=20))
+    assert (data.n_rows, data.n_columns) == shape
+    assert [panel.title for panel in data.panels] == [f"initial opinions: {name}" for name in names]
+
+
+def test_rows_and_columns_can_be_given() -> None:
+    frames = study([{"framing": f, "confirmation_bias": b} for f in FRAMINGS for b in BIASES], steps=20)
+    data = panels_data(frames, rows="framing", columns="confirmation_bias")
+    assert (data.n_rows, data.n_columns) == (2, 3)
+    assert data.row_titles == ("falsehood framing", "truth framing")
+
+
+def test_incomplete_runs_leave_their_place_empty_and_controls_alone_are_drawn() -> None:
+    frames = study([{"framing": f, "confirmation_bias": b} for f in FRAMINGS for b in BIASES], steps=20)
+    frames.runs.loc[4, "status"] = "incomplete"
+    assert (1, 1) not in {(panel.row, panel.column) for panel in panels_data(frames).panels}
+    alone = panels_data(study([{"interaction": "independent"}], steps=20))
+    assert (len(alone.panels), alone.n_rows) == (1, 1)
+
+
+def test_mixed_evidence_is_stated() -> None:
+    data = panels_data(study([{"framing": "falsehood", "evidence": "model"}, {"framing": "truth"}], steps=20))
+    assert data.evidence == f"{EVIDENCE['scripted']} + {EVIDENCE['model']}"
+
+
+def test_a_condition_that_is_not_set_keeps_its_panel() -> None:
+    frames = study([{"prompts.budget": 100.0}, {"prompts.budget": math.nan}], steps=20)
+    assert [panel.title for panel in panels_data(frames).panels] == ["budget: 100.0", "budget: not set"]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda f: trajectory_data(f, "nowhere"), "no run 'nowhere'"),
+        (lambda f: trajectory_data(f, 9), "position from 0 to 0; got 9"),
+        (
+            lambda f: trajectory_data(Frames(f.runs.assign(status="pending"), f.agents, f.opinions)),
+            "no run is complete",
+        ),
+        (lambda f: trajectory_data(f, kind="probe"), "kind 'probe'; present: report"),
+        (lambda f: panels_data(f, where={"topic": "moon"}), "topic = 'moon'; valid: global-warming"),
+        (lambda f: panels_data(f, replicate=3), "replicate 3"),
+        (lambda f: panels_data(f, rows="bias"), "no column 'bias'; conditions that vary: none"),
+        (lambda f: panels_data(f, where={"bias": "none"}), "no column 'bias'"),
+    ],
+)
+def test_what_cannot_be_drawn_is_named(call: object, message: str) -> None:
+    with pytest.raises(SpecError, match=message):
+        call(study([{}], steps=10))  # type: ignore[operator]

@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from matplotlib.figure import Figure
+
+from opinionsim import plots
+from opinionsim.errors import SpecError
+from opinionsim.metrics import EVIDENCE
+from tests.metrics._frames import study
+
+SCRIPTED = EVIDENCE["scripted"]
+
+
+def test_trajectories_draw_on_axes_of_their_own_or_given_ones() -> None:
+    frames = study([{}], steps=20)
+    assert SCRIPTED in plots.trajectories(frames).get_title(loc="left")
+    ax = Figure().add_subplot()
+    assert plots.trajectories(frames, ax=ax, legend=False) is ax
+    assert ax.get_legend() is None
+    assert ax.get_xlabel() == "step"
+    assert ax.get_yticklabels()[0].get_text() == "strongly negative  \N{MINUS SIGN}2"
+
+
+def test_final_distribution_draws_a_bar_a_point_and_a_line_at_the_bias() -> None:
+    frames = study([{}], steps=40)
+    data = plots.final_data(frames)
+    ax = plots.final_distribution(frames)
+    assert [bar.get_height() for bar in ax.patches] == data.counts.tolist()
+    assert ax.lines[0].get_xdata()[0] == data.bias
+    assert ax.get_ylim() == (0, 10)
+    assert SCRIPTED in ax.get_title(loc="left")
+    assert "(ddof 0)" in ax.get_title(loc="left")
+
+
+def test_panels_state_evidence_and_share_the_axis_of_opinions() -> None:
+    frames = study([{"framing": "falsehood"}, {"framing": "truth"}, {"interaction": "independent"}], steps=20)
+    figure = plots.panels(frames)
+    figure.draw_without_rendering()
+    assert SCRIPTED in figure.get_suptitle()
+    assert len(figure.axes) == 5
+    assert {ax.get_ylim() for ax in figure.axes} == {(-2.5, 2.5)}
+
+
+def test_drawing_leaves_pyplot_and_global_style_alone() -> None:
+    code = (
+        "import sys, matplotlib\n"
+        "before = dict(matplotlib.rcParams)\n"
+        "from opinionsim import plots\n"
+        "from tests.metrics._frames import study\n"
+        "frames = study([{}], steps=5)\n"
+        "plots.trajectories(frames), plots.final_distribution(frames), plots.panels(frames)\n"
+        "assert 'matplotlib.pyplot' not in sys.modules\n"
+        "assert dict(matplotlib.rcParams) == before\n"
+    )
+    root = Path(__file__).parents[2]
+    done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("suffix", [".png", ".svg", ".pdf"])
+def test_equal_figures_give_equal_files_that_state_the_evidence(tmp_path: Path, suffix: str) -> None:
+    frames = study([{}], steps=5)
+    paths = [plots.save(plots.final_distribution(frames), tmp_path / name / f"a{suffix}") for name in ("x", "y")]
+    content = paths[0].read_bytes()
+    assert content == paths[1].read_bytes()
+    assert SCRIPTED.encode() in content or "SCRIPTED".encode("utf-16-be") in content
+
+
+def test_files_that_cannot_be_written_are_named(tmp_path: Path) -> None:
+    figure = plots.panels(study([{}], steps=5))
+    with pytest.raises(SpecError, match=r"\.png, \.svg or \.pdf; got 'a\.jpg'"):
+        plots.save(figure, tmp_path / "a.jpg")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(SpecError, match="cannot write the figure"):
+        plots.save(figure, tmp_path / "file" / "a.png")

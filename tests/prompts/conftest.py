@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import opinionsim.prompts
+from opinionsim.opinions import OpinionScale
+from opinionsim.personas import Persona
+from opinionsim.prompts import AgentPrompts, PromptPack, load_pack
+from opinionsim.topics import Claim, Framing
+
+ANN = Persona("Ann Lee", -1, {"political_leaning": "Moderate", "age": "37"}, "Keeps bees.")
+FLAT = Claim("the Earth is flat", "flat-earth", Framing.FALSEHOOD)
+
+
+@pytest.fixture(scope="session")
+def pack() -> PromptPack:
+    return load_pack()
+
+
+@pytest.fixture(scope="session")
+def agent(pack: PromptPack) -> Callable[..., AgentPrompts]:
+    """Prompts of one agent under the usual conditions, any of them replaced."""
+
+    def build(source: PromptPack = pack, **conditions: object) -> AgentPrompts:
+        usual: dict[str, object] = {
+            "persona": ANN,
+            "opinion": 2,
+            "claim": FLAT,
+            "scale": OpinionScale(),
+            "persona_shown": "full",
+            "masked": True,
+            "confirmation_bias": "none",
+            "world": "open",
+        }
+        return source.for_agent(**{**usual, **conditions})  # type: ignore[arg-type]
+
+    return build
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A user's copy of the default pack."""
+    copy = tmp_path / "mine"
+    shutil.copytree(Path(opinionsim.prompts.__file__).parent / "default", copy)
+    return copy

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from opinionsim.prompts import Marks
+
+_MARKS = Marks(("<p>", "</p>"), ("<h>", "</h>"), ("[[x]]", "[[/x]]"), ("<c>", "</c>"), ("{b}", "{/b}"), {})
+_SCRAPS = st.lists(
+    st.sampled_from(["<", "p", ">", "</", "[", "x]]", "/", " ", "{b", "}", "\n", "é"]) | st.text(max_size=3)
+)
+
+
+@given(_SCRAPS.map("".join))
+def test_no_text_opens_or_closes_a_block(text: str) -> None:
+    safe = _MARKS.defanger()(text)
+    assert _MARKS.problem() is None
+    assert not any(delimiter in safe for _, delimiter in _MARKS.delimiters())
+    assert safe.replace(" ", "") == text.replace(" ", "")
+    prompt = f"a [[x]]{safe}[[/x]] b [[x]]{safe}[[/x]]"
+    assert _MARKS.blocks("post", prompt) == (safe, safe)
+    assert _MARKS.without("post", prompt) == "a  b "
+
+
+@given(_SCRAPS.map("".join))
+def test_a_text_without_delimiters_stays_as_it_is(text: str) -> None:
+    assume(not any(delimiter in text for _, delimiter in _MARKS.delimiters()))
+    assert _MARKS.defanger()(text) == text
+
+
+_DELIMITERS = st.builds("".join, st.tuples(st.sampled_from("<("), st.text("ab/", min_size=1), st.sampled_from(">)")))
+
+
+@given(st.lists(_DELIMITERS, min_size=10, max_size=10, unique=True), st.data())
+def test_delimiters_that_pass_the_check_are_safe_next_to_any_text(listed: list[str], data: st.DataObject) -> None:
+    marks = Marks(*zip(listed[::2], listed[1::2], strict=True), {})  # type: ignore[arg-type]
+    assert marks.problem() is None
+    scraps = st.lists(st.sampled_from(listed) | st.text("ab/<>()", max_size=4)).map("".join)
+    safe = marks.defanger()(data.draw(scraps))
+    for _, one in marks.delimiters():
+        for _, two in marks.delimiters():
+            joined = one + safe + two
+            found = sum(joined.count(delimiter) for _, delimiter in marks.delimiters())
+            assert found == 2
+
+
+def test_overlapping_delimiters_in_a_text_are_all_broken() -> None:
+    marks = Marks(("abca1", "2p"), ("<h>", "</h>"), ("cab", "</x>"), ("<c>", "</c>"), ("<b>", "</b>"), {})
+    safe = marks.defanger()("abca1 abcab cabca1")
+    assert "cab" not in safe
+    assert "abca1" not in safe

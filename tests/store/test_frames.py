@@ -1,0 +1,260 @@
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from opinionsim.errors import StoreError
+from opinionsim.llm import CallRecord
+from opinionsim.messages import ChatMessage
+from opinionsim.store import (
+    AgentRow,
+    ExperimentRow,
+    ExperimentRun,
+    OpinionRow,
+    Results,
+    load,
+    open_store,
+)
+from opinionsim.store._frames import COLUMNS, FRAMES
+from opinionsim.testing._stores import call, experiment_row, measurement_row, opinion_row, outcome, run_row
+
+
+def _url(folder: Path) -> str:
+    return f"sqlite:///{folder / 'store.sqlite'}"
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Results:
+    """Two runs; the first is read with two classifiers, the second is incomplete and has no truth."""
+    cells = (
+        ExperimentRun("rB", "m1", 0, "block 0", "weak", {"seed": 1, "model": {"name": "x"}, "cognition.bias": "weak"}),
+        ExperimentRun("rA", "m1", 1, "block 1", "none", {"seed": 1, "model": {"name": "x"}}),
+        ExperimentRun("rA", "m3", 1, "block 1", "other", {"seed": 1, "model": {"name": "x"}}),
+        ExperimentRun("never registered", "m1", 2, "block 2", "none", {}),
+    )
+    with open_store(_url(tmp_path)) as store:
+        store.save_experiment(ExperimentRow("e1", "quick", 1.0, {"seed": 7}, {"v": 1}, cells))
+        store.register([run_row("rA"), run_row("rB", truth=None, category=None), run_row("elsewhere")])
+        for row in (measurement_row("m1"), measurement_row("m3", (-1, 0, 1)), measurement_row("unused", (8, 9))):
+            store.save_measurement(row)
+        for run_id in ("rB", "rA", "elsewhere"):
+            epoch = store.claim(run_id, "host 1")
+            journal = store.journal(run_id, epoch)
+            journal.append(call(1, "I doubt it.", seed=5, input_tokens=9, latency_s=0.5))
+            journal.append(call(0, "It is warmer."))
+            store.finish(run_id, epoch, outcome())
+        refused = OpinionRow("m3", "stance", 1, math.nan, 1.0, (math.nan,) * 3)
+        coded = OpinionRow("m3", "stance", 0, -1.0, 0.0, (0.75, 0.25, 0.0))
+        store.save_opinions("rA", [refused, coded, OpinionRow("unused", "stance", 0, 8.0, 0.0, (1.0, 0.0))])
+        store.finish("rB", epoch, outcome(status="incomplete", error="turn 2 failed"))
+    return load(_url(tmp_path))
+
+
+def test_every_frame_has_its_columns_types_and_order(results: Results) -> None:
+    keys = {
+        "runs": ["cell", "replicate", "run_id", "measurement_id"],
+        "agents": ["run_id", "agent"],
+        "edges": ["run_id", "source", "target"],
+        "turns": ["run_id", "turn"],
+        "opinions": ["cell", "run_id", "measurement_id", "variable", "turn"],
+        "calls": ["run_id", "turn", "part", "attempt"],
+    }
+    for name, fixed in COLUMNS.items():
+        frame = getattr(results, name)
+        assert list(frame.columns)[: len(fixed)] == list(fixed)
+        assert {column: frame[column].dtype for column in fixed} == {
+            column: pd.api.types.pandas_dtype(kind) for column, kind in fixed.items()
+        }
+        assert len(frame) > 0
+        rows = list(frame[keys[name]].itertuples(index=False, name=None))
+        assert rows == sorted(set(rows))
+        assert list(frame.index) == list(range(len(frame)))
+        assert set(frame["evidence"]) == {"scripted"}
+        assert not set(frame["run_id"]) & {"elsewhere", "never registered"}
+
+
+def test_an_experiment_without_rows_has_the_same_columns_and_types(tmp_path: Path, results: Results) -> None:
+    with open_store(_url(tmp_path)) as store:
+        store.save_experiment(experiment_row("e2", "empty", ()))
+    empty = load(_url(tmp_path))
+    assert empty.name == "empty"
+    for name, fixed in COLUMNS.items():
+        frame = getattr(empty, name)
+        assert len(frame) == 0
+        assert list(frame.columns) == list(fixed)
+        assert list(frame.dtypes) == list(getattr(results, name)[list(fixed)].dtypes)
+
+
+def test_runs_list_every_registered_cell_with_its_axes(results: Results) -> None:
+    runs = results.runs
+    assert list(runs["cell"]) == ["none", "other", "weak"]
+    assert list(runs["run_id"]) == ["rA", "rA", "rB"]
+    assert list(runs["measurement_id"]) == ["m1", "m3", "m1"]
+    assert list(runs["status"]) == ["complete", "complete", "incomplete"]
+    assert list(runs["error"]) == ["", "", "turn 2 failed"]
+    assert list(runs.columns)[len(COLUMNS["runs"]) :] == ["sweep.seed", "sweep.model", "cognition.bias"]
+    assert list(runs["cognition.bias"].fillna("-")) == ["-", "-", "weak"]
+    assert list(runs["sweep.seed"]) == [1, 1, 1]
+    assert runs["seed"].iloc[0] == 7
+    assert list(runs["truth"].fillna(0.0)) == [-2.0, -2.0, 0.0]
+    assert list(runs["category"].isna()) == [False, False, True]
+
+
+def test_opinions_are_those_of_the_cells_own_measurement(results: Results) -> None:
+    opinions = results.opinions
+    assert [column for column in opinions if column.startswith("p_")] == ["p_-2", "p_-1", "p_0", "p_1", "p_2"]
+    five = opinions[opinions["cell"] == "none"].iloc[0]
+    assert (five["value"], five["expectation"], five["margin"], five["off_scale"]) == (1.0, 1.0, 0.25, 0.1)
+    assert list(five[["p_-2", "p_-1", "p_0", "p_1", "p_2"]]) == [0.0, 0.0, 0.25, 0.5, 0.25]
+    assert (five["kind"], five["step"], five["agent"], five["assigned_opinion"]) == ("post", 1, 0, -2.0)
+    three = opinions[opinions["cell"] == "other"]
+    assert list(three["turn"]) == [0, 1]
+    np.testing.assert_array_equal(three["expectation"], [-0.75, math.nan])
+    np.testing.assert_array_equal(three["margin"], [0.5, math.nan])
+    np.testing.assert_array_equal(three["value"], [-1.0, math.nan])
+    np.testing.assert_array_equal(three["assigned_opinion"], [-2.0, math.nan])
+    assert three[["p_-2", "p_2"]].isna().all(axis=None)
+    assert list(opinions.groupby("cell").size()) == [1, 2, 1]
+
+
+def test_frames_join_by_their_ids(results: Results) -> None:
+    joined = results.turns.merge(
+        results.agents, on=["run_id", "agent"], validate="many_to_one", suffixes=("", "_agent")
+    )
+    assert len(joined) == len(results.turns) == 4
+    assert list(joined["city"]) == ["Utrecht", "Porto"] * 2
+    keys = ["run_id", "cell", "measurement_id"]
+    assert len(results.opinions.merge(results.runs, on=keys, validate="many_to_one")) == len(results.opinions)
+    assert list(results.turns["message"]) == ["It is warmer.", "I doubt it."] * 2
+    assert list(results.turns["reads"]) == [(), (0, "news")] * 2
+    assert list(results.calls["reply"]) == list(results.turns["message"])
+
+
+def test_calls_know_missing_from_zero(results: Results) -> None:
+    first, second = results.calls.iloc[0], results.calls.iloc[1]
+    assert (second["seed"], second["input_tokens"], second["latency_s"]) == (5, 9, 0.5)
+    assert first[["seed", "input_tokens", "output_tokens", "latency_s", "arrived_at"]].isna().all()
+    assert (second["prompt_hash"], second["finish_reason"]) == (call(1).prompt_hash, "")
+
+
+def test_persona_attributes_become_columns_without_hiding_fixed_ones(tmp_path: Path) -> None:
+    agents = (
+        AgentRow(0, "Ada", 1.0, {"name": "Ada L.", "age": 30, "income": 1.5, "traits": ["a"]}, "scripted"),
+        AgentRow(1, "Ben", 1.0, {"age": 41, "vegan": True}, "scripted"),
+    )
+    with open_store(_url(tmp_path)) as store:
+        store.save_experiment(experiment_row())
+        store.register([run_row()])
+        store.finish("r1", store.claim("r1", "host 1"), outcome(agents=agents))
+    frame = load(_url(tmp_path)).agents
+    assert list(frame.columns)[len(COLUMNS["agents"]) :] == ["persona.name", "age", "income", "traits", "vegan"]
+    assert [str(frame[name].dtype) for name in ("age", "income", "traits", "vegan")] == [
+        "int64",
+        "float64",
+        "object",
+        "object",
+    ]
+    assert frame["persona.name"].iloc[0] == "Ada L."
+
+
+def test_frames_hold_characters_that_are_no_text_elsewhere(tmp_path: Path) -> None:
+    odd = "NUL \x00 and \udc80"
+    with open_store(_url(tmp_path)) as store:
+        store.save_experiment(experiment_row())
+        store.register([run_row()])
+        epoch = store.claim("r1", "host 1")
+        store.journal("r1", epoch).append(call(0, odd))
+        store.finish("r1", epoch, outcome(turns=tuple(replace(turn, text=odd) for turn in outcome().turns)))
+    results = load(_url(tmp_path))
+    assert list(results.turns["message"]) == [odd, odd]
+    assert list(results.calls["reply"]) == [odd]
+
+
+def test_order_of_arrival_does_not_show(tmp_path: Path) -> None:
+    frames = []
+    for name, order in (("a", (0, 1, 2)), ("b", (2, 0, 1))):
+        url = str(tmp_path / f"{name}.sqlite")
+        with open_store(url) as store:
+            store.save_experiment(experiment_row())
+            store.register([run_row()])
+            store.save_measurement(measurement_row())
+            epoch = store.claim("r1", "host 1")
+            journal = store.journal("r1", epoch)
+            for turn in order:
+                journal.append(call(turn, f"text {turn}", latency_s=float(order.index(turn))))
+            done = outcome()
+            if name == "b":
+                done = replace(done, turns=done.turns[::-1], agents=done.agents[::-1])
+            store.finish("r1", epoch, done)
+        frames.append(load(url))
+    for name in FRAMES:
+        first, second = (
+            frame.drop(columns=[column for column in frame if column.endswith(("_s", "_at"))])
+            for frame in (getattr(results, name) for results in frames)
+        )
+        pd.testing.assert_frame_equal(first[sorted(first)], second[sorted(second)])
+
+
+def test_the_last_saved_experiment_is_loaded_and_others_by_name_or_id(tmp_path: Path) -> None:
+    with open_store(_url(tmp_path)) as store:
+        with pytest.raises(StoreError, match="holds no experiment yet"):
+            load(store.url)
+        for row in (experiment_row("e1", "one"), experiment_row("e2", "two"), experiment_row("e3", "one", ())):
+            store.save_experiment(row)
+    assert load(_url(tmp_path)).spec == {"name": "one", "seed": 7}
+    assert load(_url(tmp_path), "two").name == "two"
+    assert len(load(_url(tmp_path), "one")._experiment.runs) == 0
+    assert len(load(_url(tmp_path), "e1")._experiment.runs) == 1
+    with pytest.raises(StoreError, match="no experiment 'three'; it holds one, two"):
+        load(_url(tmp_path), "three")
+
+
+def test_results_know_the_experiment_and_the_prompts(tmp_path: Path, results: Results) -> None:
+    assert (results.name, results.spec, results.manifest, results.url) == (
+        "quick",
+        {"seed": 7},
+        {"v": 1},
+        _url(tmp_path),
+    )
+    assert results.prompt("rA", 0) == results.prompt(0, 0) == [ChatMessage("system", "Hello.")]
+    with pytest.raises(StoreError, match="run 3 is not a row of runs; valid: 0 to 2"):
+        results.prompt(3, 0)
+    with pytest.raises(StoreError, match="no prompt for run rA, turn 0, part 'reflect'"):
+        results.prompt("rA", 0, "reflect")
+
+
+def test_metrics_are_those_of_the_metrics_package(results: Results) -> None:
+    from opinionsim.metrics import run_metrics
+
+    expected = run_metrics(results.runs, results.opinions, results.agents, ddof=0)
+    pd.testing.assert_frame_equal(results.metrics, expected)
+
+
+def test_every_column_is_documented() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "frames.md").read_text(encoding="utf-8")
+    sections = dict(part.split("\n", 1) for part in text.split("\n## `")[1:])
+    for name, fixed in COLUMNS.items():
+        documented = [line.split("`")[1] for line in sections[f"{name}`"].splitlines() if line.startswith("| `")]
+        assert documented[: len(fixed)] == list(fixed)
+        docstring = getattr(Results, name).__doc__
+        assert all(column in docstring for column in fixed)
+
+
+def test_a_rating_is_a_call_without_a_prompt(tmp_path: Path) -> None:
+    from opinionsim.llm import CallKey
+
+    with open_store(_url(tmp_path)) as store:
+        store.save_experiment(experiment_row())
+        store.register([run_row()])
+        store.save_opinions("r1", [opinion_row()])
+        journal = store.journal("r1", store.claim("r1", "host 1"))
+        journal.append(CallRecord(CallKey(0, "rating", 0), 1, 0, "write", "", "1.0", outcome="rating"))
+    results = load(_url(tmp_path))
+    assert list(results.calls["outcome"]) == ["rating"]
+    with pytest.raises(StoreError, match="part 'rating'"):
+        results.prompt("r1", 0, "rating")

@@ -1,0 +1,367 @@
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sqlalchemy.dialects import postgresql, sqlite
+
+from opinionsim.errors import StoreError
+from opinionsim.llm import CallKey
+from opinionsim.messages import ChatMessage, prompt_hash, text_id
+from opinionsim.store import Store, _schema, open_store
+from opinionsim.store._journal import SQLJournal
+from opinionsim.testing._stores import call, experiment_row, outcome, run_row
+
+_APPENDER = """
+import sys
+from opinionsim.store import open_store
+from opinionsim.testing._stores import call, run_row
+
+store = open_store(sys.argv[1])
+store.register([run_row("r1"), run_row("r2")])
+journals = [store.journal(run, store.claim(run, "child")) for run in ("r1", "r2")]
+turn = 0
+while True:
+    for journal in journals:
+        journal.append(call(turn, f"reply {turn}", ("You are Ada.", f"post {turn}")))
+    turn += 1
+    if turn % 500 == 0:
+        store.flush()
+        print(turn, flush=True)
+"""
+
+_HOLDER = """
+import sys
+from opinionsim.store import open_store
+
+with open_store(sys.argv[1]):
+    print("open", flush=True)
+    sys.stdin.read()
+"""
+
+
+def _claimed(store: Store) -> SQLJournal:
+    store.register([run_row()])
+    return store.journal("r1", store.claim("r1", "host 1"))
+
+
+def _child(source: str, *arguments: str) -> subprocess.Popen[str]:
+    root = Path(__file__).parents[2]
+    return subprocess.Popen(
+        [sys.executable, "-c", source, *arguments], cwd=root, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+
+
+@pytest.mark.parametrize("reports", [1, 3])
+def test_a_killed_process_leaves_a_prefix_of_every_journal(tmp_path: Path, reports: int) -> None:
+    url = f"sqlite:///{tmp_path / 'killed.sqlite'}"
+    child = _child(_APPENDER, url)
+    assert child.stdout is not None
+    with child:
+        durable = [int(child.stdout.readline()) for _ in range(reports)][-1]
+        child.send_signal(signal.SIGKILL)
+        assert child.wait() == -signal.SIGKILL
+    with open_store(url) as store:
+        for run_id in ("r1", "r2"):
+            records = store.records(run_id)
+            assert len(records) >= durable
+            assert [record.key.turn for record in records] == list(range(len(records)))
+            assert [record.text for record in records] == [f"reply {turn}" for turn in range(len(records))]
+            last = records[-1].key.turn
+            assert store.prompt(run_id, last)[1] == ChatMessage("user", f"post {last}")
+        assert store.claim("r1", "parent") == 2
+
+
+def test_a_second_process_finds_the_store_taken_until_the_first_ends(tmp_path: Path) -> None:
+    url = str(tmp_path / "shared.sqlite")
+    child = _child(_HOLDER, url)
+    assert child.stdout is not None
+    with child:
+        assert child.stdout.readline() == "open\n"
+        with pytest.raises(StoreError, match=rf"in use by another run \(process {child.pid}\); wait until"):
+            open_store(url)
+        open_store(url, write=False).close()
+        child.kill()
+    open_store(url).close()
+
+
+def test_one_process_cannot_write_a_store_twice(tmp_path: Path) -> None:
+    url = str(tmp_path / "twice.sqlite")
+    with open_store(url), pytest.raises(StoreError, match=rf"in use by another run \(process {os.getpid()}\)"):
+        open_store(url)
+    (tmp_path / "link.sqlite").symlink_to(tmp_path / "twice.sqlite")
+    with open_store(url), pytest.raises(StoreError, match="in use"):
+        open_store(str(tmp_path / "link.sqlite"))
+
+
+def test_appended_entries_become_durable_without_being_asked(tmp_path: Path) -> None:
+    with open_store(str(tmp_path / "a.sqlite")) as store:
+        journal = _claimed(store)
+        for turn in range(10):
+            journal.append(call(turn))
+        with open_store(store.url, write=False) as reader:
+            while len(reader.records("r1")) < 10:
+                pass
+
+
+def test_a_durable_entry_no_longer_holds_its_prompt(tmp_path: Path) -> None:
+    with open_store(str(tmp_path / "a.sqlite")) as store:
+        journal = _claimed(store)
+        journal.append(call(0))
+        journal.flush()
+        assert [record.prompt for record in journal.records] == [None]
+
+
+def test_a_store_that_is_dropped_keeps_what_was_appended(tmp_path: Path) -> None:
+    url = str(tmp_path / "dropped.sqlite")
+    journal = _claimed(open_store(url))
+    gc.collect()
+    with pytest.raises(StoreError, match="closed"):
+        journal.append(call(0))
+    store = open_store(url)
+    journal = store.journal("r1", store.claim("r1", "host 1"))
+    journal.append(call(0))
+    del store
+    gc.collect()
+    with open_store(url, write=False) as reader:
+        assert len(reader.records("r1")) == 1
+
+
+def test_a_failing_write_is_told_to_every_later_append(tmp_path: Path) -> None:
+    store = open_store(str(tmp_path / "a.sqlite"))
+    journal = _claimed(store)
+    with closing(sqlite3.connect(tmp_path / "a.sqlite")) as other:
+        other.execute("DROP TABLE texts")
+    journal.append(call(0))
+    with pytest.raises(StoreError, match="could not keep 1 or more calls: no such table: texts"):
+        journal.flush()
+    with pytest.raises(StoreError, match="could not keep"):
+        journal.append(call(1))
+    with pytest.raises(StoreError, match="could not keep"):
+        store.flush()
+    store.close()
+
+
+def test_closing_tells_of_a_failure_nobody_has_heard_of(tmp_path: Path) -> None:
+    store = open_store(str(tmp_path / "a.sqlite"))
+    journal = _claimed(store)
+    with closing(sqlite3.connect(tmp_path / "a.sqlite")) as other:
+        other.execute("DROP TABLE calls")
+    journal.append(call(0))
+    with pytest.raises(StoreError, match="no such table: calls"):
+        store.close()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.sqlite"]
+
+
+def test_a_closed_store_leaves_one_file(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "folder" / "a.sqlite"
+    with open_store(str(path)) as store:
+        _claimed(store).append(call(0))
+    with open_store(store.url, write=False) as reader:
+        assert len(reader.records("r1")) == 1
+    assert [each.name for each in path.parent.iterdir()] == ["a.sqlite"]
+
+
+@pytest.mark.parametrize("name", ["with space.sqlite", "per%20cent#.db", "ünïcode.sqlite"])
+def test_a_path_is_taken_literally(tmp_path: Path, name: str) -> None:
+    for url in (str(tmp_path / name), f"sqlite:///{tmp_path / name}"):
+        with open_store(url) as store:
+            store.register([run_row()])
+        with open_store(store.url, write=False) as reader:
+            assert list(reader.states()) == ["r1"]
+    assert [each.name for each in tmp_path.iterdir()] == [name]
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        ("postgresql+psycopg://user:secret@host/db", "'postgresql\\+psycopg' are not supported by this version"),
+        ("mysql://host/db", "'mysql' are not supported"),
+        ("sqlite://results/a.sqlite", "three slashes"),
+        ("sqlite://", "three slashes"),
+        ("sqlite:///", "names no file"),
+        ("sqlite:///:memory:", "names no file"),
+        ("sqlite:///a.sqlite?mode=ro", "has a '\\?'"),
+        ("a\x00.sqlite", "has a '\\?' or NUL"),
+        ("results.csv", "not a store address; give sqlite:///PATH"),
+        ("", "names no file"),
+    ],
+)
+@pytest.mark.parametrize("write", [True, False])
+def test_an_address_that_is_none_is_refused(url: str, message: str, write: bool) -> None:
+    with pytest.raises(StoreError, match=message) as caught:
+        open_store(url, write=write)
+    assert "secret" not in str(caught.value)
+
+
+def _garbage(path: Path) -> None:
+    path.write_bytes(b"This is a text file, whatever its name says. " * 100)
+
+
+def _foreign(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as other:
+        other.execute("CREATE TABLE schema_version (version TEXT)")
+        other.execute("CREATE TABLE songs (title TEXT)")
+
+
+def _newer(path: Path) -> None:
+    open_store(str(path)).close()
+    with closing(sqlite3.connect(path)) as other, other:
+        other.execute("INSERT INTO schema_version VALUES (7, 0.0)")
+
+
+def _truncated(path: Path) -> None:
+    open_store(str(path)).close()
+    path.write_bytes(path.read_bytes()[:5000])
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (_garbage, "not a database"),
+        (_foreign, "database of another program"),
+        (_newer, "schema version 7, this version of opinionsim knows up to 1"),
+        (_truncated, "malformed"),
+        (Path.mkdir, "is a folder|there is no store at"),
+    ],
+)
+@pytest.mark.parametrize("write", [True, False])
+def test_a_file_that_is_no_store_is_refused_and_left_alone(tmp_path: Path, make, message: str, write: bool) -> None:
+    path = tmp_path / "a.sqlite"
+    make(path)
+    before = path.read_bytes() if path.is_file() else None
+    with pytest.raises(StoreError, match=message) as caught:
+        open_store(str(path), write=write)
+    assert len(str(caught.value).splitlines()) == 1
+    assert (path.read_bytes() if path.is_file() else None) == before
+    assert not list(tmp_path.glob("*.lock"))
+
+
+def test_a_store_that_cannot_be_created_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(StoreError, match=r"cannot write the store .*: .*file is not a folder"):
+        open_store(str(tmp_path / "file" / "a.sqlite"))
+
+    def fail(connection: object) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr(_schema, "MIGRATIONS", [*_schema.MIGRATIONS, fail])
+    with pytest.raises(StoreError, match="no space left"):
+        open_store(str(tmp_path / "new" / "folder" / "a.sqlite"))
+    assert [each.name for each in tmp_path.iterdir()] == ["file"]
+
+
+def test_an_empty_file_becomes_a_store_but_is_none_for_a_reader(tmp_path: Path) -> None:
+    path = tmp_path / "a.sqlite"
+    path.touch()
+    with pytest.raises(StoreError, match="is empty, not yet an opinionsim store"):
+        open_store(str(path), write=False)
+    assert path.read_bytes() == b""
+    with open_store(str(path)) as store:
+        assert store.states() == {}
+
+
+def test_reading_creates_nothing(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="there is no store at"):
+        open_store(str(tmp_path / "folder" / "a.sqlite"), write=False)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_store_in_a_folder_that_cannot_be_written_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with open_store(str(tmp_path / "a.sqlite")) as store:
+        store.register([run_row()])
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    with open_store(store.url, write=False) as reader:
+        assert list(reader.states()) == ["r1"]
+    assert [each.name for each in tmp_path.iterdir()] == ["a.sqlite"]
+
+
+def test_an_older_store_is_brought_up_to_date_when_opened_for_writing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = str(tmp_path / "a.sqlite")
+    with open_store(url) as store:
+        store.register([run_row()])
+
+    def add_column(connection) -> None:
+        connection.exec_driver_sql("ALTER TABLE runs ADD COLUMN note TEXT")
+
+    monkeypatch.setattr(_schema, "MIGRATIONS", [*_schema.MIGRATIONS, add_column])
+    with pytest.raises(StoreError, match="older schema version 1; open it once for writing"):
+        open_store(url, write=False)
+    for _ in range(2):
+        with open_store(url) as store, store.reading() as connection:
+            assert connection.exec_driver_sql("SELECT run_id, note FROM runs").all() == [("r1", None)]
+            versions = connection.exec_driver_sql("SELECT version FROM schema_version ORDER BY version").all()
+            assert versions == [(1,), (2,)]
+
+
+def test_prompts_are_kept_as_what_their_hash_is_of(tmp_path: Path) -> None:
+    record = call(0, prompt=("You are Ada.", "A post.", "Another."))
+    with open_store(str(tmp_path / "a.sqlite")) as store:
+        journal = _claimed(store)
+        journal.append(record)
+        journal.flush()
+        with store.reading() as connection:
+            spelled = connection.exec_driver_sql("SELECT prompt FROM calls").scalar_one()
+        assert spelled.splitlines()[0] == f"system:{text_id('You are Ada.')}"
+        assert prompt_hash(store.prompt("r1", 0)) == record.prompt_hash
+
+
+_ODD = st.text(st.characters() | st.characters(categories=["Cs", "Cc"])) | st.just("\x1bjson:[1]") | st.just("a\x00b")
+
+
+@settings(max_examples=25, deadline=None)
+@given(texts=st.lists(_ODD, min_size=1, max_size=20), odd=_ODD)
+def test_any_text_survives(tmp_path_factory: pytest.TempPathFactory, texts: list[str], odd: str) -> None:
+    with open_store(str(tmp_path_factory.mktemp("odd") / "a.sqlite")) as store:
+        journal = _claimed(store)
+        for turn, text in enumerate(texts):
+            journal.append(call(turn, text, (odd, text), part=f"reply{odd}", reason=odd))
+        assert [record.text for record in store.records("r1")] == texts
+        assert {record.reason for record in store.records("r1")} == {odd}
+        for turn, text in enumerate(texts):
+            expected = [ChatMessage("system", odd), ChatMessage("user", text)]
+            assert store.prompt("r1", turn, f"reply{odd}") == expected
+        assert store.texts(map(text_id, texts)) == {text_id(text): text for text in texts}
+        reopened = store.journal("r1", 1)
+        assert reopened.lookup(CallKey(0, f"reply{odd}", 0)) is not None
+
+
+def test_odd_texts_survive_beside_messages(tmp_path: Path) -> None:
+    odd = "lone \ud800, NUL \x00, é"
+    experiment = replace(experiment_row(), spec={odd: [odd]})
+    with open_store(str(tmp_path / "a.sqlite")) as store:
+        store.save_experiment(experiment)
+        journal = _claimed(store)
+        store.finish("r1", journal.epoch, outcome(error=odd))
+        assert store.states()["r1"].error == odd
+        assert store.experiments() == [experiment]
+
+
+@pytest.mark.parametrize("dialect", [sqlite.dialect(), postgresql.dialect()])
+def test_the_portable_statements_compile_for_both_databases(dialect) -> None:
+    class Connection:
+        def __init__(self) -> None:
+            self.dialect = dialect
+            self.statements: list[str] = []
+
+        def execute(self, statement, rows) -> None:
+            self.statements.append(str(statement.compile(dialect=dialect)))
+
+    connection = Connection()
+    _schema.upsert(connection, _schema.edges, [{}])
+    _schema.insert_new(connection, _schema.texts, [{}])
+    replacing, keeping = connection.statements
+    assert "ON CONFLICT (run_id, source, target) DO UPDATE SET weight = excluded.weight" in replacing
+    assert "ON CONFLICT DO NOTHING" in keeping

@@ -1,0 +1,224 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from opinionsim.errors import SpecError
+from opinionsim.memory import MEMORIES, Memory, estimated_tokens, new_memory
+from opinionsim.messages import ChatMessage, Message, Reply
+from opinionsim.opinions import OpinionScale
+from opinionsim.personas import Persona
+from opinionsim.prompts import AgentPrompts, Past, load_pack
+from opinionsim.schedules import ACTS
+from opinionsim.topics import Claim, Framing
+
+_PACK = load_pack()
+
+
+def _prompts() -> AgentPrompts:
+    return _PACK.for_agent(
+        persona=Persona("Ann Lee"),
+        opinion=0,
+        claim=Claim("the Earth is flat", "flat-earth", Framing.FALSEHOOD),
+        scale=OpinionScale(),
+        persona_shown="full",
+        masked=True,
+        confirmation_bias="none",
+        world="closed",
+    )
+
+
+_PROMPTS = _prompts()
+
+#: An act with what it read and what was answered.
+Event = tuple[str, tuple[Message, ...], str]
+
+_TEXTS = st.text(max_size=60)
+_EVENTS = st.lists(
+    st.tuples(st.just("write"), st.just(()), _TEXTS)
+    | st.tuples(st.just("report"), st.just(()), _TEXTS)
+    | st.tuples(st.just("review"), st.tuples(st.builds(Message, _TEXTS)), _TEXTS),
+    max_size=8,
+)
+
+
+class Model:
+    """Answers the n-th request with ``reflection n``, and keeps what it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, tuple[ChatMessage, ...], int]] = []
+
+    async def __call__(self, part: str, messages: Iterable[ChatMessage], *, dropped: int = 0) -> Reply:
+        self.asked.append((part, tuple(messages), dropped))
+        return Reply(f"reflection {len(self.asked)}")
+
+
+def _lives(
+    kind: str, events: Sequence[Event], *, budget: int | None = None, first: bool = False
+) -> tuple[list[Memory], Model]:
+    """The memory after each event, from the empty one on."""
+    model = Model()
+
+    async def live() -> list[Memory]:
+        memory = new_memory(kind, _PROMPTS, budget)
+        memories = [memory]
+        for number, (act, received, text) in enumerate(events):
+            memory = await memory.remember(ACTS[act], received, text, model, first=first and number == 0)
+            memories.append(memory)
+        return memories
+
+    return asyncio.run(live()), model
+
+
+_THREE: list[Event] = [
+    ("write", (), "Words one."),
+    ("review", (Message("Cows can swim."),), "Words two."),
+    ("write", (), "Words three."),
+]
+
+
+@given(_EVENTS)
+def test_cumulative_messages_are_a_prefix_of_all_later_ones(events: list[Event]) -> None:
+    memories, model = _lives("cumulative", events)
+    for number, (memory, later) in enumerate(pairwise(memories)):
+        assert later.messages()[:-1] == memory.messages()
+        assert len(memory.messages()) == number
+        assert memory.dropped == 0
+    assert model.asked == []
+    assert memories[0].messages() == ()
+
+
+def test_cumulative_messages_narrate_the_events_in_order() -> None:
+    memories, _ = _lives("cumulative", _THREE)
+    one, two, three = memories[-1].messages()
+    assert {message.role for message in (one, two, three)} == {"user"}
+    assert "1st post" in one.content
+    assert "Words one." in one.content
+    assert "After you wrote your 1st post" in two.content
+    assert "Cows can swim." in two.content
+    assert "Words two." in two.content
+    assert "your 2nd post" in three.content
+    assert memories[-1].past == Past("write", 0, posts_written=2, posts_seen=1)
+
+
+def test_reflective_memory_holds_only_the_newest_reflection() -> None:
+    memories, model = _lives("reflective", _THREE)
+    assert memories[0].messages() == ()
+    for number, memory in enumerate(memories[1:], 1):
+        assert memory.messages() == (_PROMPTS.recollection(f"reflection {number}"),)
+    assert memories[-1].past == Past("write", 0, posts_written=2, posts_seen=1)
+    assert [part for part, _, _ in model.asked] == ["reflect"] * 3
+    first, second, third = (messages for _, messages, _ in model.asked)
+    assert [len(messages) for messages in (first, second, third)] == [1, 1, 1]
+    assert "Words one." in first[0].content
+    assert "sum it up" in first[0].content
+    assert "Words one." not in second[0].content
+    assert "reflection 1" in second[0].content
+    assert "Cows can swim." in second[0].content
+    assert "up to date" in second[0].content
+    assert "reflection 1" not in third[0].content
+    assert "reflection 2" in third[0].content
+
+
+def test_reflective_wording_of_the_first_is_each_agents_own() -> None:
+    for flag in (True, False):
+        _, model = _lives("reflective", _THREE[:1], first=flag)
+        assert "sum it up" in model.asked[0][1][0].content
+
+
+def test_as_run_the_first_writer_of_the_run_keeps_its_raw_event_and_reflections_pile_up() -> None:
+    memories, model = _lives("reflective-as-run", _THREE, first=True)
+    event = _PROMPTS.event(ACTS["write"], (), "Words one.", Past())
+    recollections = tuple(_PROMPTS.recollection(f"reflection {n}") for n in (1, 2, 3))
+    assert memories[1].messages() == (event, recollections[0])
+    assert memories[3].messages() == (event, *recollections)
+    assert model.asked[0][1] == (_PROMPTS.reflection(event, None),)
+    # From then on the newest event stands where the past reflection belongs.
+    told = _PROMPTS.event(ACTS["review"], (Message("Cows can swim."),), "Words two.", memories[1].past)
+    assert model.asked[1][1] == (*memories[1].messages(), _PROMPTS.reflection(None, told))
+
+
+def test_as_run_everybody_else_starts_with_the_later_wording_and_keeps_no_event() -> None:
+    memories, model = _lives("reflective-as-run", _THREE)
+    event = _PROMPTS.event(ACTS["write"], (), "Words one.", Past())
+    assert model.asked[0][1] == (_PROMPTS.reflection(None, event),)
+    assert "sum it up" not in model.asked[0][1][0].content
+    assert memories[3].messages() == tuple(_PROMPTS.recollection(f"reflection {n}") for n in (1, 2, 3))
+
+
+def test_the_two_reflective_memories_differ() -> None:
+    (_, *published), asked = _lives("reflective", _THREE, first=True)
+    (_, *as_run), asked_as_run = _lives("reflective-as-run", _THREE, first=True)
+    assert asked.asked[0] == asked_as_run.asked[0]
+    assert asked.asked[1] != asked_as_run.asked[1]
+    assert [len(memory.messages()) for memory in published] == [1, 1, 1]
+    assert [len(memory.messages()) for memory in as_run] == [2, 3, 4]
+
+
+@pytest.mark.parametrize("kind", MEMORIES)
+def test_the_stated_number_of_calls_is_the_real_one(kind: str) -> None:
+    memories, model = _lives(kind, _THREE)
+    assert len(model.asked) == MEMORIES[kind].calls_per_event * len(_THREE)
+    assert memories[0].calls_per_event == MEMORIES[kind].calls_per_event
+
+
+@pytest.mark.parametrize("kind", MEMORIES)
+def test_remembering_leaves_the_old_memory_as_it_was(kind: str) -> None:
+    memories, _ = _lives(kind, _THREE)
+    shown = memories[1].messages()
+    asyncio.run(memories[1].remember(ACTS["write"], (), "Elsewhere.", Model()))
+    assert memories[1].messages() == shown
+    assert memories[1].past == Past("write", 0, posts_written=1)
+
+
+@given(_EVENTS, st.integers(1, 400), st.sampled_from(sorted(MEMORIES)))
+def test_a_budget_keeps_the_newest_that_fit_and_counts_the_rest(events: list[Event], budget: int, kind: str) -> None:
+    (*_, memory), _ = _lives(kind, events, budget=budget)
+    (*_, unlimited), _ = _lives(kind, events)
+    everything, kept = unlimited.messages(), memory.messages()
+    size = sum(estimated_tokens(message.content) for message in kept)
+    assert size <= budget
+    assert kept == everything[len(everything) - len(kept) :]
+    assert memory.dropped == len(everything) - len(kept)
+    if memory.dropped:
+        assert size + estimated_tokens(everything[memory.dropped - 1].content) > budget
+    assert memory.past == unlimited.past
+
+
+def test_an_event_larger_than_the_budget_is_dropped_too() -> None:
+    (*_, memory), _ = _lives("cumulative", [*_THREE, ("write", (), "long " * 100)], budget=100)
+    assert memory.messages() == ()
+    assert memory.dropped == 4
+    # What follows is remembered again.
+    after = asyncio.run(memory.remember(ACTS["write"], (), "short", Model()))
+    assert len(after.messages()) == 1
+    assert after.dropped == 4
+    assert "your 4th post" in after.messages()[0].content
+
+
+def test_what_a_budget_leaves_out_of_a_request_to_reflect_is_counted_with_the_call() -> None:
+    _, model = _lives("reflective-as-run", _THREE, budget=1)
+    assert [(len(messages), dropped) for _, messages, dropped in model.asked] == [(1, 0), (1, 1), (1, 2)]
+
+
+@pytest.mark.parametrize(("text", "tokens"), [("", 0), ("a", 1), ("abcd", 1), ("abcde", 2)])
+def test_the_estimate_of_tokens(text: str, tokens: int) -> None:
+    assert estimated_tokens(text) == tokens
+
+
+@pytest.mark.parametrize(
+    ("build", "said"),
+    [
+        (lambda: new_memory("photographic", _PROMPTS), "cumulative, reflective, reflective-as-run; got 'photographic'"),
+        (lambda: new_memory("cumulative", _PROMPTS, 0), "token_budget must be .* >= 1.*got 0"),
+        (lambda: new_memory("cumulative", _PROMPTS, -5), "got -5"),
+    ],
+)
+def test_bad_arguments_are_refused(build: Callable[[], Memory], said: str) -> None:
+    with pytest.raises(SpecError, match=said):
+        build()
