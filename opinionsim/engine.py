@@ -10,16 +10,16 @@ from __future__ import annotations
 import asyncio
 import heapq
 import itertools
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from opinionsim.errors import ScheduleError
 from opinionsim.messages import Ask, ChatMessage, Message, Reply
-from opinionsim.schedules import ACTS, ActSpec, AdaptiveSchedule, StaticSchedule, Turn
+from opinionsim.schedules import ACTS, ActSpec, AdaptiveSchedule, Ref, StaticSchedule, Turn
 
 __all__ = ["Actor", "CriticalPath", "Engine", "Publish", "TurnCalls", "critical_path"]
 
@@ -154,7 +154,7 @@ class _Node:
         self.followers: list[_Node] = []
         self.priority = 0.0
         self.message: Message | None = None
-        self.published: asyncio.Future[None] | None = None
+        self.published: asyncio.Future[Message] | None = None
         self.done = False
 
 
@@ -313,8 +313,7 @@ class Engine:
         if node.message is None:
             if node.published is None:
                 node.published = self._loop.create_future()
-            await node.published
-        assert node.message is not None
+            return await node.published
         return node.message
 
     # -- taking turns in ---------------------------------------------------------------------------------
@@ -395,8 +394,8 @@ class Engine:
         if not self._stopping:
             self._spawn(self._perform(node))
 
-    def _spawn(self, work: object) -> None:
-        task: asyncio.Task[None] = self._loop.create_task(work)  # type: ignore[arg-type]
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = self._loop.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._ended)
 
@@ -425,19 +424,20 @@ class Engine:
         if not self._open[turn.step]:
             self._advance()
 
-    def _received(self, ref: object) -> Message:
-        if isinstance(ref, int):
-            message = self._nodes[ref].message
-            assert message is not None
-            return message
-        return self.schedule.externals[ref.name]  # type: ignore[attr-defined]
+    def _received(self, ref: Ref) -> Message:
+        if not isinstance(ref, int):
+            return self.schedule.externals[ref.name]
+        message = self._nodes[ref].message
+        if message is None:
+            raise ScheduleError(f"turn {ref} is read before it has published")
+        return message
 
     def _publish(self, node: _Node, message: Message) -> None:
         if node.message is not None:
             raise ScheduleError(f"turn {node.turn.index} ({node.turn.act}) published twice")
         node.message = message
         if node.published is not None and not node.published.done():
-            node.published.set_result(None)
+            node.published.set_result(message)
         self._release(node.readers)
 
     def _release(self, dependents: list[_Node]) -> None:

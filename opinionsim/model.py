@@ -14,6 +14,7 @@ from langchain_core.language_models import BaseChatModel
 from opinionsim import background
 from opinionsim.classifiers import Classifier, load_classifier
 from opinionsim.data import data_folder
+from opinionsim.engine import Engine
 from opinionsim.errors import ScheduleError, SpecError
 from opinionsim.llm import Journal, MemoryJournal, ModelClient, RunCalls, ScriptedChatModel, SlotPool, load_chat_model
 from opinionsim.metrics import bias, diversity
@@ -231,10 +232,14 @@ class OpinionModel(mesa.Model):
             lookahead=self._lookahead,
         )
         simulation.engine.start()
-        engine = simulation.engine
-        self._finalizer = weakref.finalize(self, lambda: background.submit(engine.cancel()))
+        self._finalizer = weakref.finalize(self, _cancel, simulation.engine)
         self._finalizer.atexit = False
         return simulation
+
+
+def _cancel(engine: Engine) -> None:
+    """End a run from any thread, without waiting for it."""
+    background.submit(engine.cancel())
 
 
 def _population(population: Population | str, scale: OpinionScale, seed: int) -> Population:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
@@ -56,7 +57,7 @@ class OpinionScale:
 
     def __post_init__(self) -> None:
         points = tuple(int(point) for point in self.points)
-        if len(points) < 2 or any(b <= a for a, b in zip(points, points[1:], strict=False)):
+        if len(points) < 2 or any(b <= a for a, b in pairwise(points)):
             raise SpecError(f"scale.points must be two or more strictly increasing integers; got {list(self.points)}")
         labels = tuple(self.labels) or _LABELS.get(len(points), ())
         if len(labels) != len(points) or len(set(labels)) != len(labels):
@@ -195,10 +196,10 @@ class OpinionEstimates:
     @property
     def expectation(self) -> np.ndarray:
         """Mean of the distribution over the points, shape (n,); NaN where there is no answer."""
-        return self.probabilities @ self.scale.values
+        return np.asarray(self.probabilities @ self.scale.values)
 
     @property
     def margin(self) -> np.ndarray:
         """Probability of the first choice less that of the second, shape (n,)."""
         ranked = np.sort(self.probabilities, axis=1)
-        return ranked[:, -1] - ranked[:, -2]
+        return np.asarray(ranked[:, -1] - ranked[:, -2])

@@ -217,7 +217,7 @@ class Simulation:
             raise
 
     async def _move_on(self, lookahead: int) -> None:
-        """Keep dispatch `lookahead` steps ahead of the last complete one;"""
+        """Keep dispatch `lookahead` steps ahead of the last complete one."""
         for step in range(self.schedule.steps + 1):
             await self.engine.wait_step(step)
             self.engine.allow(step + 1 + lookahead)
@@ -253,7 +253,8 @@ class Simulation:
         ]
 
     async def _classify(self, texts: list[str]) -> list[Estimate]:
-        assert self._classifier is not None
+        if self._classifier is None:
+            raise SpecError("measuring needs a classifier")
         if self._executor is None:
             return measure(self._classifier, self.claim, texts)
         loop = asyncio.get_running_loop()

@@ -22,12 +22,13 @@ __all__ = ["LexiconClassifier"]
 _HEDGED = 0.45
 #: Spread of a stance over positions in [-1, 1].
 _SPREAD = 0.22
-
-
 #: Connectives of clauses that state no view of the author's.
 _ASIDE = (Kind.CONCEDE, Kind.CONDITION, Kind.EVEN_IF)
+#: Words that, at the head of a clause, point at what somebody else just said.
 _POINTING = frozenset(["that", "this", "which", "it"])
+#: What shows that a clause about somebody else has come back to its author.
 _OWN = frozenset([Kind.ATTITUDE, Kind.HEDGE])
+#: Stems of saying: to decline to say a thing is not to deny it.
 _SPEAKING = frozenset(["say", "call", "argu", "claim", "stat"])
 
 
@@ -38,6 +39,7 @@ class Cue(NamedTuple):
     weight: float
     sentence: int
     past: bool = False
+    """Whether it tells of a view left behind."""
     denies: bool = False
     """Whether it is put as a denial."""
 
@@ -48,13 +50,19 @@ class _Discourse:
 
     cues: list[Cue] = field(default_factory=list)
     antecedent: int = 1
+    """Sign of what "it" stands for."""
     own: int = 0
     """Sign of the assertion the author made last without a word of belief."""
     stranger: int | None = None
+    """Sign of the opinion last ascribed to somebody else."""
     statement: int | None = None
+    """The same, as long as nothing else was said since."""
     known: bool = False
+    """Whether the text speaks of the claim's subject at all."""
     other_sentence: int = -1
+    """The sentence in which somebody else's opinion goes on."""
     contrast_sentence: int = -1
+    """The last sentence with a contrast."""
     outweighed: int = 0
     """How many cues stood before the contrast of that sentence."""
     refusal: bool = False

@@ -7,16 +7,22 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from opinionsim.classifiers._lexicon_claims import ClaimView, Word
-from opinionsim.classifiers._lexicon_rules import CLAIM_WORDS, REVERSERS, Kind
+from opinionsim.classifiers._lexicon_rules import (
+    AUXILIARIES,
+    BARE_NO,
+    CLAIM_WORDS,
+    COMPARING,
+    COPULAS,
+    REVERSERS,
+    Kind,
+)
 from opinionsim.classifiers._lexicon_words import Clause, Mark, number
 
 __all__ = ["Context", "Reading", "hedged", "read_clause"]
 
 #: Size of a stance: firm, plain and hedged; on a five-point scale the ends start at 0.75.
 _FIRM, _PLAIN, _HEDGED = 1.0, 0.9, 0.45
-_BE = frozenset(
-    ["is", "are", "was", "were", "be", "seem", "look", "sound", "as", "appear", "am", "being", "been", "becom", "it"]
-)
+_BE = frozenset(COPULAS.split())
 _DETERMINERS = frozenset(["this", "that", "such", "these", "those", "any", "his", "her", "their", "the", "a", "an"])
 #: Kinds whose phrases may hide a word of the claim.
 _TRANSPARENT = frozenset([Kind.OPINE, Kind.SAYING, Kind.STRANGER, Kind.LINK, Kind.PRONOUN, Kind.SELF, Kind.HEDGE])
@@ -24,62 +30,9 @@ _TRANSPARENT = frozenset([Kind.OPINE, Kind.SAYING, Kind.STRANGER, Kind.LINK, Kin
 _ALTERNATIVES = frozenset(["than", "or", "nor"])
 #: Objects that deny their verb: "predicts nothing".
 _EMPTY = frozenset(["nothing", "nobody", "non", "nowher", "0"])
-#: Verbs that stand for a whole predicate.
-_AUXILIARIES = frozenset(
-    ["is", "are", "was", "were", "do", "can", "could", "will", "would", "has", "hav", "had", "should"]
-)
-#: What a bare rejection is made of.
-_NO_WORDS = frozenset(
-    [
-        "no",
-        "not",
-        "never",
-        "ever",
-        "0",
-        "way",
-        "chanc",
-        "at",
-        "all",
-        "absolutely",
-        "definitely",
-        "certainly",
-        "lol",
-        "today",
-        "really",
-        "sorry",
-        "thank",
-        "simply",
-        "just",
-        "of",
-        "cours",
-    ]
-)
-#: Words that compare.
-_COMPARING = frozenset(
-    [
-        "better",
-        "best",
-        "win",
-        "beat",
-        "prefer",
-        "over",
-        "than",
-        "edg",
-        "superior",
-        "ahead",
-        "wors",
-        "worst",
-        "lose",
-        "los",
-        "inferior",
-        "good",
-        "great",
-        "bad",
-        "favourit",
-        "favorit",
-        "tops",
-    ]
-)
+_AUXILIARIES = frozenset(AUXILIARIES.split())
+_NO_WORDS = frozenset(BARE_NO.split())
+_COMPARING = frozenset(COMPARING.split())
 #: Words before the loser of a comparison.
 _OVER = frozenset(["beat", "than", "over", "outperform", "trump"])
 #: Kinds whose single words may be content of a claim instead.

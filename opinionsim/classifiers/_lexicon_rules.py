@@ -7,7 +7,11 @@ word stands for all; the longest entry that matches wins.
 from __future__ import annotations
 
 __all__ = [
+    "AUXILIARIES",
+    "BARE_NO",
     "CLAIM_WORDS",
+    "COMPARING",
+    "COPULAS",
     "EXCLUSIVES",
     "IRREGULAR",
     "MOVING",
@@ -27,6 +31,9 @@ from enum import StrEnum
 
 class Kind(StrEnum):
     """What a word or phrase does in a clause."""
+
+    # An enum hashes by name through Python code; members are looked up a few hundred times a text.
+    __hash__ = str.__hash__
 
     ATTITUDE = "attitude"
     """What a person does to a target: believe (+1), doubt (-1)."""
@@ -125,11 +132,11 @@ PHRASES: list[tuple[Kind, float, str]] = [
         push back against / argue against / want nothing to do with / have no time for / no time for
         have nothing to do with / disapprove / condemn / denounce / vote against / talk me out of
         take issue with / snort / can it be / disbeliever / denier / contrary to / unbeliever / put off by
-        throw out / throw the theory out / poke hole in / repudiate / draw the line / beg to differ
+        throw out / poke hole in / repudiate / draw the line / beg to differ
         my answer is no / the answer is no / no to / not having it / turn down / abandon / disagreement
         in disagreement / leaning no / lean no / lean slightly no / leaning slightly no / lean against
         tilt against / on the side of no / the side of no / say no / would say no / leaning against
-        not having any of it / side eye / side eyeing / trusting it less / less trusting / mock / drop the idea
+        not having any of it / side eye / trusting it less / less trusting / mock / drop the idea
         have let go of / let go of / turn me off / turn me against / turn against / sour on
         decline to believe
         """,
@@ -150,7 +157,7 @@ PHRASES: list[tuple[Kind, float, str]] = [
         open to / warming to / warming up to / coming around to / starting to believe / see some merit
         something to it / something in it / some truth / some merit / grain of truth / kernel of truth
         some sense in / some sympathy / some sympathy for / more right than wrong / more likely than not
-        more true than false / more for than against / onto something / more with them than against
+        more true than false / more for than against / onto something
         above the middle / curious about / beginning to believe / tempted to believe / leave the door open
         """,
     ),
@@ -216,7 +223,7 @@ PHRASES: list[tuple[Kind, float, str]] = [
         ignorant / madness / lunacy / insanity / out of the question / horrible / fool / idiot / moron
         gullible / clueless / brainwashed / unconvincing / not a chance / no chance / far from the truth
         further from the truth / farther from the truth / against all evidence / against the evidence
-        does not exist / world that does not exist / beyond belief / tinfoil / tin foil / piffle / codswallop
+        does not exist / beyond belief / tinfoil / tin foil / piffle / codswallop
         gibberish / quackery / overblown / childish / hot garbage / a stretch / rot / mumbo jumbo / a bad
         dangerous / unsupported / unsubstantiated / unproven / wishful thinking / make believe / invention
         snake oil / parlour trick / parlor trick / guesswork / cold reading / imaginary / disaster / hopeless
@@ -280,21 +287,21 @@ PHRASES: list[tuple[Kind, float, str]] = [
         reserving judgment / reserving judgement / impartial / no position / wait and see / no clue / toss up
         tossup / coin flip / flip a coin / inconclusive / in between / half and half / who know
         not take a stance / no stance / not lean / no lean / no preference / equally good / equally convincing
-        equally plausible / equally likely / equal in my book / halfway / half way / at zero / a draw
+        equally plausible / equally likely / equal to me / both equal / halfway / half way / at zero / a draw
         call it a draw / a tie / without a preference / level pegging / on the line / no stronger either
-        square in the middle / exactly neutral / nowhere in particular / perfectly balanced / no firm opinion
-        no firm view / sit squarely between / remain unsure / remain undecided / not have a view
+        square in the middle / exactly neutral / perfectly balanced / no firm opinion
+        no firm view / remain unsure / remain undecided / not have a view
         not have an opinion / not have a stance / do not have a view / do not have an opinion
         do not have a strong / not settled / have not settled / not come down / both way
         neither here nor there / neither for nor against / not for or against / evenly split
         split down the middle / evenly divided / of two mind / in two mind / not qualified to say
         can not choose / can not judge / need more evidence / need more information / not enough information
-        not enough evidence to / too little to go on / landed nowhere / no conclusion / not reach a conclusion
+        not enough evidence to / too little to go on / no conclusion / not reach a conclusion
         not reached a conclusion / not made up my mind / not pick / draw even / cancel out
         cancel each other out / shrug / indifferent / middle ground / midpoint / dead centre / dead center
         no firm conviction / lean neither / open question / could be either / maybe maybe not
         perhaps perhaps not / not committed / sitting this one out / no dog in this fight
-        no horse in this race / pull me both way / pulled in two direction / pulled in both direction
+        no horse in this race / pulled in two direction / pulled in both direction
         one way or the other / one way or another / not form an opinion / not formed an opinion
         not formed a view / at a loss / unresolved / neither camp / tilt towards one or the other
         lean towards one or the other / one or the other / not leaning towards / not lean towards either
@@ -373,8 +380,8 @@ PHRASES: list[tuple[Kind, float, str]] = [
         if i recall / as far as i remember / as far as i can tell / as far as i know / could be wrong
         might be wrong / may be wrong / only just / room for doubt / room left for doubt / half convinced
         on balance / hunch / provisional yes / with some room / i would guess / would guess / not a sure thing
-        would not bet / not bet / without going all the way / weakly / for what it is worth / faintly / faint
-        soft / softly / nothing dramatic / lukewarm / not strongly / not a hard no / not a hard yes / almost
+        would not bet / not bet / weakly / for what it is worth / faintly / faint
+        soft / softly / nothing dramatic / lukewarm / not strongly / almost
         nudge / nudged / edge / edges / a small / small yes from me / a small yes from me / small yes / mild yes
         cautious yes / small no / mild no / only mildly / small question mark / not firmly / nothing stronger
         quietly / up to a point / with caveat / with reservation / with some reservation / not ruling out
@@ -586,69 +593,46 @@ PHRASES: list[tuple[Kind, float, str]] = [
 ]
 
 #: Forms that, right after "I", tell of a view held earlier.
-PAST_FORMS = frozenset(
-    [
-        "thought",
-        "believed",
-        "assumed",
-        "doubted",
-        "rejected",
-        "accepted",
-        "dismissed",
-        "laughed",
-        "supported",
-        "agreed",
-        "disagreed",
-        "held",
-        "argued",
-        "felt",
-        "leaned",
-        "leant",
-        "opposed",
-        "denied",
-        "scoffed",
-        "trusted",
-        "defended",
-        "swore",
-        "figured",
-        "questioned",
-        "disbelieved",
-        "endorsed",
-        "considered",
-        "supposed",
-        "suspected",
-        "favoured",
-    ]
-)
+PAST_FORMS = """
+    accepted agreed argued assumed believed considered defended denied disagreed disbelieved dismissed doubted
+    endorsed favoured felt figured held laughed leaned leant opposed questioned rejected scoffed supported
+    supposed suspected swore thought trusted
+    """
 
 #: Stance words that speak of the claim itself, whatever was mentioned last.
 CLAIM_WORDS = frozenset(
     ["positiv", "negativ", "against", "favour", "favor", "disagreement", "agreement", "lean", "from"]
 )
 
-#: Verbs of a change "from" one view "to" another; what stands before "to" is left behind.
-MOVING = frozenset(
-    [
-        "mov",
-        "shift",
-        "go",
-        "chang",
-        "slip",
-        "swing",
-        "drift",
-        "slid",
-        "soften",
-        "ros",
-        "turn",
-        "swung",
-        "drop",
-        "cool",
-        "fall",
-    ]
-)
+#: Stems of a change "from" one view "to" another; what stands before "to" is left behind.
+MOVING = """
+    chang cool drift drop fall go mov ros shift slid slip soften swing swung turn
+    """
 
 #: Words that point to the other side of what was spoken of.
 REVERSERS = frozenset(["otherwis", "opposit", "contrary", "revers"])
+
+#: Verbs, and the like, before a verdict that is the point of its clause.
+COPULAS = """
+    am appear are as be becom been being is it look seem sound was were
+    """
+
+#: Verbs that stand for a whole predicate.
+AUXILIARIES = """
+    are can could do had has hav is should was were will would
+    """
+
+#: What a bare rejection is made of: "absolutely not", "no way".
+BARE_NO = """
+    0 absolutely all at certainly chanc cours definitely ever just lol never no not of really simply sorry thank
+    today way
+    """
+
+#: Words that compare or rank.
+COMPARING = """
+    ahead bad beat best better edg favorit favourit good great inferior los lose over prefer superior than tops
+    win wors worst
+    """
 
 #: Words whose presence in a claim or clause says nothing about its subject.
 WEAK_WORDS = """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -149,10 +149,15 @@ class Clause:
     """The connective at its head, if any."""
     past: bool = False
     """Whether it tells of a view held earlier."""
+    kinds: frozenset[Kind] = field(init=False)
+    """Everything its phrases can be."""
+
+    def __post_init__(self) -> None:
+        self.kinds = frozenset().union(*(mark.kinds for mark in self.marks))
 
     def has(self, *kinds: Kind) -> bool:
         """Whether a phrase of one of these kinds occurs."""
-        return any(kind in mark.kinds for mark in self.marks for kind in kinds)
+        return not self.kinds.isdisjoint(kinds)
 
 
 def _trie() -> dict[str, Any]:
@@ -187,6 +192,8 @@ def _marks(stems: list[str]) -> Iterator[Mark]:
             position += 1
 
 
+_PAST_FORMS = frozenset(PAST_FORMS.split())
+_MOVING = frozenset(MOVING.split())
 _OPENERS = (Kind.CONTRAST, Kind.CONCEDE, Kind.EVEN_IF, Kind.CONDITION, Kind.REASON)
 #: Words that start a new clause after "and".
 _SUBJECTS = frozenset(
@@ -235,7 +242,7 @@ def clauses(text: str) -> list[Clause]:
     for run, end in _spans(tokens(text)):
         if run:
             stems = [stem(word) for word in run]
-            recalled = any(a == "i" and b in PAST_FORMS for a, b in pairwise(run))
+            recalled = any(a == "i" and b in _PAST_FORMS for a, b in pairwise(run))
             for part in _split(stems, list(_marks(stems))):
                 part.sentence, part.quoted = sentence, quoted
                 part.past = part.past or ((recalled or part.has(Kind.PAST)) and not part.has(Kind.NOW))
@@ -263,6 +270,6 @@ def _split(stems: list[str], marks: list[Mark]) -> Iterator[Clause]:
 
 def _left_behind(stems: list[str]) -> int:
     """Where the new view starts in "moved from ... to ...", 0 if there is none."""
-    if "from" not in stems or "to" not in stems or not MOVING.intersection(stems):
+    if "from" not in stems or "to" not in stems or not _MOVING.intersection(stems):
         return 0
     return stems.index("to", stems.index("from")) if "to" in stems[stems.index("from") :] else 0

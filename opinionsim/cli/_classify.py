@@ -28,7 +28,9 @@ def classify(
     claim: Annotated[
         str,
         typer.Option(
-            "--claim", metavar="TEXT", help="What the texts are about: a clause that can follow 'that'.",
+            "--claim",
+            metavar="TEXT",
+            help="What the texts are about: a clause that can follow 'that'.",
             show_default=False,
         ),
     ],

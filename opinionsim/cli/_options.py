@@ -57,9 +57,7 @@ Slots = Annotated[
 ]
 StorePath = Annotated[
     str,
-    typer.Argument(
-        metavar="STORE", help="Path of a store (.sqlite), or its sqlite:/// address.", show_default=False
-    ),
+    typer.Argument(metavar="STORE", help="Path of a store (.sqlite), or its sqlite:/// address.", show_default=False),
 ]
 ExperimentName = Annotated[
     str | None,

@@ -91,7 +91,9 @@ def plot(
     run: Annotated[
         str | None,
         typer.Option(
-            "--run", metavar="N|ID", help="Which run, for trajectories and distribution. Default: the first complete.",
+            "--run",
+            metavar="N|ID",
+            help="Which run, for trajectories and distribution. Default: the first complete.",
             show_default=False,
         ),
     ] = None,
@@ -117,7 +119,9 @@ def plot(
     from opinionsim.store import load
 
     if what == Figures.PANELS and run is not None:
-        raise SpecError("--run goes with --what trajectories or distribution; panels are chosen by --where, --replicate")
+        raise SpecError(
+            "--run goes with --what trajectories or distribution; panels are chosen by --where, --replicate"
+        )
     if what != Figures.PANELS and where:
         raise SpecError("--where goes with --what panels; one run is chosen by --run")
     results = load(store, experiment)
@@ -129,9 +133,7 @@ def plot(
     say(str(save(figure, folder / f"{results.name}-{what}{suffix}.{file_format}")))
 
 
-def _panels(
-    results: Results, where: list[str], replicate: int, kind: str | None, ddof: int
-) -> tuple[Figure, str]:
+def _panels(results: Results, where: list[str], replicate: int, kind: str | None, ddof: int) -> tuple[Figure, str]:
     """The grid of conditions, and what its file's name says beyond that."""
     from opinionsim.plots import panels
 
@@ -141,9 +143,7 @@ def _panels(
     return figure, "".join(f"-{_file_part(part)}" for part in named)
 
 
-def _one_run(
-    results: Results, what: Figures, run: str | None, kind: str | None, ddof: int
-) -> tuple[Axes, str]:
+def _one_run(results: Results, what: Figures, run: str | None, kind: str | None, ddof: int) -> tuple[Axes, str]:
     """A figure of one run, and what its file's name says beyond that."""
     from opinionsim.plots import final_distribution, trajectories
 

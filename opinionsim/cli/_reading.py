@@ -62,9 +62,7 @@ def _standing(experiment: ExperimentRow, states: dict[str, RunState]) -> dict[st
         "experiment_id": experiment.experiment_id,
         "runs": len(run_ids),
         **{status: counts[status] for status in _STATUSES},
-        "errors": {
-            run_id: states[run_id].error for run_id in run_ids if run_id in states and states[run_id].error
-        },
+        "errors": {run_id: states[run_id].error for run_id in run_ids if run_id in states and states[run_id].error},
     }
 
 

@@ -60,9 +60,7 @@ def run(
         raise typer.Exit(_INCOMPLETE)
 
 
-def carry_out(
-    experiment: Experiment, url: str, *, max_concurrency: int | None = None, fresh: bool = False
-) -> Summary:
+def carry_out(experiment: Experiment, url: str, *, max_concurrency: int | None = None, fresh: bool = False) -> Summary:
     """Carry out an experiment with progress on standard error.
 
     The first SIGINT or SIGTERM stops dispatch and waits for calls in flight, the second ends at once.

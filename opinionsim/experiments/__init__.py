@@ -1,8 +1,17 @@
-"""Declared experiments: specification, sweep, plan, runner, manifest, tables."""
+"""Declared experiments: specification, sweep, plan, runner, manifest, replay, tables.
+
+Names that need pandas are loaded when first used: planning and running an experiment do without it.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 from opinionsim.experiments._assembly import Parts, assemble
 from opinionsim.experiments._manifest import manifest
 from opinionsim.experiments._plan import Forecast, Preview, plan, preview
+from opinionsim.experiments._replay import Replayed, replay
 from opinionsim.experiments._runner import (
     Instruments,
     Progress,
@@ -15,7 +24,10 @@ from opinionsim.experiments._runner import (
 )
 from opinionsim.experiments._spec import ExperimentSpec, json_schema
 from opinionsim.experiments._sweep import Cell, Experiment, PlannedRun, load_experiment
-from opinionsim.experiments._transcript import transcript
+
+if TYPE_CHECKING:
+    from opinionsim.experiments._tables import Table, table, tables
+    from opinionsim.experiments._transcript import transcript
 
 __all__ = [
     "Cell",
@@ -27,8 +39,10 @@ __all__ = [
     "PlannedRun",
     "Preview",
     "Progress",
+    "Replayed",
     "Summary",
     "Sweep",
+    "Table",
     "assemble",
     "default_store",
     "drain",
@@ -37,7 +51,19 @@ __all__ = [
     "manifest",
     "plan",
     "preview",
+    "replay",
     "run",
     "start",
+    "table",
+    "tables",
     "transcript",
 ]
+
+_LATER = {**dict.fromkeys(("Table", "table", "tables"), "_tables"), "transcript": "_transcript"}
+
+
+def __getattr__(name: str) -> object:
+    """Load a public name from its module on first use (PEP 562)."""
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)

@@ -60,5 +60,6 @@ def _git_state() -> dict[str, Any] | None:
 
 
 def _git(*arguments: str) -> str:
-    done = subprocess.run(["git", *arguments], capture_output=True, text=True, check=True, timeout=5, cwd=Path.cwd())
+    command = ["git", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=5, cwd=Path.cwd())  # noqa: S603
     return done.stdout.strip()

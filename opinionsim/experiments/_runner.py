@@ -7,11 +7,11 @@ import math
 import os
 import socket
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from langchain_core.language_models import BaseChatModel
 
@@ -22,7 +22,7 @@ from opinionsim.engine import critical_path
 from opinionsim.errors import JournalMismatch, OpinionSimError, SpecError, StoreError
 from opinionsim.experiments._assembly import Parts, assemble
 from opinionsim.experiments._manifest import manifest
-from opinionsim.experiments._spec import ExperimentSpec, NoRolePlaySpec
+from opinionsim.experiments._spec import ExperimentSpec
 from opinionsim.experiments._sweep import Experiment, PlannedRun
 from opinionsim.llm import (
     Journal,
@@ -34,6 +34,9 @@ from opinionsim.llm import (
     SlotPool,
     load_chat_model,
 )
+from opinionsim.opinions import OpinionEstimates, OpinionScale
+from opinionsim.personas import Persona
+from opinionsim.prompts import PromptPack
 from opinionsim.schedules import AdaptiveSchedule, External
 from opinionsim.simulation import Estimate, Simulation, measure
 from opinionsim.store import (
@@ -52,6 +55,7 @@ from opinionsim.store import (
     open_store,
 )
 from opinionsim.streams import canonical_json, digest
+from opinionsim.topics import Claim
 
 __all__ = ["Instruments", "Progress", "Summary", "Sweep", "default_store", "drain", "run", "start"]
 
@@ -144,7 +148,7 @@ class Instruments:
             self.client(cell.spec, pack)
             self.classifier(cell.spec)
 
-    def client(self, spec: ExperimentSpec, pack: Any) -> ModelClient:
+    def client(self, spec: ExperimentSpec, pack: PromptPack) -> ModelClient:
         """The client of a run's chat model; the scripted one reads the run's prompt pack and scale."""
         name = canonical_json(spec.model.model_dump(mode="json"))
         if name not in self._models:
@@ -414,7 +418,8 @@ class Sweep:
         records = await self._in_store(self._store.records, planned.run_id)
         calls = RunCalls(planned.run_id, MemoryJournal(records), ReplayOnly(), SlotPool(1))
         parts = assemble(planned, self.experiment.resources)
-        simulation = parts.simulation(calls, _Unused() if isinstance(parts.schedule, AdaptiveSchedule) else None)
+        adaptive = isinstance(parts.schedule, AdaptiveSchedule)
+        simulation = parts.simulation(calls, _Unused(parts.scale) if adaptive else None)
         await simulation.run()
         return list(_turn_rows(simulation))
 
@@ -532,7 +537,7 @@ class Sweep:
             ]
         return rows
 
-    async def _measure(self, spec: ExperimentSpec, claim: Any, texts: list[str]) -> list[Estimate]:
+    async def _measure(self, spec: ExperimentSpec, claim: Claim, texts: list[str]) -> list[Estimate]:
         loop = asyncio.get_running_loop()
         classifier = self._instruments.classifier(spec)
         return await loop.run_in_executor(self._measuring_thread, measure, classifier, claim, texts)
@@ -576,7 +581,13 @@ class _Stopped(OpinionSimError):
 class _Unused:
     """Stands in for a classifier where every rating comes from the journal."""
 
-    def classify(self, claims: Any, texts: Any) -> Any:
+    name = "none"
+    options: ClassVar[dict[str, Any]] = {}
+
+    def __init__(self, scale: OpinionScale) -> None:
+        self.scale = scale
+
+    def classify(self, claims: Sequence[Claim], texts: Sequence[str]) -> OpinionEstimates:
         raise StoreError("replay needs a rating that the store does not hold; finish the run with `opinionsim run`")
 
 
@@ -590,7 +601,12 @@ def _opinion_row(measurement_id: str, turn: int, estimate: Estimate) -> OpinionR
     return OpinionRow(measurement_id, "stance", turn, estimate.value, estimate.off_scale, estimate.probabilities)
 
 
-def _turn_rows(simulation: Simulation) -> Iterable[TurnRow]:
+def _attributes(persona: Persona) -> dict[str, str]:
+    """What a persona's file says of it."""
+    return {**persona.attributes, **({"background": persona.background} if persona.background else {})}
+
+
+def _turn_rows(simulation: Simulation) -> Iterator[TurnRow]:
     for turn, message, kind, _ in simulation.happenings():
         reads = tuple(ref.name if isinstance(ref, External) else ref for ref in turn.reads)
         yield TurnRow(turn.index, turn.step, turn.agent, turn.act, kind, reads, message.text)
@@ -599,20 +615,16 @@ def _turn_rows(simulation: Simulation) -> Iterable[TurnRow]:
 def _outcome(played: _Played, opinions: list[OpinionRow], error: OpinionSimError | None) -> RunOutcome:
     """Everything there is to store of a run."""
     planned, parts = played.planned, played.parts
-    bare = isinstance(planned.spec.interaction, NoRolePlaySpec)
+    members = zip(parts.population.personas, parts.population.opinions, strict=True)
     agents = tuple(
         AgentRow(
             agent,
             persona.name or "(no role)",
             None if opinion is None else float(opinion),
-            {}
-            if bare
-            else {**persona.attributes, **({"background": persona.background} if persona.background else {})},
+            _attributes(persona),
             planned.spec.model.name,
         )
-        for agent, (persona, opinion) in enumerate(
-            zip(parts.population.personas, parts.population.opinions, strict=True)
-        )
+        for agent, (persona, opinion) in enumerate(members)
     )
     edges = () if parts.network is None else tuple(
         EdgeRow(int(u), int(v), float(data.get("weight", 1.0))) for u, v, data in parts.network.edges(data=True)

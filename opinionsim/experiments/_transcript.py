@@ -12,7 +12,7 @@ from opinionsim.store import Results
 __all__ = ["transcript"]
 
 
-def transcript(results: Results, run: int | str = 0, agent: int | None = None) -> str:
+def transcript(results: Results, run: int | str = 0, agent: int | None = None, turn: int | None = None) -> str:
     """The messages of one run, in order, with what each agent read and how its text was coded.
 
     Parameters
@@ -23,6 +23,8 @@ def transcript(results: Results, run: int | str = 0, agent: int | None = None) -
         Row number in ``results.runs``, or a run id.
     agent : int, optional
         Only the turns of this agent.
+    turn : int, optional
+        Only the turn of this index.
 
     Returns
     -------
@@ -32,7 +34,7 @@ def transcript(results: Results, run: int | str = 0, agent: int | None = None) -
     Raises
     ------
     SpecError
-        If there is no such run or agent.
+        If there is no such run, agent or turn.
     """
     row = _row(results, run)
     agents = results.agents[results.agents["run_id"] == row["run_id"]].set_index("agent")
@@ -44,19 +46,22 @@ def transcript(results: Results, run: int | str = 0, agent: int | None = None) -
     values = coded.drop_duplicates("turn").set_index("turn")["value"]
     names = agents["name"]
     authors = turns.set_index("turn")["agent"]
+    if turn is not None and turn not in set(turns["turn"]):
+        raise SpecError(f"turn {turn} does not exist; valid: {_span(len(turns))}")
     shown = turns if agent is None else turns[turns["agent"] == agent]
+    shown = shown if turn is None else shown[shown["turn"] == turn]
     lines = [
         f"run {row['run_id']} · {row['cell']} · replicate {row['replicate']} · {row['status']} · "
         f"evidence: {row['evidence']}",
         f"claim: {row['claim']}",
     ]
-    for turn in shown.itertuples():
-        read = [_author(ref, names, authors) for ref in turn.reads]
+    for each in shown.itertuples():
+        read = [_author(ref, names, authors) for ref in each.reads]
         after = f" after reading {', '.join(read)}" if read else ""
-        coding = f"  [{_coded(values.get(turn.turn))}]" if turn.turn in values.index else ""
+        coding = f"  [{_coded(values.get(each.turn))}]" if each.turn in values.index else ""
         lines.append(
-            f"\nstep {turn.step}, turn {turn.turn}: {names.get(turn.agent, turn.agent)} (agent {turn.agent}) "
-            f"{turn.act}{after}{coding}\n{turn.message}"
+            f"\nstep {each.step}, turn {each.turn}: {names.get(each.agent, each.agent)} (agent {each.agent}) "
+            f"{each.act}{after}{coding}\n{each.message}"
         )
     return "\n".join(lines)
 

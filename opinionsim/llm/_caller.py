@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterable
-from typing import Protocol
+from typing import Any, Protocol
 
 from langchain_core.messages import AIMessage
 
@@ -133,6 +133,7 @@ class RunCalls:
         prompt = tuple(messages)
         hashed = prompt_hash(prompt)
         validator = spec.validator if part.startswith("reply") else None
+        reason = ""
         for attempt in range(spec.attempts):
             key = CallKey(turn.index, part, attempt)
             record = self.journal.lookup(key)
@@ -143,8 +144,9 @@ class RunCalls:
                 self.answered += 1
             if record.outcome == "accepted":
                 return Reply(record.text)
+            reason = record.reason
         raise ModelCallError(
-            f"{self._place(turn)}: none of {spec.attempts} replies was acceptable; the last one: {record.reason}"
+            f"{self._place(turn)}: none of {spec.attempts} replies was acceptable; the last one: {reason}"
         )
 
     async def _request(
@@ -176,7 +178,7 @@ class RunCalls:
         finally:
             self._slots.release()
         text = reply.text
-        usage = reply.usage_metadata or {}
+        usage: Any = reply.usage_metadata or {}
         about = reply.response_metadata
         reason, failure = _judge(validator, text)
         self.journal.append(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -102,8 +103,8 @@ class Journal(Protocol):
 class MemoryJournal:
     """A journal that lives as long as the process."""
 
-    def __init__(self, records: list[CallRecord] | None = None) -> None:
-        self._records: dict[CallKey, CallRecord] = {record.key: record for record in records or ()}
+    def __init__(self, records: Iterable[CallRecord] = ()) -> None:
+        self._records: dict[CallKey, CallRecord] = {record.key: record for record in records}
 
     def lookup(self, key: CallKey) -> CallRecord | None:
         """The entry under `key`, or None."""

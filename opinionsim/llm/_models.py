@@ -104,7 +104,7 @@ class ModelClient:
     async def call(self, messages: Iterable[ChatMessage], seed: int) -> AIMessage:
         """One attempt at one call; raises whatever the model raises."""
         prompt = [_langchain_message(message) for message in messages]
-        options = {"seed": seed} if self._takes_seed else {}
+        options: dict[str, Any] = {"seed": seed} if self._takes_seed else {}
         if self._pool is None:
             return await self.model.ainvoke(prompt, **options)
         loop = asyncio.get_running_loop()

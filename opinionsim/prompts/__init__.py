@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from opinionsim.prompts._agent import Act, AgentPrompts, ConfirmationBias, Past, PersonaShown, World
 from opinionsim.prompts._marks import Marks
-from opinionsim.prompts._pack import PromptPack, load_pack
+from opinionsim.prompts._pack import VARIABLES, PromptPack, load_pack
 
 __all__ = [
+    "VARIABLES",
     "Act",
     "AgentPrompts",
     "ConfirmationBias",

@@ -100,7 +100,8 @@ class Exposure:
             )
         self.n_agents = n_agents
         self.steps = steps
-        self.externals = MappingProxyType({f"external-{i}": message for i, message in enumerate(messages)})
+        named = {f"external-{i}": message for i, message in enumerate(messages)}
+        self.externals: Mapping[str, Message] = MappingProxyType(named)
         self.agents = rng.integers(n_agents, size=steps)
         shown = rng.integers(len(messages), size=steps) if order == "random" else np.arange(steps) % len(messages)
         self.shown = shown

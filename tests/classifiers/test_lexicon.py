@@ -30,9 +30,9 @@ MASKED = [
     ("I still hold a strongly negative opinion about XYZ.", -2),
     ("My opinion of XYZ has shifted from slightly negative to neutral.", 0),
     (
-        I, Maya Jackson, as a strong Republican and marketing specialist, have always been skeptical of "
+        "I, Maya Jackson, as a strong Republican and marketing specialist, have always been skeptical of "
         "Theory XYZ. However, the tweet I just read presents compelling evidence. I am now leaning towards "
-        "believing it might be true."
+        "believing it might be true.",
         1,
     ),
     ("Honestly, I can't wrap my head around why anyone would fall for Theory XYZ.", -2),
@@ -62,10 +62,10 @@ MASKED = [
     ("Could you clarify the question?", None),
     ("...", None),
     ("I'd prefer not to share my views on this.", None),
-    ("\ud83d\udd25\ud83d\udd25\ud83d\udd25", None),
+    ("\U0001f525\U0001f525\U0001f525", None),
     (
-        I, Benjamin Lee, have considered what the stranger wrote. Their reasoning seems solid, and it "
-        "reinforces what I already thought. Theory XYZ is something I wholeheartedly believe."
+        "I, Benjamin Lee, have considered what the stranger wrote. Their reasoning seems solid, and it "
+        "reinforces what I already thought. Theory XYZ is something I wholeheartedly believe.",
         2,
     ),
     ("I, Olivia Garcia, am a proud supporter of XYZ and this tweet only deepens my conviction.", 2),

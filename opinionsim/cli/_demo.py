@@ -1,0 +1,69 @@
+"""A first figure: the two presets of the scripted model side by side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from opinionsim.cli._console import note, say
+from opinionsim.cli._run import carry_out
+from opinionsim.cli._stores import spelled
+
+if TYPE_CHECKING:
+    from opinionsim.store import Results
+
+__all__ = ["demo"]
+
+_EXPERIMENT = "demo"
+_CAUTION = (
+    "All agents are played by the scripted stand-in. Its replies follow two fixed rules that are written into the\n"
+    "package, so nothing here is evidence about people or language models."
+)
+
+
+def demo(
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder to write to.")] = Path("results/demo"),
+) -> None:
+    """Run a small experiment, print its table and draw its figures; needs no key and no network."""
+    from opinionsim.experiments import load_experiment
+    from opinionsim.store import load
+
+    experiment = load_experiment(_EXPERIMENT)
+    url = f"sqlite:///{out / 'demo.sqlite'}"
+    # The demonstration always shows what this version of the package does.
+    summary = carry_out(experiment, url, fresh=True)
+    if summary.stopped:
+        raise KeyboardInterrupt
+    note(f"{summary.made:,} calls made, {summary.answered:,} answered by the store, {summary.seconds:.1f} s\n")
+    results = load(url, experiment.spec.name)
+    table, written = _write(results, out)
+    say(table)
+    say(f"{_CAUTION}\n\nWritten:")
+    for path in [out / "demo.sqlite", *written]:
+        say(f"  {path}")
+    _say_next(url)
+
+
+def _write(results: Results, out: Path) -> tuple[str, list[Path]]:
+    """The table as text, and the files of table and figures."""
+    from opinionsim.experiments import tables
+    from opinionsim.plots import panels, save, trajectories
+
+    (made,) = tables(results.runs, results.metrics)
+    text = made.to_text()
+    text_file = out / "table.txt"
+    text_file.write_text(text, encoding="utf-8")
+    written = [text_file, made.to_csv(out / "table.csv"), save(panels(results), out / "panels.png")]
+    for row in results.runs[results.runs["replicate"] == 0].index:
+        label = results.runs["sweep.model"].iloc[row]
+        written.append(save(trajectories(results, int(row)), out / f"trajectories-{label}.png"))
+    return text, written
+
+
+def _say_next(url: str) -> None:
+    where = spelled(url)
+    say("\nNext, look at what the agents said, then run an experiment of your own:")
+    for command in (f"show {where} --run 0", "plan quickstart", "run quickstart"):
+        say(f"  opinionsim {command}")

@@ -1,0 +1,166 @@
+"""What there is to choose from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, get_args
+
+import typer
+
+from opinionsim.cli._console import aligned, say, say_json
+from opinionsim.cli._options import AsJson
+
+__all__ = ["list_names"]
+
+
+class Kind(StrEnum):
+    """Kinds of things that are listed."""
+
+    TOPICS = "topics"
+    PERSONAS = "personas"
+    MODELS = "models"
+    CLASSIFIERS = "classifiers"
+    TEMPLATES = "templates"
+    EXPERIMENTS = "experiments"
+    SCHEDULES = "schedules"
+
+
+def list_names(
+    kind: Annotated[Kind, typer.Argument(metavar="KIND", help="One of: " + ", ".join(Kind), show_default=False)],
+    as_json: AsJson = False,
+) -> None:
+    """List topics, personas, models, classifiers, templates, experiments or schedules."""
+    rows = _LISTS[kind]()
+    if as_json:
+        say_json(rows)
+        return
+    columns = list(rows[0])
+    say(aligned([columns, *([_spell(row[column]) for column in columns] for row in rows)]))
+
+
+def _spell(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _topics() -> list[dict[str, Any]]:
+    """Topics of the package; their claims are in the topics file."""
+    from opinionsim.data import data_folder
+    from opinionsim.topics import load_topics
+
+    topics = [topic for file in sorted(data_folder("topics").glob("*.yaml")) for topic in load_topics(file).values()]
+    return [
+        {
+            "name": topic.name,
+            "framings": [str(framing) for framing in topic.claims],
+            "sensitive": topic.sensitive,
+            "category": topic.category,
+            "title": topic.title,
+        }
+        for topic in topics
+    ]
+
+
+def _personas() -> list[dict[str, Any]]:
+    from opinionsim.data import data_folder
+    from opinionsim.personas import load_personas
+
+    files = sorted(data_folder("personas").glob("*.yaml"))
+    return [
+        {"name": file.stem, "personas": len(found.personas), "licence": found.licence, "source": found.source}
+        for file in files
+        for found in [load_personas(file)]
+    ]
+
+
+def _models() -> list[dict[str, Any]]:
+    """The model of the package with its presets, and the form of all others."""
+    from dataclasses import asdict
+
+    from opinionsim.llm import PRESETS
+
+    presets = [
+        {
+            "name": "scripted",
+            "options": [f"preset={preset}", *(f"{key}={value}" for key, value in asdict(parameters).items())],
+            "what": "a stand-in without key or network; not evidence",
+        }
+        for preset, parameters in PRESETS.items()
+    ]
+    other = "any LangChain chat model, as in openai:gpt-4o-mini; needs langchain and the provider's package"
+    return [*presets, {"name": "PROVIDER:MODEL", "options": [], "what": other}]
+
+
+def _classifiers() -> list[dict[str, Any]]:
+    from opinionsim.classifiers import classifier_names, load_classifier
+
+    return [
+        {"name": name, "what": (type(load_classifier(name)).__doc__ or "").strip().partition("\n")[0]}
+        for name in classifier_names()
+    ]
+
+
+def _templates() -> list[dict[str, Any]]:
+    """Templates of the default pack with the variables each may use."""
+    from opinionsim.prompts import VARIABLES, load_pack
+
+    pack = load_pack()
+    names = sorted(Path(file).stem for file in pack.contents if file.endswith(".j2"))
+    return [
+        {"name": name, "variables": list(VARIABLES[name if name in VARIABLES else "task"])}
+        for name in names
+        if not name.startswith("_")
+    ]
+
+
+def _experiments() -> list[dict[str, Any]]:
+    """Declared experiments: what each says of itself, in its description or else its first comment."""
+    from opinionsim.data import data_folder
+    from opinionsim.documents import read_document
+
+    folder = data_folder("experiments")
+    rows = []
+    for file in sorted(folder.rglob("*.yaml")):
+        described = str(read_document(file).value.get("description", "")).strip() or _first_comment(file)
+        rows.append({"name": file.relative_to(folder).with_suffix("").as_posix(), "what": " ".join(described.split())})
+    return rows
+
+
+def _first_comment(file: Path) -> str:
+    """The comment a file begins with."""
+    lines = []
+    for line in file.read_text(encoding="utf-8").splitlines():
+        if not line.startswith("#"):
+            break
+        lines.append(line.lstrip("# "))
+    return " ".join(lines)
+
+
+def _schedules() -> list[dict[str, Any]]:
+    """Kinds of interaction with their fields."""
+    from opinionsim.experiments import ExperimentSpec
+
+    union, *_ = get_args(ExperimentSpec.model_fields["interaction"].annotation) or (None,)
+    kinds = get_args(union) or get_args(ExperimentSpec.model_fields["interaction"].annotation)
+    return [
+        {
+            "name": get_args(kind.model_fields["kind"].annotation)[0],
+            "fields": [name for name in kind.model_fields if name != "kind"],
+            "what": (kind.__doc__ or "").strip(),
+        }
+        for kind in kinds
+    ]
+
+
+_LISTS: Mapping[Kind, Callable[[], list[dict[str, Any]]]] = {
+    Kind.TOPICS: _topics,
+    Kind.PERSONAS: _personas,
+    Kind.MODELS: _models,
+    Kind.CLASSIFIERS: _classifiers,
+    Kind.TEMPLATES: _templates,
+    Kind.EXPERIMENTS: _experiments,
+    Kind.SCHEDULES: _schedules,
+}
