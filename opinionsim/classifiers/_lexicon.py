@@ -256,6 +256,8 @@ def _ascribed(clause: Clause, state: _Discourse) -> int | None:
     if clause.quoted:
         return 0
     person = None
+    if not clause.has(Kind.STRANGER) and state.other_sentence != clause.sentence:
+        return None
     for mark in clause.marks:
         if person is None and Kind.STRANGER in mark.kinds:
             person = mark

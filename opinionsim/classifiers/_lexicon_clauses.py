@@ -115,17 +115,12 @@ def read_clause(clause: Clause, view: ClaimView, context: Context) -> Reading | 
     if _takes_no_side(clause):
         return Reading(0, _HEDGED, True, 1.0, antecedent)
     units = _units(clause, view)
-    content = max(
-        (u for u in units if u.kind is Kind.CLAIM), key=lambda u: (max(u.rank, u.negated), u.start), default=None
-    )
-    stances = [u for u in units if u.kind is not Kind.CLAIM]
-    if content is not None:
-        content.hits = sum(u.hits for u in units if u.kind is Kind.CLAIM)
-    sign, used = _combine(stances, clause)
+    if not units:
+        return _bare_no(clause, antecedent) or _ellipsis(clause, antecedent)
+    content = _content_unit(units)
+    sign, used = _combine([unit for unit in units if unit.kind is not Kind.CLAIM], clause)
     answers = any(CLAIM_WORDS.intersection(clause.stems[unit.start : unit.end]) for unit in used)
     named = clause.has(Kind.CLAIM) or (answers and content is None)
-    if not used and content is None:
-        return _bare_no(clause, antecedent) or _ellipsis(clause, antecedent)
     target, overlap = _target(clause, content, used, context, named)
     if target is None:
         return None
@@ -140,6 +135,16 @@ def read_clause(clause: Clause, view: ClaimView, context: Context) -> Reading | 
     return Reading(sign * target, _size(clause, size, softened), bool(used), overlap, target, anchored, rejects)
 
 
+def _content_unit(units: list[_Unit]) -> _Unit | None:
+    """The most telling mention of the claim's content: what answers it, then what is denied, then the last."""
+    mentions = [unit for unit in units if unit.kind is Kind.CLAIM]
+    if not mentions:
+        return None
+    best = max(mentions, key=lambda unit: (max(unit.rank, unit.negated), unit.start))
+    best.hits = sum(unit.hits for unit in mentions)
+    return best
+
+
 def _bare_no(clause: Clause, antecedent: int) -> Reading | None:
     """A fragment such as "Never." or "absolutely not" rejects what was spoken of."""
     if clause.has(Kind.NEGATION) and _NO_WORDS.issuperset(clause.stems):
@@ -148,7 +153,7 @@ def _bare_no(clause: Clause, antecedent: int) -> Reading | None:
 
 
 def _ellipsis(clause: Clause, antecedent: int) -> Reading | None:
-    """An opinion cut short at its verb: "I think it does", "I doubt they did not", "I still do"."""
+    """An opinion cut short at its verb: "I think it does", "I think they did not", "I still do"."""
     last = clause.stems[-1] if clause.stems[-1] != "not" else " ".join(clause.stems[-2:-1])
     opens = clause.has(Kind.OPINE, Kind.HEDGE) and clause.has(Kind.PRONOUN, Kind.STRANGER)
     if last not in _AUXILIARIES or not clause.has(Kind.SELF) or not (opens or "still" in clause.stems):
@@ -158,15 +163,18 @@ def _ellipsis(clause: Clause, antecedent: int) -> Reading | None:
 
 
 def _takes_no_side(clause: Clause) -> bool:
+    """Whether the author says to be undecided; a leaning in the same clause outweighs it."""
     if clause.has(Kind.UNDECIDED):
-        return not any(
-            Kind.ATTITUDE in m.kinds for m in clause.marks if Kind.UNDECIDED not in m.kinds
-        ) or not clause.has(Kind.HEDGE)
+        leans = any(Kind.ATTITUDE in m.kinds for m in clause.marks if Kind.UNDECIDED not in m.kinds)
+        return not (leans and clause.has(Kind.HEDGE))
     return "neither" in clause.stems and "nor" in clause.stems
 
 
 def _units(clause: Clause, view: ClaimView) -> list[_Unit]:
     """Attitudes, verdicts and content in order, each with the negations before it."""
+    silent = not clause.has(Kind.ATTITUDE, Kind.VERDICT) and view.words.keys().isdisjoint(clause.stems)
+    if silent and not view.numbers:
+        return []
     starts = {mark.start: mark for mark in clause.marks}
     subject = bool(view.subject.intersection(clause.stems)) and not clause.has(Kind.CLAIM)
     found: list[_Unit] = []

@@ -58,6 +58,5 @@ def aligned(rows: Sequence[Sequence[str]], *, gap: int = 3) -> str:
     if not rows:
         return ""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]) - 1)]
-    return "\n".join(
-        "".join(cell.ljust(width + gap) for cell, width in zip(row, widths, strict=False)) + row[-1] for row in rows
-    )
+    lines = ("".join(map(str.ljust, row, [width + gap for width in widths])) + row[-1] for row in rows)
+    return "\n".join(line.rstrip() for line in lines)

@@ -91,4 +91,6 @@ def _author(ref: Any, names: pd.Series, authors: pd.Series) -> str:
 
 
 def _coded(value: float) -> str:
-    return "no answer" if pd.isna(value) else f"coded {value:+g}"
+    if pd.isna(value):
+        return "no answer"
+    return f"coded {value:+g}" if value else "coded 0"

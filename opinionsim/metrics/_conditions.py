@@ -42,6 +42,9 @@ _LEVELS = (
     "reflective-as-run",
     "closed",
     "open",
+    "Science",
+    "History",
+    "Common sense",
 )
 
 #: What replicates and topics are averaged over; never a condition.
@@ -59,7 +62,7 @@ def order_levels(values: Iterable[Any]) -> list[Any]:
     Returns
     -------
     list
-        Framings, bias levels, memories and worlds in the order of the study (Chuang et al. 2023,
+        Framings, bias levels, memories, worlds and categories in the order of the study (Chuang et al. 2023,
         Table 1), numbers increasing, anything else as it first appears.
     """
     distinct = list(dict.fromkeys(value for value in values if not pd.isna(value)))
