@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import weakref
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import mesa
 import numpy as np
@@ -15,7 +18,7 @@ from opinionsim import background
 from opinionsim.classifiers import Classifier, load_classifier
 from opinionsim.data import data_folder
 from opinionsim.engine import Engine
-from opinionsim.errors import ScheduleError, SpecError
+from opinionsim.errors import OpinionSimError, ScheduleError, SpecError
 from opinionsim.llm import Journal, MemoryJournal, ModelClient, RunCalls, ScriptedChatModel, SlotPool, load_chat_model
 from opinionsim.metrics import bias, diversity
 from opinionsim.opinions import OpinionScale
@@ -27,6 +30,13 @@ from opinionsim.streams import canonical_json, digest, stream
 from opinionsim.topics import Claim, Framing, load_topics
 
 __all__ = ["OpinionModel", "PersonaAgent"]
+
+
+class _WeakCounts(weakref.WeakKeyDictionary[mesa.Model, Iterator[int]]):
+    """Counters from 1, one a model, gone with it."""
+
+    def __getitem__(self, model: mesa.Model) -> Iterator[int]:
+        return self.setdefault(model, itertools.count(1))
 
 
 class PersonaAgent(mesa.Agent):
@@ -47,6 +57,9 @@ class PersonaAgent(mesa.Agent):
     last_post, last_report : str
         Their latest texts; empty until there is one.
     """
+
+    #: Mesa 3.3 numbers agents by a table that would keep every model alive, and with it the calls of its run.
+    _ids: ClassVar[_WeakCounts] = _WeakCounts()
 
     def __init__(self, model: OpinionModel, index: int, persona: Persona, assigned_opinion: int | None) -> None:
         super().__init__(model)
@@ -71,6 +84,16 @@ class PersonaAgent(mesa.Agent):
                 self.opinion = happening.estimate.value
 
 
+class _Unnamed(Enum):
+    """What stands for a classifier that nobody has named."""
+
+    LEXICON = "lexicon"
+
+
+class _Interrupted(OpinionSimError):
+    """The step was interrupted from the keyboard."""
+
+
 class OpinionModel(mesa.Model):
     """Opinion dynamics among persona agents, step by step in Mesa.
 
@@ -85,7 +108,8 @@ class OpinionModel(mesa.Model):
     chat_model : str or BaseChatModel
         ``"scripted"``, a ``provider:model`` name, or any LangChain chat model.
     classifier : str, Classifier or None
-        The instrument. ``lexicon`` must be named explicitly with a model that is not scripted.
+        The instrument; default ``lexicon``, which must be named with a model that is not scripted. None
+        measures nothing.
     seed : int
         Root seed, >= 0.
     framing : str
@@ -106,10 +130,16 @@ class OpinionModel(mesa.Model):
     journal : Journal, optional
         Where calls are recorded and answered from; in memory by default.
 
+    Raises
+    ------
+    SpecError
+        If an argument is not valid, or population and schedule do not fit.
+
     Notes
     -----
     ``step()`` waits until the next step is done and measured, updates the agents, then collects. If a call
-    fails, ``step()`` raises and may be called again: what was answered is not asked again. ``close()``, a
+    fails or the step is interrupted, nothing more is asked, replies on their way are journalled, and
+    ``step()`` raises; it may be called again, and what was answered is not asked again. ``close()``, a
     ``with`` block and garbage collection cancel what still runs.
     """
 
@@ -119,7 +149,7 @@ class OpinionModel(mesa.Model):
         topic: Claim | str = "flat-earth",
         schedule: StaticSchedule | AdaptiveSchedule | int = 100,
         chat_model: str | BaseChatModel = "scripted",
-        classifier: str | Classifier | None = "lexicon",
+        classifier: str | Classifier | _Unnamed | None = _Unnamed.LEXICON,
         seed: int = 0,
         *,
         framing: str | Framing = Framing.FALSEHOOD,
@@ -131,27 +161,31 @@ class OpinionModel(mesa.Model):
         lookahead: int | None = None,
         journal: Journal | None = None,
     ) -> None:
+        _require_count("seed", seed)
+        _require_count("lookahead", lookahead or 0)
         super().__init__(rng=seed)
         self.scale = scale or OpinionScale()
         self.population = _population(population, self.scale, seed)
         self.claim = _claim(topic, framing)
         self.schedule = _schedule(schedule, len(self.population), seed)
         self.pack = load_pack(prompts) if isinstance(prompts, str) else prompts
-        self.cognition = cognition if isinstance(cognition, Cognition) else Cognition(**(cognition or {}))
+        self.cognition = _cognition(cognition)
+        self._slots = SlotPool(max_concurrency)
         model = load_chat_model(chat_model) if isinstance(chat_model, str) else chat_model
         if isinstance(model, ScriptedChatModel):
             model = model.bound(self.pack.marks, self.scale)
         self._client = ModelClient(model, threads=max_concurrency)
         self.evidence = self._client.evidence
-        self.classifier = load_classifier(classifier, self.scale) if isinstance(classifier, str) else classifier
+        self.classifier = _classifier(classifier, self.scale, self.evidence)
         self._journal = journal if journal is not None else MemoryJournal()
-        self._slots = SlotPool(max_concurrency)
         self._timeout_s = timeout_s
         self._lookahead = len(self.population) if lookahead is None else lookahead
         self._run_id = digest(canonical_json(["model", seed, self.claim.text, len(self.population)]))
         self._simulation: Simulation | None = None
         self._finalizer: weakref.finalize[..., Any] | None = None
         self._committed = 0
+        # Built and not yet started: what does not fit is told before the first step.
+        self._new_simulation()
         self.history: list[Happening] = []
         members = zip(self.population.personas, self.population.opinions, strict=True)
         self._members = [
@@ -179,7 +213,9 @@ class OpinionModel(mesa.Model):
             if target > self.schedule.steps:
                 raise ScheduleError(f"the schedule ends at step {self.schedule.steps}")
             happened = background.run(self._commit(target))
-        except BaseException:
+        except BaseException as error:
+            if isinstance(error, OpinionSimError | KeyboardInterrupt):
+                self._drain(error)
             self.steps = self._committed
             self.close()
             raise
@@ -217,10 +253,27 @@ class OpinionModel(mesa.Model):
         happened += await self._simulation.commit(step)
         return [happening for happening in happened if happening.turn.index >= len(self.history)]
 
+    def _drain(self, error: OpinionSimError | KeyboardInterrupt) -> None:
+        """Let replies on their way reach the journal; a further interrupt ends the wait."""
+        if self._simulation is not None:
+            reason = error if isinstance(error, OpinionSimError) else _Interrupted("the step was interrupted")
+            try:
+                background.run(self._simulation.end(reason))
+            except KeyboardInterrupt:
+                self.close()
+                raise
+
     def _begin(self) -> Simulation:
         """Start the run; what the journal holds is answered at once."""
+        simulation = self._new_simulation()
+        simulation.engine.start()
+        self._finalizer = weakref.finalize(self, _cancel, simulation.engine)
+        self._finalizer.atexit = False
+        return simulation
+
+    def _new_simulation(self) -> Simulation:
         calls = RunCalls(self._run_id, self._journal, self._client, self._slots, timeout_s=self._timeout_s)
-        simulation = Simulation(
+        return Simulation(
             population=self.population,
             claim=self.claim,
             schedule=self.schedule,
@@ -231,10 +284,6 @@ class OpinionModel(mesa.Model):
             classifier=self.classifier,
             lookahead=self._lookahead,
         )
-        simulation.engine.start()
-        self._finalizer = weakref.finalize(self, _cancel, simulation.engine)
-        self._finalizer.atexit = False
-        return simulation
 
 
 def _cancel(engine: Engine) -> None:
@@ -265,6 +314,34 @@ def _claim(topic: Claim | str, framing: str | Framing) -> Claim:
     if topic not in topics:
         raise SpecError(f"topic: unknown {topic!r}; valid: {', '.join(topics)}")
     return topics[topic].claim(framing)
+
+
+def _require_count(name: str, value: int) -> None:
+    """Refuse what is no whole number from 0."""
+    if not isinstance(value, int) or value < 0:
+        raise SpecError(f"{name} must be an integer of at least 0; got {value!r}")
+
+
+def _cognition(cognition: Cognition | Mapping[str, Any] | None) -> Cognition:
+    """Conditions as given, or from a mapping of their names."""
+    if isinstance(cognition, Cognition):
+        return cognition
+    valid = [field.name for field in fields(Cognition)]
+    for name in cognition or {}:
+        if name not in valid:
+            raise SpecError(f"cognition: unknown field {name!r}; valid: {', '.join(valid)}")
+    return Cognition(**(cognition or {}))
+
+
+def _classifier(
+    classifier: str | Classifier | _Unnamed | None, scale: OpinionScale, evidence: str
+) -> Classifier | None:
+    """The instrument as given or named; the embedded one is taken for granted for scripted text only."""
+    if isinstance(classifier, _Unnamed):
+        if evidence != "scripted":
+            raise SpecError("classifier must be named when the model is not 'scripted', for instance 'lexicon'")
+        return load_classifier(classifier.value, scale)
+    return load_classifier(classifier, scale) if isinstance(classifier, str) else classifier
 
 
 def _schedule(

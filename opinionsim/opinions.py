@@ -56,7 +56,8 @@ class OpinionScale:
     labels: tuple[str, ...] = field(default=())
 
     def __post_init__(self) -> None:
-        points = tuple(int(point) for point in self.points)
+        whole = all(isinstance(point, (int, np.integer)) for point in self.points)
+        points = tuple(int(point) for point in self.points) if whole else ()
         if len(points) < 2 or any(b <= a for a, b in pairwise(points)):
             raise SpecError(f"scale.points must be two or more strictly increasing integers; got {list(self.points)}")
         labels = tuple(self.labels) or _LABELS.get(len(points), ())
@@ -122,7 +123,15 @@ class OpinionScale:
         return self.labels[self.index(value)]
 
     def nearest(self, value: float) -> int:
-        """The scale point closest to `value`; of two equally close, the one nearer neutral."""
+        """The scale point closest to `value`; of two equally close, the one nearer neutral, then the lower.
+
+        Raises
+        ------
+        SpecError
+            If `value` is NaN.
+        """
+        if np.isnan(value):
+            raise SpecError("no scale point is nearest to NaN")
         return min(self.points, key=lambda point: (abs(point - value), abs(point - self.neutral)))
 
 
@@ -175,12 +184,21 @@ class OpinionEstimates:
         MeasurementError
             If a row is not a distribution or the shapes disagree.
         """
-        p = np.asarray(probabilities, dtype=float).reshape(-1, len(scale))
+        p = np.asarray(probabilities, dtype=float)
+        if p.shape == (0,):
+            p = p.reshape(0, len(scale))
         off = np.zeros(len(p)) if off_scale is None else np.asarray(off_scale, dtype=float)
-        answered = ~np.isnan(p).any(axis=1)
+        if p.ndim != 2 or p.shape[1] != len(scale) or off.shape != (len(p),):
+            raise MeasurementError(
+                f"a classifier must return one distribution over the {len(scale)} points of the scale for each text; "
+                f"got probabilities of shape {p.shape} and off-scale mass of shape {off.shape}"
+            )
+        answered = ~np.isnan(p).all(axis=1)
         rows = p[answered]
-        if off.shape != (len(p),) or (rows < 0).any() or not np.allclose(rows.sum(axis=1), 1.0, atol=1e-6):
-            raise MeasurementError("a classifier must return one distribution over the scale for each text")
+        if not ((rows >= 0).all() and np.allclose(rows.sum(axis=1), 1.0, atol=1e-6)):
+            raise MeasurementError("a classifier must return non-negative probabilities that sum to 1 for each text")
+        if not ((off[answered] >= 0) & (off[answered] <= 1)).all():
+            raise MeasurementError("a classifier must return an off-scale mass from 0 to 1 for each text")
         off = np.where(answered, off, 1.0)
         value = np.full(len(p), np.nan)
         # Columns ordered by distance from neutral: argmax takes the first of equals.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
@@ -112,11 +112,12 @@ def parse_personas(document: Document | Mapping[str, Any], source: str = "person
     SpecError
         If a field is unknown, missing or of the wrong type, or two personas share a name.
     """
-    model = validate(_PersonaSetModel, document, source)
+    origin = document if isinstance(document, Document) else Document(dict(document), name=source)
+    model = validate(_PersonaSetModel, origin)
     names = [persona.name for persona in model.personas]
-    repeated = sorted({name for name in names if names.count(name) > 1})
-    if repeated:
-        raise SpecError(f"{source}: personas: duplicate name {', '.join(map(repr, repeated))}; names must be distinct")
+    for i, name in enumerate(names):
+        if name in names[:i]:
+            raise origin.error(("personas", i, "name"), f"duplicate {name!r}; names must be distinct")
     personas = tuple(Persona(p.name, p.opinion, dict(p.attributes), p.background) for p in model.personas)
     return PersonaSet(model.name, personas, model.source, model.licence, model.card)
 
@@ -215,7 +216,14 @@ def _explicit_counts(counts: Mapping[Any, int], size: int, scale: OpinionScale) 
     """Counts given by the user, checked against the scale and the size."""
     result = dict.fromkeys(scale.points, 0)
     for point, count in counts.items():
-        result[scale.points[scale.index(float(point))]] += int(count)
+        # Points are text where the counts come from a document.
+        try:
+            value = float(point)
+        except (TypeError, ValueError):
+            value = point
+        if isinstance(count, bool) or not isinstance(count, (int, np.integer)):
+            raise SpecError(f"population.initial_opinions.counts must be whole numbers; got {count!r} for {point!r}")
+        result[scale.points[scale.index(value)]] += int(count)
     if min(result.values()) < 0 or sum(result.values()) != size:
         raise SpecError(
             f"population.initial_opinions.counts must be non-negative and sum to population.size = {size}; "
@@ -268,10 +276,16 @@ def draw_population(
     Raises
     ------
     SpecError
-        If the size is below 1, counts do not sum to it, or an opinion is off the scale.
+        If the size is below 1, a name is unknown, counts do not sum to N, or an opinion is off the scale.
     """
     if size < 1:
         raise SpecError(f"population.size must be at least 1; got {size}")
+    for name, given, valid in (
+        ("initial_opinions", initial_opinions, get_args(InitialOpinions)),
+        ("assignment", assignment, get_args(Assignment)),
+    ):
+        if isinstance(given, str) and given not in valid:
+            raise SpecError(f"population.{name}: unknown {given!r}; valid: {', '.join(valid)}")
     chosen = _choose(personas.personas, size, assignment_rng)
     if initial_opinions == "personas":
         opinions = _opinions_of_file(chosen, scale)

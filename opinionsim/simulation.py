@@ -6,13 +6,14 @@ import asyncio
 import time
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Executor
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from opinionsim.actors import PersonaActor
 from opinionsim.classifiers import Classifier
 from opinionsim.engine import Engine
-from opinionsim.errors import SpecError, StoreError
+from opinionsim.errors import OpinionSimError, SpecError, StoreError
 from opinionsim.llm import CallKey, CallRecord, RunCalls
 from opinionsim.memory import MEMORIES, new_memory
 from opinionsim.messages import Message, text_id
@@ -55,10 +56,7 @@ class Cognition:
     @property
     def calls_per_event(self) -> int:
         """Calls an agent makes to remember one turn."""
-        try:
-            return MEMORIES[self.memory].calls_per_event
-        except KeyError:
-            raise SpecError(f"cognition.memory: unknown {self.memory!r}; valid: {', '.join(MEMORIES)}") from None
+        return MEMORIES[self.memory].calls_per_event
 
 
 class Estimate(NamedTuple):
@@ -215,6 +213,15 @@ class Simulation:
         except asyncio.CancelledError:
             await self.engine.cancel()
             raise
+        except OpinionSimError as error:
+            await self.end(error)
+            raise
+
+    async def end(self, error: OpinionSimError) -> None:
+        """Start nothing more, and wait for calls in flight: their replies are paid for and belong in the journal."""
+        self.engine.stop(error)
+        with suppress(OpinionSimError):
+            await self.engine.wait()
 
     async def _move_on(self, lookahead: int) -> None:
         """Keep dispatch `lookahead` steps ahead of the last complete one."""

@@ -122,16 +122,21 @@ class _TopicsModel(BaseModel):
     licence: str = ""
 
 
-def _topic(model: _TopicModel, source: str) -> Topic:
+def _topic(model: _TopicModel, source: str, document: Document, *place: str | int) -> Topic:
+    """A topic; `place` is where it stands in the document that errors point at."""
     for framing, text in model.claims.items():
         if not text.strip() or text.strip().endswith("."):
-            raise SpecError(
-                f"topic {model.name!r}: claims.{framing} must be a clause that can follow 'that', without a full stop; "
-                f"got {text!r}"
+            raise document.error(
+                (*place, "claims", framing.value),
+                f"must be a clause that can follow 'that', without a full stop; got {text!r}",
             )
     title = model.title or model.name.replace("-", " ").capitalize()
     claims = {framing: text.strip() for framing, text in model.claims.items()}
     return Topic(model.name, title, model.category, claims, model.accepted, model.sensitive, model.source or source)
+
+
+def _document(document: Document | Mapping[str, Any], source: str) -> Document:
+    return document if isinstance(document, Document) else Document(dict(document), name=source)
 
 
 def parse_topic(document: Document | Mapping[str, Any], source: str = "topic") -> Topic:
@@ -142,7 +147,8 @@ def parse_topic(document: Document | Mapping[str, Any], source: str = "topic") -
     SpecError
         If a field is unknown, missing or of the wrong type.
     """
-    return _topic(validate(_TopicModel, document, source), "")
+    origin = _document(document, source)
+    return _topic(validate(_TopicModel, origin), "", origin)
 
 
 def parse_topics(document: Document | Mapping[str, Any], source: str = "topics") -> dict[str, Topic]:
@@ -165,12 +171,13 @@ def parse_topics(document: Document | Mapping[str, Any], source: str = "topics")
     SpecError
         If a field is unknown, missing or of the wrong type, or two topics share a name.
     """
-    model = validate(_TopicsModel, document, source)
+    origin = _document(document, source)
+    model = validate(_TopicsModel, origin)
     topics: dict[str, Topic] = {}
-    for entry in model.topics:
+    for i, entry in enumerate(model.topics):
         if entry.name in topics:
-            raise SpecError(f"{source}: topics: duplicate name {entry.name!r}; names must be distinct")
-        topics[entry.name] = _topic(entry, model.source)
+            raise origin.error(("topics", i, "name"), f"duplicate {entry.name!r}; names must be distinct")
+        topics[entry.name] = _topic(entry, model.source, origin, "topics", i)
     return topics
 
 

@@ -28,7 +28,7 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
         "store",
         "experiments",
         "comparison plots",
-        "cli web",
+        "__main__ cli web",
         "testing",
     )
 )

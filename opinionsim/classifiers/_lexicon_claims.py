@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from opinionsim.classifiers._lexicon_rules import EXCLUSIVES, OPPOSITES, SYNONYMS, WEAK_WORDS
+from opinionsim.classifiers._lexicon_rules import WEAK_WORDS
+from opinionsim.classifiers._lexicon_topics import EVALUATIONS, EXCLUSIVES, OPPOSITES, SYNONYMS
 from opinionsim.classifiers._lexicon_words import entries, number, stem, tokens
 
 __all__ = ["ClaimView", "Word", "view_of"]
@@ -38,20 +39,29 @@ _VERBS = frozenset(
 )
 _ABOVE = frozenset(["higher", "more", "above", "over"])
 _BELOW = frozenset(["lower", "less", "fewer", "below", "under"])
+_PREPOSITIONS = frozenset(["for", "in", "at", "on", "to", "of", "when", "as"])
 _NEGATIONS = frozenset(["not", "never", "no", "without", "nor"])
 
 
+def _entry_stems(line: str) -> list[str]:
+    return [stem(word) for word in entries(line)]
+
+
 def _lines(table: str) -> list[list[str]]:
-    return [[stem(word) for word in entries(line)] for line in table.splitlines() if line.strip()]
+    return [_entry_stems(line) for line in table.splitlines() if line.strip()]
+
+
+def _pairs(table: str) -> list[tuple[list[str], list[str]]]:
+    """The lines of a table of contrasts, each as its two sides."""
+    sides = ([_entry_stems(side) for side in line.split("|")] for line in table.splitlines() if line.strip())
+    return [(left, right) for left, right in sides]
 
 
 _SYNONYMS = _lines(SYNONYMS)
 _EXCLUSIVES = _lines(EXCLUSIVES)
-_OPPOSITES = [
-    tuple([stem(word) for word in entries(side)] for side in line.split("|"))
-    for line in OPPOSITES.splitlines()
-    if line.strip()
-]
+_EVALUATIONS = _pairs(EVALUATIONS)
+_OPPOSITES = _pairs(OPPOSITES) + _EVALUATIONS
+_EVALUATING = {word: sign for pair in reversed(_EVALUATIONS) for side, sign in zip(pair, (1, -1), strict=True) for word in side}
 _CORE = {word for pair in _OPPOSITES for side in pair for word in side} | {
     word for line in _EXCLUSIVES for word in line
 }
@@ -81,6 +91,8 @@ class ClaimView:
     """+1 where the claim says "more than" its number, -1 for "less than", 0 otherwise."""
     rivals: bool = False
     """Whether the claim compares its subject with something else."""
+    favour: int = 0
+    """+1 where the claim speaks well of its subject or wants it, -1 where ill, 0 where it states a plain fact."""
 
     def number(self, value: float) -> Word | None:
         """What a number in a text says about the claim."""
@@ -111,6 +123,7 @@ def view_of(claim: str) -> ClaimView:
     verb = _verb(words)
     view = ClaimView(subject={stem(word) for word in words[:verb]} - _WEAK)
     signs = _predicate(words, verb, view)
+    view.favour = _favour(words, signs)
     if "than" in words[verb:] and words[words.index("than") - 1] != "rather" and not view.numbers:
         _compare(words, verb, signs, view)
     first = next((word for word in signs if word not in _WEAK), None)
@@ -155,11 +168,24 @@ def _predicate(words: list[str], verb: int, view: ClaimView) -> dict[str, int]:
     return signs
 
 
+def _favour(words: list[str], signs: dict[str, int]) -> int:
+    """Whether the claim is for or against its subject; a bare "should" is for it."""
+    found = [sign * _EVALUATING[word] for word, sign in signs.items() if word in _EVALUATING]
+    if found:
+        return -1 if sum(sign < 0 for sign in found) % 2 else 1
+    if "should" in words:
+        return -1 if "not" in words else 1
+    return 0
+
+
 def _compare(words: list[str], verb: int, signs: dict[str, int], view: ClaimView) -> None:
     """Subject against rival: each speaks for its side, the comparing word for the direction."""
     than = words.index("than")
     view.rivals = True
-    rivals = {stem(word) for word in words[than + 1 :]} - _WEAK - view.subject
+    end = next((at for at in range(than + 2, len(words)) if words[at] in _PREPOSITIONS), len(words))
+    rivals = {stem(word) for word in words[than + 1 : end]} - _WEAK
+    view.subject, shared = view.subject - rivals, view.subject & rivals
+    rivals -= shared
     for word in [word for word in signs if word not in _CORE]:
         del signs[word]
     signs.update(dict.fromkeys(sorted(view.subject), 1))

@@ -38,6 +38,7 @@ _OVER = frozenset(["beat", "than", "over", "outperform", "trump"])
 #: Kinds whose single words may be content of a claim instead.
 _YIELDING = (
     Kind.VERDICT,
+    Kind.TASTE,
     Kind.ATTITUDE,
     Kind.OPINE,
     Kind.SAYING,
@@ -47,6 +48,11 @@ _YIELDING = (
     Kind.PAST,
     Kind.NOW,
 )
+
+
+#: Kinds that take a stance: on any claim, and on one that praises or blames its subject.
+_STANCES = (Kind.ATTITUDE, Kind.VERDICT)
+_EVALUATIVE = (*_STANCES, Kind.TASTE)
 
 
 class Reading(NamedTuple):
@@ -122,6 +128,8 @@ def read_clause(clause: Clause, view: ClaimView, context: Context) -> Reading | 
     answers = any(CLAIM_WORDS.intersection(clause.stems[unit.start : unit.end]) for unit in used)
     named = clause.has(Kind.CLAIM) or (answers and content is None)
     target, overlap = _target(clause, content, used, context, named)
+    if used and not named and _judges_subject(clause, view, content, used):
+        target, overlap = view.favour, 0.8
     if target is None:
         return None
     if not used:
@@ -133,6 +141,13 @@ def read_clause(clause: Clause, view: ClaimView, context: Context) -> Reading | 
     anchored = content is not None or named or any(_about_stranger(clause, unit) for unit in used)
     rejects = sign < 0 and bool(used) and used[0].kind is Kind.ATTITUDE
     return Reading(sign * target, _size(clause, size, softened), bool(used), overlap, target, anchored, rejects)
+
+
+def _judges_subject(clause: Clause, view: ClaimView, content: _Unit | None, used: list[_Unit]) -> bool:
+    """Whether a stance is on the thing the claim is about rather than on what the claim says of it."""
+    if view.rivals or not view.favour or (content is not None and content.rank > 0):
+        return False
+    return used[0].kind is Kind.TASTE or bool(view.subject.intersection(clause.stems))
 
 
 def _content_unit(units: list[_Unit]) -> _Unit | None:
@@ -172,10 +187,11 @@ def _takes_no_side(clause: Clause) -> bool:
 
 def _units(clause: Clause, view: ClaimView) -> list[_Unit]:
     """Attitudes, verdicts and content in order, each with the negations before it."""
-    silent = not clause.has(Kind.ATTITUDE, Kind.VERDICT) and view.words.keys().isdisjoint(clause.stems)
+    silent = not clause.has(Kind.ATTITUDE, Kind.VERDICT, Kind.TASTE) and view.words.keys().isdisjoint(clause.stems)
     if silent and not view.numbers:
         return []
     starts = {mark.start: mark for mark in clause.marks}
+    stances = _EVALUATIVE if view.favour or view.rivals else _STANCES
     subject = bool(view.subject.intersection(clause.stems)) and not clause.has(Kind.CLAIM)
     found: list[_Unit] = []
     negated, softened, position = 1, False, 0
@@ -203,7 +219,7 @@ def _units(clause: Clause, view: ClaimView) -> list[_Unit]:
                 )
             negated, softened = 1, False
         elif mark is not None:
-            kind = next((k for k in (Kind.ATTITUDE, Kind.VERDICT) if k in mark.kinds), None)
+            kind = next((k for k in stances if k in mark.kinds), None)
             if Kind.NEGATION in mark.kinds and kind is None:
                 negated = -negated
                 softened = _degree_follows(starts, mark.end)
@@ -252,7 +268,7 @@ def _content(clause: Clause, view: ClaimView, mark: Mark | None, position: int, 
         return word
     if mark.end - mark.start > 1 or not any(kind in mark.kinds for kind in _YIELDING):
         return None
-    if Kind.VERDICT in mark.kinds:
+    if Kind.VERDICT in mark.kinds or Kind.TASTE in mark.kinds:
         return word if word.rank > 0 and not clause.has(Kind.CLAIM) else None
     if Kind.ATTITUDE in mark.kinds:
         return word if subject and word.rank > 0 else None

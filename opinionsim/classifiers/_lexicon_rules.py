@@ -12,16 +12,13 @@ __all__ = [
     "CLAIM_WORDS",
     "COMPARING",
     "COPULAS",
-    "EXCLUSIVES",
     "IRREGULAR",
     "MOVING",
     "NUMBERS",
-    "OPPOSITES",
     "PAST_FORMS",
     "PHRASES",
     "REVERSERS",
     "SHORT_FORMS",
-    "SYNONYMS",
     "WEAK_WORDS",
     "Kind",
 ]
@@ -39,6 +36,8 @@ class Kind(StrEnum):
     """What a person does to a target: believe (+1), doubt (-1)."""
     VERDICT = "verdict"
     """What is said of a target: true (+1), nonsense (-1)."""
+    TASTE = "taste"
+    """Praise (+1) or blame (-1) of a thing; tells an opinion where the claim praises or blames the thing itself."""
     OPINE = "opine"
     """Opens an opinion without being one: think, say, feel; carries a negation into what follows."""
     UNDECIDED = "undecided"
@@ -113,6 +112,33 @@ PHRASES: list[tuple[Kind, float, str]] = [
         swayed towards / leaning yes / lean yes / say yes / i do too / give it credence / give credence to
         put stock in / put faith in / put much stock in / rely on / bank on / tick yes / nod along / nod
         my answer is yes / the answer is yes / yes to / side of / fall on the side of
+        adore / am sold / amen / at peace with / back it / be sold / behind it / believer camp / buying it
+        can get behind / certainty / cherish / come down in favour of / come down on the side of
+        comfortable with / content with / conversion to / converted / conviction / crave / credit / delighted
+        down with / endorsement / exactly this / fine by me / full support / get my vote / give it the nod
+        go for / gospel / grateful / gravitate to / gravitate towards / has my vote / hat off to
+        have become convinced / hell yes / here for it / high five / i am here for / i am with / i back
+        in the camp of / kudos / lap up / lean in / lean in favor / lean in favour / look forward to
+        made a believer / make a believer / money on / my money is on / my support / my vote go to
+        no objection to / no quarrel with / nothing but praise / opt for / partial to / persuasion of
+        plus one / preach / prepared to accept / prepared to believe / proud of / pushed me towards
+        put it beyond / put me down as a yes / put me down for / ready to accept / relieved / rooting for
+        see eye to eye / see the sense in / see the sense of / side of those who believe / so much this
+        swallow / swung me / take as gospel / take my word / take the side of / team xyz / thankful
+        the yes column / this so much / thoroughly convinced / thumb up for / tick the yes box
+        tip me towards / tips me / treasure / unreserved support / vouch / willing to believe / works for me
+        yes camp / yes column / yes please
+        a thousand times yes / a yes / adherent / advocate of / ally / argument for / argument in favor
+        argument in favour / backer / belief / bet good money / bet my house / bet my house on
+        bet my life on / bet the farm / big yes / can get on board / case for / case in favor
+        case in favour / clear yes / come over to / convert me / converted me / convincing case / defender
+        definite yes / devotee / disciple / enthusiast / faithful to / find convincing / find persuasive
+        firm yes / follower / go over to / gone over to / ground for believing / grounds for / impressed
+        impressed by / lean that way for good / loyal / loyal to / make more sense than / optimistic
+        optimistic about / point in favor / point in favour / proponent / reason for / reason to accept
+        reason to believe / reason to think / resounding yes / stake my life on / stake my reputation on
+        strong yes / sway me / swayed by / swayed me / take to / trust her / trust him / trust them
+        win over
         """,
     ),
     (
@@ -139,6 +165,35 @@ PHRASES: list[tuple[Kind, float, str]] = [
         not having any of it / side eye / trusting it less / less trusting / mock / drop the idea
         have let go of / let go of / turn me off / turn me against / turn against / sour on
         decline to believe
+        abhor / afraid of / as if / ashamed / belong in the bin / bet against / bin it / bothered by
+        boycott / can not abide / can not stand / can not stomach / come off it / consign / cringe
+        dead set against / despise / disagreeable / disbelief / do not move me / draw a line / dread
+        embarrassing / eyeroll / facepalm / fail to see / fall short / get in the bin / get out of here
+        get the bin / give it up / give me a break / god no / hard no / hard nope / hard pass
+        have given it up / have had enough of / have none of it / heck no / hell no / in the bin
+        in the no camp / in your dreams / incredulous / into the bin / its critic / leave a lot to be desired
+        leave much to be desired / loathe / lost me / make me laugh / miss me with / my foot / no camp
+        no column / no sale / no thank you / no thanks / nope out / not fooled / not impressed / not moved
+        not on my watch / oh please / opposition / over my dead body / protest / protest against
+        pull the other one / put me down as a no / regret / resent / reservations about the whole / ridicule
+        right up there with / roll eyes / scared of / see through / shake my head / shun / sick of
+        side of those who doubt / side with critics / skeptic of / smh / sneer / sneer at / spare me / spurn
+        steer clear / take exception to / tell me another / the no column
+        tick the no box / tired of hearing / ugh / unfit / unimpressed / unmoved / unpersuaded / unswayed
+        up in arms / wash my hands of / worry about / wrong headed / yeah right / yikes
+        a no / another genius / argument against / at odds with / back away from / big no / call bs
+        call bull / call nonsense / case against / chuckle / clear no / contest / critic of / deaf ear
+        definite no / detractor / disappointed by / disenchanted / disgust / disgusted / disillusioned
+        disillusioned with / distance myself from / ditch / drop / evidence against / find wanting / firm no
+        flat no / foe / foe of / forsake / giggle / give up / held out against / hold out against / laugh
+        laugh out of / lose my faith / lose patience / lost my faith / make fun of / move away from
+        naysayer / never in my life / no hope in hell / non believer / nonbeliever / not a hope
+        not in a million year / not in a thousand year / not in my lifetime / not on your life / odds with
+        oh great / oh sure / oh wow / opponent / part company / part with / pessimistic / pessimistic about
+        pig can fly / pig fly / pig might fly / poke fun at / put me off / quarrel with / reason against
+        reason to disbelieve / reason to doubt / reason to reject / relinquish / renounce / repel
+        repelled by / resounding no / retreat from / revolt / run away from / shed / strong no / sure jan
+        talk me out / talked me out / turned me off / without that belief / yeah sure
         """,
     ),
     (
@@ -159,6 +214,18 @@ PHRASES: list[tuple[Kind, float, str]] = [
         some sense in / some sympathy / some sympathy for / more right than wrong / more likely than not
         more true than false / more for than against / onto something
         above the middle / curious about / beginning to believe / tempted to believe / leave the door open
+        a shade closer / beginning to see / beginning to suspect / beginning to think / beginning to wonder
+        can live with / closer to it / come round a bit / coming around / coming round / coming round to
+        could be onto something / could live with / do not mind / give it the benefit of the doubt
+        growing on me / grown on me / grows on me / half believe / half persuaded / have warmed to
+        intrigued / intrigued by / likelier than not / may have a point / more good than harm
+        more help than harm / more plausible than not / more than half convinced
+        not averse to / not opposed to / room for it / soft spot for / something to be said for
+        starting to see / starting to think / sympathetic to / sympathise with / sympathize with / warmed to
+        well disposed / worth a shot / worth a try / worth considering / would not mind
+        be said for / lean in its direction / lean in its favour / lean in that direction / lean its way
+        lean that way / lean this way / merit in / qualified yes / sense in / soft yes / something in
+        something to / tentative yes / truth in / truth to / weak supporter
         """,
     ),
     (
@@ -170,6 +237,15 @@ PHRASES: list[tuple[Kind, float, str]] = [
         more against than for / take with a grain of salt / take with a pinch of salt / not sold
         not quite sold / not so sure of / less convinced / lukewarm / cool on / cool towards / uneasy
         below the middle / slightly below
+        apprehensive / bother me / cagey / cannot quite / cold feet / gave me pause
+        give me pause / hard to square / leave me wondering / leery / less keen / little going for it
+        misgiving / more harm than good / more trouble than / nag at me / niggle / not a big fan
+        not a huge fan / not all that keen / not crazy about / not entirely comfortable / not fully on board
+        not overly impressed / not overly keen / not quite convinced / not quite there / not so keen
+        not that keen / not the biggest fan / not too keen / not wild about / qualm / raise an eyebrow
+        raised eyebrow / rather little / second thought / starting to wonder
+        a stretch too far / bet against / cannot shake the doubt / harder to believe / qualified no / soft no
+        tentative no / wonder whether
         """,
     ),
     (
@@ -188,6 +264,24 @@ PHRASES: list[tuple[Kind, float, str]] = [
         a must / beneficial / valuable / established / beyond dispute / self evident / demonstrate / reliable
         sound argument / is sound / great / wonderful / stand to reason / on solid ground / on firm ground
         evidence point to / point to / consistent with / true enough
+        a certainty / a given / about time / ample evidence / as sure as / backed by / bear out / borne out
+        bulletproof / can not be beaten / cannot be beaten / cast iron / certainty / champion of
+        clear evidence / cogent / consensus / corroborate / corroborated / dead right / documented
+        documented fact / every reason to / facts / facts only / fine by / fine idea / foregone conclusion
+        goes without saying / gold standard / good evidence / good reason / good reason to / grounded in
+        high time / legit af / long overdue / mountain of evidence / no cap / nothing beat
+        nothing but the truth / on the money / on the nose / open and shut / overdue / overwhelming evidence
+        plenty of evidence / preach it / real deal / right call / right move / right on / right thing
+        rigorous / sane / settled / settled science / slam dunk / so true / strong evidence / supported by
+        the gospel truth / the only sane / the only sensible / the real deal / too true / tried and tested
+        unassailable / uncontested / undisputed / verifiable / verified / verify / very true / vindicate
+        vindicated / well attested / well documented / well established / well grounded / wise choice
+        as real as / as true as it get / carry the day / carry weight / convince / evidence is clear
+        feel right / has been proven / has been shown / hold / it is a fact / look right / make more sense
+        makes a lot of sense / makes sense to me / makes total sense / more convincing / more credible
+        more persuasive / nothing make more sense / outweigh / plain fact / proof / rest on solid
+        seem right / sense / simple fact / sound right / speak volume / stand firm / stronger / the truth
+        watertight case / win the day
         """,
     ),
     (
@@ -196,6 +290,8 @@ PHRASES: list[tuple[Kind, float, str]] = [
         """
         undeniable / indisputable / irrefutable / obvious / obviously true / unquestionable / clear as day
         crystal clear / incontrovertible / ironclad
+        as plain as / axiomatic / beyond question / indubitable / inescapable / plain truth / self-evident
+        unmistakable
         """,
     ),
     (
@@ -229,6 +325,42 @@ PHRASES: list[tuple[Kind, float, str]] = [
         snake oil / parlour trick / parlor trick / guesswork / cold reading / imaginary / disaster / hopeless
         off the mark / bull crap / overrated / pretence / does not hold water / simply not so / not so / fib
         nope / no reason to believe / no reason to accept
+        a non starter / a pain / absurdity / absurdly / asinine / backward step / backwards / bananas
+        barking / barmy / batty / bigfoot / bilge / blunder / bosh / brainless / bullcrap / bullshit / bunkum
+        campfire tale / charade / cheat / cherry picked / clown / clownery / clownish / cobblers
+        cock and bull / collapse / collapses / comedy / comical / con / con artist / con trick / concocted
+        concoction / confused / contrary to fact / cope / copium / could not happen / counterfeit / crackpot
+        crank / crapola / crock / crock of / crumble / crumbles / cry wolf / cuckoo / deluded / delulu
+        demented / demonstrably false / deranged / doctored / does not follow / does not stand up
+        empty talk / eyewash / fairies / fairy / fairy dust / falls to pieces / far too high / far too low
+        farce / farcical / father christmas / fatuous / fearmongering / flapdoodle / flat wrong / folly
+        foolishness / forged / forgery / ghost story / gossip / grift / grifter / guff
+        has nothing going for it / hearsay / heavy handed / hogswallop / hollywood nonsense / hooey
+        horsefeathers / idiocy / inane / inconceivable / indefensible / inexcusable / just a story
+        just wrong / kooky / laughing stock / loony / ludicrousness / magic bean / mid / mindless
+        misconception / misguided / misinformed / misplaced / mistaken belief / misunderstanding / mixed up
+        mockery / never happen / never happened / no basis / no foundation / no good / no merit
+        no substance / no such thing / no use / no way on earth / non sequitur / nonstarter / not happening
+        not stand up to scrutiny / nothing going for it / nothing of the kind / nothing of the sort / nutty
+        off the rail / off your rocker / old wives / overreach / phoney / phony / phooey / photoshopped
+        pish / pixie dust / plain wrong / ploy / potty / puerile / punchline / pure cap / racket / ratio
+        raving / rigged / risible / rumor / rumour / santa / santa claus / scandal / scandalous / scaremonger
+        scaremongering / sci fi / science fiction / self defeating / senseless / shell game / simply wrong
+        smokescreen / staged / step back / step backward / storytelling / stupidity / talk nonsense
+        talk rubbish / talking rubbish / tommyrot / tooth fairy / total bull / trash / trashy / travesty
+        twaddle / uncalled for / unheard of / unhinged / unicorn / unimaginable / unjustifiable / unjustified
+        unscholarly / unthinkable / unwarranted / upside down / utterly wrong / vacuous / wacko / wacky
+        waffle / without basis / without foundation / without merit / without substance / witless
+        worse idea / worst idea / wrongheaded / yarn
+        bunch of baloney / contradicted by / could not be further from the truth / dead end / devoid of
+        do not cut it / does not convince / does not fly / doom / fabric of lie / fails / failure / falsehood
+        fanciful tale / hollow / is cap / load of / make little sense / make no sense / no argument for
+        no leg to stand on / no truth / no truth in / no truth to / not a grain of truth
+        not a leg to stand on / not a word of it / not a word of truth / not an ounce of truth / not cut it
+        not fly / not make sense / nothing could be farther from the truth
+        nothing could be further from the truth / nothing in / nothing to / pack of lie / pile of / reek of
+        rejected by / ring hollow / rings false / ruled out / single word of / smell of / sounds false
+        stink of / thinner / weaker / web of lie / zero evidence / zero proof
         """,
     ),
     (
@@ -239,6 +371,15 @@ PHRASES: list[tuple[Kind, float, str]] = [
         decent / could be true / might be true / may be true / good point / fair point / valid point
         interesting point / strong point / made sense to me / holds some water / not bad / better than i thought
         better than i had / stronger than i thought / fair enough / compelling point / better than nothing
+        adds up somewhat / all right / alright / arguable / conceivable / credible enough / defensible
+        feasible / half right / half true / halfway plausible / imaginable / kinda nice / likelier
+        more plausible / mostly right / mostly true / nice enough / not absurd / not crazy / not implausible
+        not impossible / not out of the question / not silly / not so bad / not stupid / not that bad
+        not unreasonable / not without merit / not wrong / partly right / partly true / passable
+        pleasant enough / pretty good / quite good / rather pleasant / semi plausible / sound enough
+        tenable / worth thinking about
+        fair / likelier to be true / more likely / more likely true / plausible enough / rather plausible
+        reasonable enough / seem about right
         """,
     ),
     (
@@ -256,6 +397,47 @@ PHRASES: list[tuple[Kind, float, str]] = [
         thin / weak / fishy / sus / shady / improbable / exaggerated / overstated / problematic / somewhat off
         a bit off / a little off / slightly off / iffy / too high / too low / a bit much / oversimplified
         one sided / sketchy / suspect claim
+        a reach / dodgy / excessive / fanciful / flimsy / half baked / half true at best / half wrong
+        hard to credit / hazy / less likely / less plausible / little evidence / little merit / little point
+        little reason / meh / mostly false / mostly wrong / muddled / murky / naive / not great / not ideal
+        not much evidence / not the best / optimistic / over the top / partly wrong / patchy / premature
+        rather high / rather low / rather steep / reaching / scant evidence / simplistic / so so
+        suspicious / tenuous / thin evidence / too far / too neat / too simple / too strong / unclear benefit
+        underwhelming / unpersuasive / wobbly
+        """,
+    ),
+    (
+        Kind.TASTE,
+        0.9,
+        """
+        amazing / awesome / bargain / beautiful / best / better off / blessing / bliss / calm / charm
+        charming / cheerful / clever / comfort / comfortable / convenient / cosy / cozy / crucial / decency
+        delicious / delight / delightful / dignity / does wonders / easier / easy / elegant / essential
+        fabulous / fairness / fantastic / favorite / favourite / flourish / freedom / fresh / friendly / fun
+        gem / generous / godsend / handy / happier / happy / heal / healthier / heaven / helpful / important
+        joy / kind / lifesaver / lively / lovely / magic / magical / magnificent / marvellous / marvelous
+        much needed / necessary / needed / paid off / paradise / pays off / peaceful / perfect / pleasant
+        pleasure / practical / refreshing / relaxed / relaxing / safe / safer / second to none / simpler
+        smart / smile / smooth / soothing / splendid / superb / superior / tasty / terrific / thrive / treat
+        unbeatable / useful / valuable / vital / welcome / winner / works wonders
+        """,
+    ),
+    (
+        Kind.TASTE,
+        -0.9,
+        """
+        abysmal / annoying / appalling / atrocious / awkward / bland / boring / bullied / bully / burden
+        calamity / catastrophe / catastrophic / chore / clumsy / clutter / costly / counterproductive
+        crackle / cruel / cruelty / damaging / danger / desert / destructive / dire / dirty / disgrace
+        disgraceful / dismal / drag / dreadful / exhausting / fiasco / filthy / flicker / ghastly / greed
+        greedy / hassle / hazard / headache / hell / hellish / hideous / hurt / impractical / inferior
+        injury / insult / insulting / intolerable / irritating / lame / leak / lifeless / lonely / lousy
+        menace / mess / miserable / misery / mosquito / nightmare / noise / noisy / nuisance / outrage
+        outrageous / pain / pathetic / poisonous / pricey / prison / punish / punishment / rip off / ripoff
+        robbery / rotten / rude / scratch / shambles / shameful / slow / slower / smelly / soggy / soulless
+        sterile / stink / stress / stressful / suffer / tedious / theft / tiring / torture / toxic / tragedy
+        trap / ugly / unacceptable / unfair / unjust / unsafe / unworkable / vandalism / war / wasp / waste
+        wet / worse / worst / yawn
         """,
     ),
     (
@@ -267,6 +449,8 @@ PHRASES: list[tuple[Kind, float, str]] = [
         take / suppose / see how / mean / see why / have to say / lie outside / lie inside / lie within
         lie in / lie between / lie at / lie on / would say / convinces / buying that / idea / notion
         suggestion / claim that / view that
+        as a matter of fact / find it / in fact of / look at the fact / make a case for / matter of fact
+        share / the fact / the truth about
         """,
     ),
     (
@@ -307,6 +491,49 @@ PHRASES: list[tuple[Kind, float, str]] = [
         lean towards one or the other / one or the other / not leaning towards / not lean towards either
         no way to tell / no way of telling / no way to know / no way of knowing / impossible to say
         impossible to tell
+        above my pay grade / all the same to me / anybody's guess / anyone's guess / as good as the other
+        as many for as against / ask me again / ask me tomorrow / balanced / beyond me / both argument
+        both camp / bring myself to take either / can not call it / can not make up / can not pick
+        can not say whether / can not say which / change my mind every / change my mind twice / come out even
+        come out with nothing / could not care less / could not pick / could not say / could not say if
+        could not say whether / could not say which / dead even / dead heat / deadlock / depend
+        depending on / dither / dithering / do not care / do not know if / do not know what
+        do not know whether / do not know which / even out / evenly matched
+        every argument in favour / exactly in between / flip flop / flip flopping / for every argument
+        go round in circle / go to and fro / god knows / going round in circle / goodness knows
+        half a dozen of the other / half of me / hang in the balance / hard to choose / have none to give
+        have not the faintest / haven't a clue / hear more / heaven knows / hold fire / how should i know
+        i pass on picking / impossible to choose / in no position to / it depends
+        leave me undecided / left undecided / level at / makes no odds
+        neck and neck / need to hear more / nil nil / no clearer / no earthly idea / no fixed opinion
+        no fixed view / no horse in / no leaning / no overall winner / no settled view / no winner / no wiser
+        none the wiser / none to give / not clear / not convinced either way / not for me to
+        not in a position to / not know what to / not know which / not nailed down / not picking
+        not sure either / not sure what to / not sure which / not take either / not the foggiest
+        on alternate days / on the day / one half of me / one way and the other / oscillate
+        part of me / pendulum / plus and minus / pro and con / pull me one way / pulled both ways
+        remains to be seen / round and round / same difference / scale will not tip / scales balance
+        see saw / seesaw / six of one / so far so undecided / some day yes / stalemate / stand between
+        stand still / still thinking / still weighing / stuck / swing either way / swing voter / swiss
+        time will tell / to and fro / too close to call / unclear / undecidable / undetermined / unsettled
+        up in the air / vacillate / want to hear more / wavering / weigh one against / weighing up
+        whichever / who am i to say / who can say / withholding judgement / withholding judgment
+        your guess is as good as mine / zero zero
+        argue both / argue either / as likely as not / baffled / beyond my knowledge / can not form
+        choose a side / choose side / conflicted / confuse me / could argue both / divided
+        do not know enough / drawn both way / drawn to both / either camp / either direction / either side
+        equal measure / equal weight / equally torn / equally unconvinced / equally unsure / feel strongly
+        for and against / genuinely torn / have yet to / hold judgement / hold judgment / hold my judgement
+        hold my judgment / in equal measure / keep changing my mind / keep going back / keep out of it
+        keep switching / know too little / maybe yes maybe no / mixed / neither belief nor disbelief
+        neither one nor the other / neither yes nor no / no inclination / no preference either
+        not informed enough / not know enough / not more convincing / of both mind / one side and the other
+        out of my depth / perfectly torn / perplexed / puzzled / sometimes yes sometimes no / split
+        stay out of it for now / stay out of this one / take a side / unable to choose / unable to decide
+        unable to judge / unable to tell / wait for / waiting for / waiting to hear / weigh equally
+        weigh the same / withhold my judgement / withhold my judgment / without a side / without a stance
+        without a view / without an opinion / yes and no / yet to be convinced either way / yet to decide
+        yet to make up
         """,
     ),
     (
@@ -317,6 +544,23 @@ PHRASES: list[tuple[Kind, float, str]] = [
         not absolutely sure / not 100 % sure / not quite sure / not entirely certain / not completely certain
         not fully certain / not as certain / not certainly / not as certainly / not for certain / not so sure
         not too sure / not really sure / not confident / not very sure / far from sure / far from certain
+        correct me if / could be fooling myself / do not quote me / for now / for the moment / forced to
+        happy to be corrected / if i had to / if i had to bet / if you force me / if you push me
+        jury still out / keep a question mark / like more data / like to see more / might be fooling myself
+        no expert / not an expert / not bet my / not bet the house / not call it settled / not go as far
+        not go so far / not go that far / not nailed / not prepared to go / not put money on / not ready to
+        not set in stone / not settled / not stake my / not swear to it / open to correction / question mark
+        stand to be corrected / strictly speaking / subject to / take it or leave it / until i see more
+        what do i know / with a pinch of salt / without going / would like to see more / would not swear to
+        been wrong before / could be mistaken / few doubt remain / have question / i could be wrong
+        i may be wrong / i might be wrong / leave room for / leave some room / little confidence
+        may be mistaken / maybe i am wrong / might be mistaken / no great conviction / no guarantee
+        no more than that / not 100 % / not a hundred percent / not all the way / not more than that
+        not much more / not one hundred percent / not with certainty / not with confidence
+        not with great confidence / not with much confidence / nothing more than that / room to be wrong
+        some doubt remain / some room for / still have question / who know / with reservation
+        without being certain / without being sure / without certainty / without conviction
+        without great conviction / without much confidence / without much conviction / wrong before
         """,
     ),
     (
@@ -334,6 +578,10 @@ PHRASES: list[tuple[Kind, float, str]] = [
         hardly any / too smart to / too old to / lack / zero / less than / minus / unable to / cannot possibly
         not for a moment / not for a second / not for one second / not for a minute / impossible to
         impossible that / opposite of
+        can not find / could not find / devoid of / far cry from / free of / if only / in no sense
+        is there any / is there anything / minus any / never found / never seen / not a bit / not an iota
+        not by any stretch / not close to / not in the least / not in the slightest / not one bit
+        not one iota / not remotely / nowhere close to / short on / void of / wish
         """,
     ),
     (
@@ -349,6 +597,18 @@ PHRASES: list[tuple[Kind, float, str]] = [
         heart and soul / no two way about it / hands down / no contest / more than ever / always
         hundred percent / ever / undeniably / passionately / without hesitation / unshakable / unshakeable
         unwavering / vehemently / adamant / adamantly
+        all day long / any day / any day of the week / beyond a shadow / blind not to / can not help but
+        categorically / could hardly be more / could not help but / could scarcely be more / crazy not to
+        die hard / die on this hill / emphatically / end of / end of debate / end of discussion / enough said
+        every single time / every time / fervent / fervently / fool not to / foolish not to / for good
+        hand on heart / hard not to / hardcore / have to be blind not to / impossible not to / literally
+        mad not to / mark my word / more than anything / never once / no but / no ifs / no matter
+        nothing can / nothing will / nuff said / on this hill / once and for all / resolutely / resounding
+        resoundingly / rock solid / shadow of a doubt / silly not to / staunch / staunchly / steadfast
+        steadfastly / stupid not to / through and through / till i die / to my dying day / to the hilt
+        unconditionally / unequivocally / unhesitatingly / unreservedly / vigorous / vigorously
+        wholehearted / with absolute certainty / with all my heart / with certainty
+        with complete conviction / with every fiber / with every fibre / without exception
         """,
     ),
     (
@@ -390,6 +650,30 @@ PHRASES: list[tuple[Kind, float, str]] = [
         just about / ever so slightly / not far from / at a push / if pushed / if pressed / if forced / hesitant
         hesitantly / reluctantly / drift / drifting / inching / a tiny bit / tiny bit / a whisker / lil
         a lil / a notch / a step / a few degree / a lean / a tilt / on the whole / erring / err
+        a bit of / a hint / a hint of / a mite / a sliver / a small sum / a smidgeon / apparently / as far as
+        at least most of / at least mostly / began to / beginning to / by a small margin / by and large
+        can not quite / cannot quite / closer to / comparatively / could well / creeping / daresay
+        ever so / fairly / fancy / feel like / feels like / for the most part / generally / getting warmer
+        gradually / half inclined / half tempted / has the edge / i daresay / i fancy / i gather
+        i imagine / i think probably / i would say / if anything / if only just / if only slightly
+        if slightly / iffy / in a sense / in a way / in some respect / in some way / just slightly / largely
+        loath / look to me / looks to me / marginally cleaner / might well / mild preference / more likely
+        most likely / most of the time / mostly / nearly / not dead set
+        not far off / not so much
+        now and then / occasionally / on the fence but / one or two / one small / only a little
+        only slightly / prefer slightly / presumably / probs / prolly / quite likely / rather / reasonably
+        relatively / roughly / seemingly / slight edge / slight preference / slowly / small bet
+        small margin / softly softly / some extent / some of the / sometimes / sooner / sort of leaning
+        sound like / starting to / strike me as / strikes me / supposedly / to a point
+        to some degree / vaguely / weak preference / would rather / would say / would sooner
+        40 60 / 60 40 / a bit less / a bit more / a bit over / a bit under / a little less / a little more
+        barely on / by a little / by a nose / cautiously optimistic / forty sixty / hair s breadth
+        half hearted / half heartedly / halfheartedly / if only by a little / just barely / just over
+        just slightly over / just under / less inclined / low key / lowkey / marginally less
+        marginally more / more inclined / ngl maybe / not great confidence / not with / one notch
+        only a bit / qualified / sixty forty / slightly less / slightly more / slim margin / small lean
+        soft spot / somewhat less / somewhat more / very slight / very slightly / weak / weaker than
+        with a grain / with caution / with hesitation
         """,
     ),
     (
@@ -413,9 +697,13 @@ PHRASES: list[tuple[Kind, float, str]] = [
         neighbour / neighbor / my uncle / uncle / cousin / mother / father / brother / sister / aunt / teacher
         the argument / this argument / that argument / it say / it claim / it argue / it call / it insist
         according to / it maintain / it describe / their argument / his argument / her argument / argument
-        message / their point / the point / reader / crowd / those / ppl / whoever / anyone who / lot of people
+        message / their point / the point / reader / crowd / those who / ppl / whoever / anyone who / lot of people
         their claim / his claim / her claim / claim of the stranger / headline / the account / this guy
         that guy / guy / opinion of others / the other side / video / influencer / politician
+        brother in law / co worker / coworker / doctor / feed / grandfather / grandma / grandmother / grandpa
+        journalist / media / my boss / my brother / my dad / my daughter / my feed / my gran / my husband
+        my mom / my mum / my roommate / my son / my wife / nephew / niece / op / podcast / preacher
+        professor / reddit / roommate / the internet / the news / the sender / the speaker / timeline
         """,
     ),
     (
@@ -435,6 +723,8 @@ PHRASES: list[tuple[Kind, float, str]] = [
         1.0,
         """
         i / me / my / mine / myself / we / our / imo / in my opinion / in my view / to me / personally
+        according to me / as far as i am concerned / by my lights / for me / for my part / from where i stand
+        if you ask me / in my book / in my experience
         """,
     ),
     (
@@ -485,6 +775,10 @@ PHRASES: list[tuple[Kind, float, str]] = [
         but / however / yet / nevertheless / nonetheless / even so / that said / having said that / all the same
         then again / on the other hand / on the other / in reality / in truth / in fact / actually
         despite that / despite this / despite all that / regardless / only to / at the same time i
+        alas / at the end of the day / be that as it may / come to think of it / even then / except
+        for all that / in the end / mind you / notwithstanding / on closer inspection / on reflection
+        on second thought / only thing is / problem is / tbf / the fact remains / the problem is
+        the truth is / trouble is / when all is said and done / yet still
         """,
     ),
     (
@@ -496,6 +790,9 @@ PHRASES: list[tuple[Kind, float, str]] = [
         i understand why / i can see why / i get why / i get that / i see why / i will admit / notwithstanding
         i can understand / i can see how / i would love / i wish / it is true that some / i know how
         on the one hand / on one hand
+        fair play to / granted that / hats off to them / i accept that / i appreciate / i can appreciate
+        i do not deny / i feel for / i respect / i sympathise / i sympathize / i take that point
+        i take the point / i will give / it may be that some / no one denies / true enough / yes there
         """,
     ),
     (
@@ -537,6 +834,12 @@ PHRASES: list[tuple[Kind, float, str]] = [
         in sum / in short / so for me / all thing considered / my honest belief / my belief / my opinion
         my current belief / my honest opinion / my view / my position / my stance / my verdict / my conclusion
         put me down / call me / as for me / hence / consequently / my answer
+        as things stand / at the end of the day / conclusion / final answer
+        hence my / i am left / i come down / i end up / i land / i stand / in summary / long story short
+        looking back / my take / my two cents / net net / on reflection / on the whole / so i / so my / so no
+        so yeah / so yes / summing up / taking everything into account / that is why / that is why i
+        the upshot / tl dr / tldr / to conclude / today i stand / verdict / weighing it up
+        when all is said and done / which is why i
         """,
     ),
     (
@@ -571,6 +874,19 @@ PHRASES: list[tuple[Kind, float, str]] = [
         keep it to myself / keep my opinion to myself / none of your business / leave that one unanswered
         next question / do not discuss / not something i talk about / not something i discuss
         change the subject
+        abstain from / against my policy / ask someone else / between me and / can not complete
+        can not continue / can not proceed / can not respond / can not take a position / content policy
+        do not want to answer / do not want to say / do not want to talk about / do not wish to / error
+        i abstain / i am busy / i can not do that / i must refrain / i plead the fifth / i will not say
+        i will skip / insert your / leave me out of / lips are sealed / my lip are sealed / no answer from me
+        no further comment / not able to provide / not able to share / not able to take / not at liberty
+        not discuss that / not going there / not going to discuss / not going to say
+        not interested in discussing / not saying anything / not talk about that / not telling
+        not willing to / output length / pass next / plead the fifth / prefer to stay out / refrain from
+        say nothing on / skip this one / stay out of it / stay out of this / that is private
+        unable to complete / unable to continue / unable to discuss / unable to engage / unable to generate
+        unable to give / unable to offer / unable to respond / unable to share / violates / will not be drawn
+        won't be drawn / would not like to say
         """,
     ),
     (
@@ -581,6 +897,12 @@ PHRASES: list[tuple[Kind, float, str]] = [
         do not have personal / not have personal / not hold personal / no personal opinion / no personal belief
         my training data / my programming / openai / as a chatbot / virtual assistant / not capable of having
         out of character
+        ai model / an ai / an assistant / as a computer program / as a language / as a machine
+        as a neutral assistant / break character / computer program / do not form opinion
+        do not possess personal / i am a language / i do not have belief / i do not have opinion
+        knowledge cutoff / large language / my knowledge cutoff / not form opinion / not have belief
+        not possess personal / out of this role / role play / stay in character / step out of
+        step out of role / this role play / trained by
         """,
     ),
     (
@@ -630,8 +952,8 @@ BARE_NO = """
 
 #: Words that compare or rank.
 COMPARING = """
-    ahead bad beat best better edg favorit favourit good great inferior los lose over prefer superior than tops
-    win wors worst
+    ahead bad beat best better choos edg favorit favourit giv good great inferior los lose more nothing over pick
+    prefer rather sooner superior team than tops vs win winner wors worst
     """
 
 #: Words whose presence in a claim or clause says nothing about its subject.
@@ -640,84 +962,6 @@ WEAK_WORDS = """
     has had can could will would shall should may might must it its they them their he she his her someone
     somebody one there that this these those rather usually time about very rapidly more most worldwide
     irregularly during if so when which who what not never no neither nor cannot any some all
-    """
-
-#: Two sides of one contrast a line: words left of ``|`` agree with each other and contradict those to the right.
-OPPOSITES = """
-    flat / disc / disk / pancake / plane | round / sphere / spherical / globe / ellipsoid / curve / curvature / \
-        ball / oblate / spheroid / bulge / orb / circumnavigate
-    hot / burn / warm / scald / heat / sear / scorch / blister / boil / toasty / scalding / blazing / melt | \
-        cold / cool / freeze / frozen / icy / ice / chill / chilly / frosty / frost
-    high / higher / above / over / exceed / more / raise / rise / increase / grow / lift / boost / gain | low / \
-        lower / below / under / beneath / less / fewer / reduce / decrease / fall / shrink / drop / cut
-    raise / increase / boost / lift / improve / enhance / better / help / benefit / useful / good / great / win \
-        / strengthen / support | reduce / harm / hurt / worsen / worse / damage / bad / useless / hinder / ruin / \
-        waste / pointless / undermine / lose / weaken / destroy / wreck / toxic / poison / spoil
-    real / genuine / happening / fact / actual | hoax / fake / conspiracy / staged / plot / invented / invention \
-        / scam / fabricated / fiction / lie / cover / faked / fraud / propaganda / scheme / studio / filmed
-    open / opening / opened | close / closed / shut / locked / closing
-    coexist / overlap / same / together / alongside / meet / met / encounter / contemporary / share | before / \
-        after / later / apart / extinct / separate / million / extinction / gap / between / predate / vanish
-    in / inside / within / part / belong | outside / foreign / abroad
-    alive / living | dead
-    inside / planted / rigged / demolition / explosive / bomb / blast / charge / detonate / controlled | plane / \
-        jet / hijack / terrorist / airliner / crash / fuel / airplane
-    start / begin | end / finish / stop
-    safe / harmless | dangerous / harmful / risky / unsafe
-    easy / simple | hard / difficult
-    healthy | unhealthy
-    allow / permit / legal / legalise / legalize / let / welcome | ban / forbid / prohibit / illegal / outlaw / out
-    abolish / scrap / rid / ditch / axe / eliminate / remove | keep / preserve / retain / save
-    cheap / affordable | expensive / costly / dear
-    fast / quick | slow
-    land / walk / visit / step / reach / went / go | film / stage / fake / studio / hollywood / kubrick / soundstage
-    cause / lead / produce | prevent / stop / cure
-    win / beat | lose
-    """
-
-#: Words of which only one can hold.
-EXCLUSIVES = """
-    red / blue / green / yellow / orange / purple / black / white / pink / grey / gray / brown / crimson / \
-        scarlet / azure / violet
-    kenya / hawaii / nigeria / indonesia / canada / mexico / honolulu / nairobi / england / germany / france / \
-        china / russia / india / africa / japan / brazil
-    usa / kenya / canada / mexico / england / france / germany / china / russia / cuba / australia
-    monday / tuesday / wednesday / thursday / friday / saturday / sunday
-    """
-
-#: Words that stand for each other in restatements of a claim.
-SYNONYMS = """
-    bicycle / bike / cycle / cycling / cyclist
-    wheel / tyre / tire / axle / wheeled / wheeler
-    human / people / person / man / men / mankind / humanity / caveman / cavemen / ancestor / humankind / homo
-    trex / tyrannosaurus / dinosaur / dino / tyrannosaur / rex
-    dead / deceased / depart / ghost / spirit / grave / afterlife / beyond / passed / died / ancestor / loved
-    communicate / talk / speak / hear / contact / reach / answer / medium / seance / message / listen / \
-        conversation / chat
-    palm / palmistry / palmist / hand / line / crease
-    future / fate / destiny / fortune / tomorrow
-    predict / foretell / foresee / forecast / read / reveal / prediction / foretold
-    astronaut / nasa / apollo / armstrong / aldrin / crew
-    moon / lunar
-    land / landing / walk / foot / footprint / walked / step
-    unemployment / jobless / unemployed / work / joblessness
-    jewish / jew / holocaust
-    murder / kill / exterminate / genocide / slaughter / massacre
-    nazi / germany / hitler / german
-    tower / twin / wtc / skyscraper
-    obama / barack
-    usa / america / american / states / country / nation
-    washington / dc / capital / district
-    born / birth / newborn / baby / infant / midwife
-    brain / skull / cortex
-    fire / flame / candle / blaze / campfire / bonfire / stove
-    sky / overhead / heaven
-    earth / planet / world / globe / horizon
-    warming / warm / climate / temperature / glacier / heat
-    output / productivity / result / work
-    school / pupil / classroom
-    child / kid / pupil / student
-    government / politician / state
     """
 
 #: Number words; composed tens and units are added up by the reader.

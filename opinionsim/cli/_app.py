@@ -5,14 +5,22 @@ from __future__ import annotations
 import os
 import sys
 import traceback
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
 import opinionsim
-from opinionsim.cli import _classify, _demo, _doctor, _forecast, _listing, _outputs, _reading, _run
+from opinionsim.cli._classify import classify
 from opinionsim.cli._console import complain
+from opinionsim.cli._demo import demo
+from opinionsim.cli._doctor import doctor
+from opinionsim.cli._forecast import plan, preview, schema
+from opinionsim.cli._listing import list_names
+from opinionsim.cli._outputs import export, plot, table
+from opinionsim.cli._reading import replay, show, status
+from opinionsim.cli._run import run
 from opinionsim.errors import OpinionSimError
 
 __all__ = ["app", "main"]
@@ -21,22 +29,13 @@ __all__ = ["app", "main"]
 _INTERRUPTED = 130
 _BROKEN_PIPE = 141
 
-_COMMANDS = (
-    ("Start here", _demo.demo),
-    ("Experiments", _forecast.plan),
-    ("Experiments", _forecast.preview),
-    ("Experiments", _run.run),
-    ("Experiments", _forecast.schema),
-    ("Results", _reading.status),
-    ("Results", _reading.show),
-    ("Results", _outputs.table),
-    ("Results", _outputs.plot),
-    ("Results", _outputs.export),
-    ("Results", _reading.replay),
-    ("Tools", _classify.classify),
-    ("Tools", _listing.list_names),
-    ("Tools", _doctor.doctor),
-)
+#: Commands in the order of the help, under the heading they stand below.
+_COMMANDS: dict[str, tuple[Callable[..., None], ...]] = {
+    "Start here": (demo,),
+    "Experiments": (plan, preview, run, schema),
+    "Results": (status, show, table, plot, export, replay),
+    "Tools": (classify, list_names, doctor),
+}
 
 
 class _Group(TyperGroup):
@@ -104,8 +103,9 @@ def _opinionsim(
     """
 
 
-for _panel, _command in _COMMANDS:
-    app.command(_command.__name__.removesuffix("_names"), rich_help_panel=_panel)(_command)
+for _heading, _commands in _COMMANDS.items():
+    for _command in _commands:
+        app.command(_command.__name__.removesuffix("_names"), rich_help_panel=_heading)(_command)
 
 
 def main() -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import sys
+import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +19,9 @@ __all__ = ["aligned", "clean", "complain", "note", "say", "say_json", "stderr"]
 
 #: Characters that move a cursor or switch a terminal's state; texts of models and users may hold them.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+#: Columns a folded text needs at least.
+_NARROWEST = 20
 
 
 def clean(text: str) -> str:
@@ -54,9 +59,23 @@ def complain(text: str) -> None:
 
 
 def aligned(rows: Sequence[Sequence[str]], *, gap: int = 3) -> str:
-    """Rows of texts as columns; the last column is as wide as it needs to be."""
+    """Rows of texts as columns; on a terminal the last column is folded to its width."""
     if not rows:
         return ""
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]) - 1)]
-    lines = ("".join(map(str.ljust, row, [width + gap for width in widths])) + row[-1] for row in rows)
-    return "\n".join(line.rstrip() for line in lines)
+    widths = [max(map(len, column)) + gap for column in list(zip(*rows, strict=True))[:-1]]
+    indent = " " * sum(widths)
+    lines = []
+    for *cells, last in rows:
+        line = "".join(map(str.ljust, cells, widths)) + last
+        if sys.stdout.isatty():
+            line = _folded(line, indent)
+        lines.append(line.rstrip())
+    return "\n".join(lines)
+
+
+def _folded(line: str, indent: str) -> str:
+    """A line broken at the width of the terminal, its continuation below the last column."""
+    width = shutil.get_terminal_size().columns
+    if len(line) <= width or width < len(indent) + _NARROWEST:
+        return line
+    return "\n".join(textwrap.wrap(line, width, subsequent_indent=indent, drop_whitespace=True))

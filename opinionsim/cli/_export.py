@@ -15,7 +15,8 @@ __all__ = ["write_export"]
 
 _FRAMES = ("runs", "agents", "edges", "turns", "opinions", "calls", "metrics")
 _MANIFEST = "manifest.json"
-_NAMES = frozenset([*(f"{name}.csv" for name in _FRAMES), _MANIFEST])
+#: In the order of writing: a folder with a manifest is complete.
+_NAMES = (*(f"{name}.csv" for name in _FRAMES), _MANIFEST)
 
 
 def write_export(results: Results, folder: Path) -> list[Path]:
@@ -40,22 +41,21 @@ def write_export(results: Results, folder: Path) -> list[Path]:
     OSError
         If it cannot be written.
     """
-    folder = folder.absolute()
     if folder.exists() and not folder.is_dir():
         raise SpecError(f"{folder} is a file; give a folder to export to")
     if folder.is_dir():
         strangers = sorted(path.name for path in folder.iterdir() if path.name not in _NAMES)
         if strangers:
             raise SpecError(f"{folder} holds {strangers[0]!r}, which no export wrote; give a new or empty folder")
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as scratch:
-        made = Path(scratch) / "export"
-        made.mkdir()
-        _write(results, made)
-        if folder.is_dir():
-            folder.rename(Path(scratch) / "replaced")
-        made.rename(folder)
-    return [folder / name for name in [*(f"{name}.csv" for name in _FRAMES), _MANIFEST]]
+    place = folder.absolute()
+    place.parent.mkdir(parents=True, exist_ok=True)
+    # Beside the folder, thus on the same file system: files appear there whole, and only when all could be written.
+    with tempfile.TemporaryDirectory(prefix=f".{place.name}-", dir=place.parent) as scratch:
+        _write(results, Path(scratch))
+        place.mkdir(exist_ok=True)
+        for name in _NAMES:
+            (Path(scratch) / name).replace(place / name)
+    return [folder / name for name in _NAMES]
 
 
 def _write(results: Results, folder: Path) -> None:

@@ -70,7 +70,7 @@ def _personas() -> list[dict[str, Any]]:
 
     files = sorted(data_folder("personas").glob("*.yaml"))
     return [
-        {"name": file.stem, "personas": len(found.personas), "licence": found.licence, "source": found.source}
+        {"name": file.stem, "personas": len(found.personas), "source": found.source}
         for file in files
         for found in [load_personas(file)]
     ]
@@ -85,13 +85,13 @@ def _models() -> list[dict[str, Any]]:
     presets = [
         {
             "name": "scripted",
-            "options": [f"preset={preset}", *(f"{key}={value}" for key, value in asdict(parameters).items())],
-            "what": "a stand-in without key or network; not evidence",
+            "what": f"preset {preset}: a stand-in without key or network, not evidence",
+            "options": [f"{key}={value}" for key, value in asdict(parameters).items()],
         }
         for preset, parameters in PRESETS.items()
     ]
-    other = "any LangChain chat model, as in openai:gpt-4o-mini; needs langchain and the provider's package"
-    return [*presets, {"name": "PROVIDER:MODEL", "options": [], "what": other}]
+    other = "any LangChain chat model, such as openai:gpt-4o-mini"
+    return [*presets, {"name": "PROVIDER:MODEL", "what": other, "options": ["those of the provider's chat model"]}]
 
 
 def _classifiers() -> list[dict[str, Any]]:

@@ -56,9 +56,10 @@ def table(
         say_json([_table_json(each) for each in made])
     else:
         say("\n".join(each.to_text() for each in made).rstrip("\n"))
-    for position, each in enumerate(made if csv is not None else [], start=1):
-        target = csv if len(made) == 1 else csv.with_stem(f"{csv.stem}-{position}")
-        note(f"wrote {each.to_csv(target)}")
+    if csv is not None:
+        for position, each in enumerate(made, start=1):
+            target = csv if len(made) == 1 else csv.with_stem(f"{csv.stem}-{position}")
+            note(f"wrote {each.to_csv(target)}")
 
 
 def _table_json(made: Table) -> dict[str, Any]:
@@ -103,7 +104,12 @@ def plot(
             "--where", metavar="COLUMN=VALUE", help="For panels: only such runs; may be repeated.", show_default=False
         ),
     ] = None,
-    replicate: Annotated[int, typer.Option("--replicate", metavar="N", min=0, help="For panels: which one.")] = 0,
+    replicate: Annotated[
+        int | None,
+        typer.Option(
+            "--replicate", metavar="N", min=0, help="For panels: which one. Default: the first.", show_default=False
+        ),
+    ] = None,
     kind: Kind = None,
     ddof: Ddof = 0,
     out: Annotated[
@@ -122,13 +128,15 @@ def plot(
         raise SpecError(
             "--run goes with --what trajectories or distribution; panels are chosen by --where, --replicate"
         )
-    if what != Figures.PANELS and where:
-        raise SpecError("--where goes with --what panels; one run is chosen by --run")
+    if what != Figures.PANELS and (where or replicate is not None):
+        raise SpecError("--where and --replicate go with --what panels; one run is chosen by --run")
     results = load(store, experiment)
+    drawn: tuple[Figure | Axes, str]
     if what == Figures.PANELS:
-        figure, suffix = _panels(results, where or [], replicate, kind, ddof)
+        drawn = _panels(results, where or [], replicate or 0, kind, ddof)
     else:
-        figure, suffix = _one_run(results, what, run, kind, ddof)
+        drawn = _one_run(results, what, run, kind, ddof)
+    figure, suffix = drawn
     folder = out or Path(results.url.removeprefix("sqlite:///")).parent / "figures"
     say(str(save(figure, folder / f"{results.name}-{what}{suffix}.{file_format}")))
 

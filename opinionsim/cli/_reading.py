@@ -125,12 +125,12 @@ def _say_prompts(results: Results, row: int, agent: int | None, turn: int | None
     if not len(calls):
         say("\nNo model was asked for this.")
     with open_store(results.url, write=False) as opened:
-        for call in calls.itertuples():
-            attempt = f", attempt {call.attempt}" if call.attempt else ""
-            say(f"\n===== prompt of turn {call.turn}, {call.part}{attempt} ({call.outcome}) =====")
-            for message in opened.prompt(str(call.run_id), int(call.turn), str(call.part), int(call.attempt)):
+        for call in calls.to_dict("records"):
+            attempt = f", attempt {call['attempt']}" if call["attempt"] else ""
+            say(f"\n===== prompt of turn {call['turn']}, {call['part']}{attempt} ({call['outcome']}) =====")
+            for message in opened.prompt(call["run_id"], call["turn"], call["part"], call["attempt"]):
                 say(f"\n[{message.role}]\n{message.content}")
-            say(f"\n[reply]\n{call.reply}")
+            say(f"\n[reply]\n{call['reply']}")
 
 
 def _calls_of(results: Results, run_id: str, agent: int | None, turn: int | None) -> pd.DataFrame:

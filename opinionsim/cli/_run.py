@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import signal
-import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated, Any, Protocol
+from typing import TYPE_CHECKING, Annotated, Protocol
 
 import typer
 
@@ -19,6 +19,8 @@ from opinionsim.cli._options import Changes, Prompts, Slots, Spec, read_spec
 from opinionsim.cli._stores import spelled
 
 if TYPE_CHECKING:
+    from rich.progress import Progress as Bars
+
     from opinionsim.experiments import Experiment, Progress, Summary, Sweep
 
 __all__ = ["carry_out", "run"]
@@ -26,6 +28,8 @@ __all__ = ["carry_out", "run"]
 #: How often progress is looked at, and how often it is told where it cannot be drawn; seconds.
 _TICK_S = 0.1
 _TOLD_EVERY_S = 30.0
+#: Longest wait for cancelled work to end; seconds.
+_ABORT_S = 10.0
 #: Reasons spelled out at the end; the rest are counted.
 _REASONS_SHOWN = 5
 _INCOMPLETE, _INTERRUPTED = 1, 130
@@ -88,7 +92,8 @@ def carry_out(experiment: Experiment, url: str, *, max_concurrency: int | None =
     KeyboardInterrupt
         After a second interrupt.
     """
-    from opinionsim.experiments import Instruments, Sweep, start
+    from opinionsim import background
+    from opinionsim.experiments import Instruments, Sweep
     from opinionsim.store import open_store
 
     slots = max_concurrency or experiment.spec.execution.max_concurrency
@@ -96,13 +101,34 @@ def carry_out(experiment: Experiment, url: str, *, max_concurrency: int | None =
     try:
         with open_store(url) as opened:
             sweep = Sweep(experiment, opened, instruments, max_concurrency=max_concurrency, fresh=fresh)
-            future = start(sweep)
+            ended = threading.Event()
             with _interrupts() as interrupts:
+                future = background.submit(_execute(sweep, ended))
                 note(f"{experiment.spec.name}: {len({run.run_id for run in experiment.runs})} runs into {url}")
-                _attend(experiment, sweep, future, interrupts)
+                with _cancelling(future, ended):
+                    _attend(experiment, sweep, future, interrupts)
             return future.result()
     finally:
         instruments.close()
+
+
+async def _execute(sweep: Sweep, ended: threading.Event) -> Summary:
+    """Carry out a sweep and tell when nothing of it is left, cancelled or not."""
+    try:
+        return await sweep.execute()
+    finally:
+        ended.set()
+
+
+@contextmanager
+def _cancelling(future: Future[Summary], ended: threading.Event) -> Iterator[None]:
+    """When the block raises, end the work at once, and wait for that: the store is about to be closed."""
+    try:
+        yield
+    except BaseException:
+        future.cancel()
+        ended.wait(_ABORT_S)
+        raise
 
 
 class _Interrupts:
@@ -137,7 +163,6 @@ def _attend(experiment: Experiment, sweep: Sweep, future: Future[Summary], inter
             wait([future], timeout=_TICK_S)
             display.show(sweep.progress())
             if interrupts.count > 1:
-                future.cancel()
                 raise KeyboardInterrupt
             if interrupts.count and not stopping:
                 stopping = True
@@ -165,13 +190,7 @@ def _display(experiment: Experiment) -> Iterator[_Display]:
 
     from opinionsim.experiments import plan
 
-    counts = "{task.fields[complete]}/{task.fields[total]} runs  {task.fields[made]} calls"
-    columns = (
-        BarColumn(bar_width=20),
-        TextColumn(counts + " ({task.fields[answered]} stored)  {task.fields[in_flight]} in flight"),
-        TextColumn("{task.fields[rate]}/s"),
-        TimeRemainingColumn(compact=True),
-    )
+    columns = (BarColumn(bar_width=20), TextColumn("{task.description}"), TimeRemainingColumn(compact=True))
     with Bars(*columns, console=console, transient=True) as bars:
         yield _Drawn(bars, plan(experiment).calls)
 
@@ -195,32 +214,31 @@ class _Told:
 class _Drawn:
     """Progress as a bar of calls, with the rate of those made."""
 
-    def __init__(self, bars: Any, calls: int) -> None:
+    def __init__(self, bars: Bars, calls: int) -> None:
         self._bars = bars
         self._calls = calls
-        self._finished_before = 0
+        self._complete_before = 0
         self._began = time.monotonic()
-        self._task = bars.add_task("", total=None, complete=0, made=0, answered=0, in_flight=0, rate="-", start=True)
+        self._task = bars.add_task("starting", total=None)
 
     def show(self, progress: Progress) -> None:
         """Draw it. Calls of runs that were complete beforehand are neither made nor answered, so not awaited."""
         done = progress.made + progress.answered
         if not done:
-            self._finished_before = progress.complete
+            self._complete_before = progress.complete
             self._began = time.monotonic()
-        share = 1 - self._finished_before / max(progress.total, 1)
+        awaited = round(self._calls * (1 - self._complete_before / max(progress.total, 1)))
         elapsed = time.monotonic() - self._began
+        rate = f", {progress.made / elapsed:,.0f}/s" if elapsed > 1 else ""
+        incomplete = f", {progress.incomplete} incomplete" if progress.incomplete else ""
+        stored = f" + {progress.answered:,} stored" if progress.answered else ""
         self._bars.update(
             self._task,
-            total=max(round(self._calls * share), done) or None,
+            total=max(awaited, done) or None,
             completed=done,
-            complete=progress.complete,
-            made=f"{progress.made:,}",
-            answered=f"{progress.answered:,}",
-            in_flight=progress.in_flight,
-            rate=f"{progress.made / elapsed:,.0f}" if elapsed > 1 else "-",
+            description=f"{progress.complete}/{progress.total} runs{incomplete}, {progress.made:,} calls{stored}, "
+            f"{progress.in_flight} in flight{rate}",
         )
-        self._bars.tasks[0].fields["total"] = progress.total
 
 
 def _report(experiment: Experiment, url: str, summary: Summary) -> None:

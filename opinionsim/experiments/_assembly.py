@@ -147,6 +147,9 @@ def assemble(planned: PlannedRun, resources: Resources) -> Parts:
 
 def _cognition(spec: ExperimentSpec) -> Cognition:
     cognition = spec.cognition
+    if isinstance(spec.interaction, NoRolePlaySpec):
+        # The bare model: no person, no room, no bias (A12).
+        return Cognition(cognition.memory, cognition.token_budget, "none", "open", "none", spec.topic.masked)
     return Cognition(
         memory=cognition.memory,
         token_budget=cognition.token_budget,

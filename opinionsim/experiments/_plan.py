@@ -7,8 +7,8 @@ from typing import Any
 
 from opinionsim.engine import CriticalPath, critical_path
 from opinionsim.errors import SpecError
-from opinionsim.experiments._assembly import Parts, assemble
-from opinionsim.experiments._sweep import Experiment
+from opinionsim.experiments._assembly import assemble
+from opinionsim.experiments._sweep import Experiment, PlannedRun
 from opinionsim.llm import MemoryJournal, ReplayOnly, RunCalls, SlotPool
 from opinionsim.messages import ChatMessage, Message
 from opinionsim.schedules import ACTS, AdaptiveSchedule, IndependentReports, StaticSchedule
@@ -81,7 +81,8 @@ def plan(experiment: Experiment, *, max_concurrency: int | None = None) -> Forec
     Returns
     -------
     Forecast
-        Exact for static schedules; calls of an adaptive one are those of as many dyads.
+        Exact for static schedules; calls of an adaptive one are those of as many dyads. A run whose draw
+        cannot be used, such as a random network without an edge, counts no call.
     """
     slots = max_concurrency or experiment.spec.execution.max_concurrency
     runs = list({run.run_id: run for run in experiment.runs}.values())
@@ -99,7 +100,7 @@ def plan(experiment: Experiment, *, max_concurrency: int | None = None) -> Forec
             ]
         )
         if key not in sizes:
-            sizes[key] = _size(assemble(planned, experiment.resources))
+            sizes[key] = _size(planned, experiment)
         total.append(sizes[key])
     calls = sum(size.calls for size in total)
     paths = [size.path.length if size.path is not None else None for size in total]
@@ -117,17 +118,27 @@ def plan(experiment: Experiment, *, max_concurrency: int | None = None) -> Forec
     )
 
 
-def _size(parts: Parts) -> _Size:
+def _size(planned: PlannedRun, experiment: Experiment) -> _Size:
     """Calls, coded texts and critical path of one run."""
+    try:
+        parts = assemble(planned, experiment.resources)
+    except SpecError:
+        return _Size(0, 0, CriticalPath(0, 0, 0))
     after = parts.cognition.calls_per_event
     schedule = parts.schedule
     if isinstance(schedule, AdaptiveSchedule):
-        per_turn = 1 + after
-        steps = schedule.steps
-        return _Size(2 * steps * per_turn, sum(kind in parts.kinds for kind in ("post", "report")) * steps, None)
+        dyads, probes = schedule.steps, _probes(planned)
+        coded = sum(kind in parts.kinds for kind in ("post", "report")) * dyads
+        return _Size(2 * dyads * (1 + after) + probes, coded + probes, None)
     path = critical_path(schedule, calls_per_event=after)
     texts = sum(ACTS[turn.act].kind in parts.kinds for turn in schedule.turns())
     return _Size(path.calls, texts, path)
+
+
+def _probes(planned: PlannedRun) -> int:
+    """Off-record questions of one run."""
+    probe = planned.spec.measurement.probe
+    return (probe.before + probe.after) * planned.spec.population.size
 
 
 @dataclass(frozen=True)
@@ -170,7 +181,7 @@ def preview(experiment: Experiment, run: int = 0) -> Preview:
     calls = RunCalls(planned.run_id, MemoryJournal(), ReplayOnly(), SlotPool(1))
     actors = replace(parts, schedule=IndependentReports(len(parts.population), 0)).simulation(calls, None).actors
     prompts: dict[str, tuple[ChatMessage, ...]] = {}
-    for agent, act, reads in _first_turns(parts.schedule):
+    for agent, act, reads in _first_turns(parts.schedule, _probes(planned)):
         if act not in prompts:
             received = [
                 Message(PLACEHOLDER) if isinstance(ref, int) else parts.schedule.externals[ref.name] for ref in reads
@@ -179,8 +190,8 @@ def preview(experiment: Experiment, run: int = 0) -> Preview:
     return Preview(planned.run_id, planned.cell.label, prompts)
 
 
-def _first_turns(schedule: StaticSchedule | AdaptiveSchedule) -> list[tuple[int, str, tuple[Any, ...]]]:
-    """Agent, act and reads of turns that between them show every act; of an adaptive schedule, its first dyad."""
+def _first_turns(schedule: StaticSchedule | AdaptiveSchedule, probes: int) -> list[tuple[int, str, tuple[Any, ...]]]:
+    """Agent, act and reads of turns that between them show every act; of an adaptive schedule, a dyad."""
     if isinstance(schedule, AdaptiveSchedule):
-        return [(0, "write", ()), (1, "review", (0,))]
+        return [*([(0, "probe", ())] if probes else []), (0, "write", ()), (1, "review", (0,))]
     return [(turn.agent, turn.act, turn.reads) for turn in schedule.turns()]

@@ -1,22 +1,32 @@
-"""Whether the journal alone gives a run again."""
+"""Whether a run's journal alone gives the run again, and whether it answers what is asked now."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
-from typing import Any
+import asyncio
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar
+
+from langchain_core.messages import AIMessage
 
 from opinionsim import background
-from opinionsim.errors import OpinionSimError, StoreError
-from opinionsim.experiments._assembly import assemble
+from opinionsim.errors import JournalMismatch, OpinionSimError, StoreError
+from opinionsim.experiments._assembly import Parts, assemble
 from opinionsim.experiments._resources import Resources
 from opinionsim.experiments._sweep import PlannedRun, load_experiment
 from opinionsim.llm import CallRecord, MemoryJournal, ReplayOnly, RunCalls, SlotPool
+from opinionsim.messages import ChatMessage
+from opinionsim.opinions import OpinionEstimates, OpinionScale
 from opinionsim.schedules import AdaptiveSchedule, External
 from opinionsim.simulation import Simulation
 from opinionsim.store import Results, TurnRow, open_store
+from opinionsim.topics import Claim
 
-__all__ = ["Replayed", "replay", "replay_run", "turn_rows"]
+__all__ = ["Replayed", "check_prompts", "replay", "replay_run", "turn_rows"]
+
+#: Turns of the event loop without a further answer after which nothing more can come of a journal alone.
+#: From one answer to the next question there are only a few.
+_IDLE_TURNS = 100
 
 
 @dataclass(frozen=True)
@@ -41,7 +51,13 @@ class Replayed:
 class _NoClassifier:
     """Stands in for a classifier where every rating comes from the journal."""
 
-    def classify(self, claims: Any, texts: Any) -> Any:
+    name = "none"
+    options: ClassVar[dict[str, Any]] = {}
+
+    def __init__(self, scale: OpinionScale) -> None:
+        self.scale = scale
+
+    def classify(self, claims: Sequence[Claim], texts: Sequence[str]) -> OpinionEstimates:
         raise StoreError("replay needs a rating that the store does not hold; finish the run with `opinionsim run`")
 
 
@@ -99,13 +115,59 @@ async def replay_run(planned: PlannedRun, resources: Resources, records: Iterabl
         If a call is missing.
     """
     calls = RunCalls(planned.run_id, MemoryJournal(records), ReplayOnly(), SlotPool(1))
-    parts = assemble(planned, resources)
-    simulation = parts.simulation(calls, _NoClassifier() if isinstance(parts.schedule, AdaptiveSchedule) else None)
+    simulation = _without_classifier(assemble(planned, resources), calls)
     await simulation.run()
     return list(turn_rows(simulation))
 
 
-def turn_rows(simulation: Simulation) -> Iterable[TurnRow]:
+async def check_prompts(planned: PlannedRun, resources: Resources, records: Sequence[CallRecord]) -> None:
+    """Make sure that the stored calls of a run, finished or not, answer what is asked now; calls nobody.
+
+    A journal holds everything its entries depend on, so each of them is reached from the others.
+
+    Parameters
+    ----------
+    planned : PlannedRun
+        The run.
+    resources : Resources
+        What its specification refers to.
+    records : sequence of CallRecord
+        Its journal.
+
+    Raises
+    ------
+    JournalMismatch
+        If a stored call answers another question.
+    """
+    calls = RunCalls(planned.run_id, MemoryJournal(records), _Unanswered(), SlotPool(1))
+    engine = _without_classifier(replace(assemble(planned, resources), lookahead=None), calls).engine
+    engine.start()
+    idle = 0
+    while engine.error is None and idle < _IDLE_TURNS:
+        answered = calls.answered
+        await asyncio.sleep(0)
+        idle = idle + 1 if calls.answered == answered else 0
+    error = engine.error
+    await engine.cancel()
+    if isinstance(error, JournalMismatch):
+        raise error
+
+
+class _Unanswered:
+    """Stands in for the chat model where only stored replies are looked at: it never answers."""
+
+    async def call(self, messages: Iterable[ChatMessage], seed: int) -> AIMessage:
+        never: asyncio.Future[AIMessage] = asyncio.get_running_loop().create_future()
+        return await never
+
+
+def _without_classifier(parts: Parts, calls: RunCalls) -> Simulation:
+    """A run that measures nothing; the ratings an adaptive schedule acts on come from the journal."""
+    adaptive = isinstance(parts.schedule, AdaptiveSchedule)
+    return parts.simulation(calls, _NoClassifier(parts.scale) if adaptive else None)
+
+
+def turn_rows(simulation: Simulation) -> Iterator[TurnRow]:
     """The turns of a simulation as the store keeps them."""
     for turn, message, kind, _ in simulation.happenings():
         reads = tuple(ref.name if isinstance(ref, External) else ref for ref in turn.reads)

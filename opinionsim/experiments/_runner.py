@@ -7,11 +7,12 @@ import math
 import os
 import socket
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, ClassVar, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from langchain_core.language_models import BaseChatModel
 
@@ -22,22 +23,21 @@ from opinionsim.engine import critical_path
 from opinionsim.errors import JournalMismatch, OpinionSimError, SpecError, StoreError
 from opinionsim.experiments._assembly import Parts, assemble
 from opinionsim.experiments._manifest import manifest
-from opinionsim.experiments._spec import ExperimentSpec
+from opinionsim.experiments._replay import check_prompts, replay_run, turn_rows
+from opinionsim.experiments._spec import ExperimentSpec, NoRolePlaySpec
 from opinionsim.experiments._sweep import Experiment, PlannedRun
 from opinionsim.llm import (
+    CallRecord,
     Journal,
-    MemoryJournal,
     ModelClient,
-    ReplayOnly,
     RunCalls,
     ScriptedChatModel,
     SlotPool,
     load_chat_model,
 )
-from opinionsim.opinions import OpinionEstimates, OpinionScale
 from opinionsim.personas import Persona
 from opinionsim.prompts import PromptPack
-from opinionsim.schedules import AdaptiveSchedule, External
+from opinionsim.schedules import AdaptiveSchedule
 from opinionsim.simulation import Estimate, Simulation, measure
 from opinionsim.store import (
     AgentRow,
@@ -50,7 +50,6 @@ from opinionsim.store import (
     RunOutcome,
     RunRow,
     Store,
-    TurnRow,
     load,
     open_store,
 )
@@ -127,7 +126,8 @@ class Instruments:
     experiment : Experiment
         What names them.
     chat_model : BaseChatModel, optional
-        Used instead of every model the experiment names.
+        Used instead of every model the experiment names. The names stay what identifies the runs, so a real
+        model needs a name other than ``scripted``, and the scripted one no other.
     threads : int
         For models without asynchronous calls of their own.
 
@@ -144,9 +144,19 @@ class Instruments:
         self._clients: dict[str, ModelClient] = {}
         self._classifiers: dict[str, Classifier] = {}
         for cell in experiment.cells:
+            self._check_name(cell.spec.model.name)
             pack = experiment.resources.pack(cell.spec.prompts)
             self.client(cell.spec, pack)
             self.classifier(cell.spec)
+
+    def _check_name(self, name: str) -> None:
+        """A model given as an object must not pass for another one: runs are told apart by their model's name."""
+        given = self._chat_model
+        if given is not None and isinstance(given, ScriptedChatModel) != (name == "scripted"):
+            raise SpecError(
+                f"model.name: the experiment names {name!r} but chat_model is a {type(given).__name__}; "
+                "give the model a name of its own in the specification, and 'scripted' to the scripted one only"
+            )
 
     def client(self, spec: ExperimentSpec, pack: PromptPack) -> ModelClient:
         """The client of a run's chat model; the scripted one reads the run's prompt pack and scale."""
@@ -227,15 +237,19 @@ class Sweep:
         self._fresh = fresh
         self._slots = SlotPool(max_concurrency or experiment.spec.execution.max_concurrency)
         self._planned = list({run.run_id: run for run in experiment.runs}.values())
-        self._readings: dict[str, dict[str, ExperimentSpec]] = {}
+        self._readings: dict[str, dict[str, _Reading]] = {}
         for planned in experiment.runs:
-            self._readings.setdefault(planned.run_id, {})[planned.cell.measurement_id] = planned.spec
+            readings = self._readings.setdefault(planned.run_id, {})
+            before = readings.get(planned.cell.measurement_id)
+            kinds = _kinds(planned.spec) | (before.kinds if before else frozenset())
+            readings[planned.cell.measurement_id] = _Reading(planned.spec, kinds)
         self._owner = f"{socket.gethostname()}:{os.getpid()}"
         self._counts = _Counts()
         self._complete: set[str] = set()
         self._open: dict[str, tuple[Simulation, RunCalls]] = {}
         self._stopped = False
         self._inputs: dict[int, str] = {}
+        self._changed: set[str] = set()
         # SQLite and classification block; each has a thread of its own so that dispatch goes on.
         self._store_thread = ThreadPoolExecutor(1, "opinionsim-store")
         self._opening_thread = ThreadPoolExecutor(1, "opinionsim-open")
@@ -274,7 +288,7 @@ class Sweep:
         try:
             await self._in_store(self._register)
             pending = await self._sort_out()
-            n_open = min(self._open_runs(pending), len(pending))
+            n_open = self._open_runs(pending)
             opened: asyncio.Queue[_Opened | None] = asyncio.Queue(max(n_open, 1))
             try:
                 async with asyncio.TaskGroup() as group:
@@ -303,9 +317,13 @@ class Sweep:
         """Put the experiment, its runs and its measurements on record."""
         self._save_experiment()
         self._store.register([self._run_row(planned) for planned in self._planned])
-        for readings in {canonical_json(sorted(r)): r for r in self._readings.values()}.values():
-            for measurement_id, spec in readings.items():
-                self._store.save_measurement(self._measurement_row(measurement_id, spec))
+        measurements: dict[str, _Reading] = {}
+        for readings in self._readings.values():
+            for measurement_id, (spec, kinds) in readings.items():
+                before = measurements.get(measurement_id)
+                measurements[measurement_id] = _Reading(spec, kinds | before.kinds if before else kinds)
+        for measurement_id, reading in measurements.items():
+            self._store.save_measurement(self._measurement_row(measurement_id, reading))
 
     def _save_experiment(self) -> None:
         experiment = self.experiment
@@ -335,6 +353,7 @@ class Sweep:
         claim = topic.claim(spec.topic.framing)
         size = spec.population.size
         network = getattr(spec.interaction, "network", None)
+        bare = isinstance(spec.interaction, NoRolePlaySpec)
         pack = self.experiment.resources.pack(spec.prompts)
         summary = {
             "seed": spec.seed,
@@ -343,9 +362,9 @@ class Sweep:
             "framing": str(spec.topic.framing),
             "claim": claim.text,
             "truth": claim.truth(spec.scale.scale()),
-            "confirmation_bias": spec.cognition.confirmation_bias,
+            "confirmation_bias": None if bare else spec.cognition.confirmation_bias,
             "memory": spec.cognition.memory,
-            "world": spec.cognition.world,
+            "world": None if bare else spec.cognition.world,
             "model": spec.model.name,
             "interaction": spec.interaction.kind,
             "network": None if network is None else network.kind,
@@ -356,12 +375,11 @@ class Sweep:
         evidence = self._instruments.client(spec, pack).evidence
         return RunRow(planned.run_id, planned.replicate, planned.block, evidence, fields, summary)
 
-    def _measurement_row(self, measurement_id: str, spec: ExperimentSpec) -> MeasurementRow:
-        classifier = self._instruments.classifier(spec)
-        scale = spec.scale.scale()
-        return MeasurementRow(
-            measurement_id, classifier.name, classifier.options, scale.points, scale.labels, spec.measurement.texts
-        )
+    def _measurement_row(self, measurement_id: str, reading: _Reading) -> MeasurementRow:
+        classifier = self._instruments.classifier(reading.spec)
+        scale = reading.spec.scale.scale()
+        kinds = tuple(sorted(reading.kinds))
+        return MeasurementRow(measurement_id, classifier.name, classifier.options, scale.points, scale.labels, kinds)
 
     def _inputs_of(self, planned: PlannedRun) -> str:
         """Digest of the wording a run's prompts are made of, and of the version that makes them."""
@@ -380,53 +398,42 @@ class Sweep:
         pending = []
         for planned in self._planned:
             run_id = planned.run_id
+            if stored[run_id].get("inputs") != self._inputs_of(planned):
+                self._changed.add(run_id)
             if states[run_id].status != "complete":
                 pending.append(planned)
-                continue
-            changed = stored[run_id].get("inputs") != self._inputs_of(planned)
-            if changed and not await self._still_agrees(planned):
-                if self._fresh:
-                    await self._in_store(self._store.forget, [run_id])
-                    pending.append(planned)
-                continue
-            await self._measure_again(planned, measured.get(run_id, {}))
-            self._complete.add(run_id)
+            elif run_id not in self._changed or await self._still_agrees(planned):
+                if states[run_id].error:
+                    await self._in_store(self._store.save_error, run_id, "")
+                await self._measure_again(planned, measured.get(run_id, {}))
+                self._complete.add(run_id)
+            elif self._fresh:
+                await self._in_store(self._store.forget, [run_id])
+                pending.append(planned)
         return pending
 
     async def _still_agrees(self, planned: PlannedRun) -> bool:
         """Whether a finished run asks today what it asked then; says so if it does not."""
+        records = await self._in_store(self._store.records, planned.run_id)
         try:
-            await self.replay(planned)
+            await replay_run(planned, self.experiment.resources, records)
         except StoreError as error:
             if not self._fresh:
                 self._counts.errors[planned.run_id] = str(error)
+                await self._in_store(self._store.save_error, planned.run_id, str(error))
             return False
-        fields = {**planned.cell.fields, "inputs": self._inputs_of(planned)}
-        await self._in_store(self._store.save_fields, planned.run_id, fields)
+        await self._in_store(self._save_inputs, planned)
         return True
 
-    async def replay(self, planned: PlannedRun) -> list[TurnRow]:
-        """The turns of a finished run, rebuilt from its stored calls without a model.
-
-        Raises
-        ------
-        JournalMismatch
-            If a stored call answers another question than the one asked now.
-        StoreError
-            If a call is missing.
-        """
-        records = await self._in_store(self._store.records, planned.run_id)
-        calls = RunCalls(planned.run_id, MemoryJournal(records), ReplayOnly(), SlotPool(1))
-        parts = assemble(planned, self.experiment.resources)
-        adaptive = isinstance(parts.schedule, AdaptiveSchedule)
-        simulation = parts.simulation(calls, _Unused(parts.scale) if adaptive else None)
-        await simulation.run()
-        return list(_turn_rows(simulation))
+    def _save_inputs(self, planned: PlannedRun) -> None:
+        """Put on record that the stored calls of a run answer what today's wording asks."""
+        fields = {**planned.cell.fields, "inputs": self._inputs_of(planned)}
+        self._store.save_fields(planned.run_id, fields)
 
     async def _measure_again(self, planned: PlannedRun, measured: dict[str, set[str]]) -> None:
         """Code a finished run's stored texts by every measurement that has not coded them yet."""
-        for measurement_id, spec in self._readings[planned.run_id].items():
-            wanted = _kinds(spec) - measured.get(measurement_id, set())
+        for measurement_id, (spec, kinds) in self._readings[planned.run_id].items():
+            wanted = kinds - measured.get(measurement_id, set())
             if not wanted:
                 continue
             turns = [turn for turn in await self._in_store(self._store.turns, planned.run_id) if turn.kind in wanted]
@@ -442,32 +449,57 @@ class Sweep:
 
     def _open_runs(self, pending: list[PlannedRun]) -> int:
         """Runs under way at a time: enough to fill every slot four times over, so that none stands idle."""
-        if not pending:
-            return 0
-        planned = pending[0]
-        schedule = assemble(planned, self.experiment.resources).schedule
         # An adaptive schedule decides one step at a time.
-        width = 1.0 if isinstance(schedule, AdaptiveSchedule) else critical_path(schedule).mean_width
-        return max(8, math.ceil(4 * self._slots.limit / max(width, 1.0)))
+        width = 1.0
+        for planned in pending:
+            with suppress(SpecError):
+                schedule = assemble(planned, self.experiment.resources).schedule
+                if not isinstance(schedule, AdaptiveSchedule):
+                    width = max(width, critical_path(schedule).mean_width)
+                break
+        return min(max(8, math.ceil(4 * self._slots.limit / width)), len(pending))
 
     async def _open_ahead(self, pending: list[PlannedRun], opened: asyncio.Queue[_Opened | None], n_open: int) -> None:
         """Claim runs and read their journals before their turn comes, so that no slot waits for the store."""
         for planned in pending:
             if self._stopped:
                 self._counts.errors[planned.run_id] = _STOPPED
-            else:
-                await opened.put(await self._open_run(planned))
+            elif (ready := await self._open_run(planned)) is not None:
+                await opened.put(ready)
         for _ in range(n_open):
             await opened.put(None)
 
-    async def _open_run(self, planned: PlannedRun) -> _Opened:
-        parts = assemble(planned, self.experiment.resources)
-        epoch, journal = await self._in_opening(self._claim, planned.run_id)
-        return _Opened(planned, parts, epoch, journal)
+    async def _open_run(self, planned: PlannedRun) -> _Opened | None:
+        """A run ready to start; None where it cannot go on, which is put on record."""
+        run_id, resources = planned.run_id, self.experiment.resources
+        epoch, journal, records = await self._in_opening(self._claim, run_id)
+        try:
+            # A draw that cannot be used, such as a network without an edge, stops its own run only.
+            parts = assemble(planned, resources)
+            if run_id in self._changed:
+                # Before anything is asked anew: a journal that mixes two wordings could not be finished under either.
+                await check_prompts(planned, resources, records)
+                await self._in_opening(self._save_inputs, planned)
+        except JournalMismatch as error:
+            if self._fresh:
+                await self._in_opening(self._store.forget, [run_id])
+                return await self._open_run(planned)
+            await self._give_up(run_id, epoch, str(error))
+        except SpecError as error:
+            await self._give_up(run_id, epoch, f"run {run_id}: {error}")
+        else:
+            return _Opened(planned, parts, epoch, journal)
+        return None
 
-    def _claim(self, run_id: str) -> tuple[int, Journal]:
+    async def _give_up(self, run_id: str, epoch: int, reason: str) -> None:
+        """Put on record why a run cannot go on; what it has produced stays."""
+        await self._in_store(self._store.finish, run_id, epoch, RunOutcome("incomplete", error=reason))
+        self._counts.errors[run_id] = reason
+
+    def _claim(self, run_id: str) -> tuple[int, Journal, list[CallRecord]]:
         epoch = self._store.claim(run_id, self._owner)
-        return epoch, self._store.journal(run_id, epoch)
+        journal = self._store.journal(run_id, epoch)
+        return epoch, journal, journal.records
 
     async def _work(self, queue: asyncio.Queue[_Opened | None]) -> None:
         """Carry out one run after another; the next one starts while the last one is measured and stored."""
@@ -476,7 +508,10 @@ class Sweep:
             played = await self._play(opened)
             if isinstance(played.error, JournalMismatch) and self._fresh:
                 await self._in_store(self._store.forget, [opened.planned.run_id])
-                played = await self._play(await self._open_run(opened.planned))
+                opened = await self._open_run(opened.planned)
+                if opened is None:
+                    continue
+                played = await self._play(opened)
             if concluding is not None:
                 await concluding
             concluding = asyncio.create_task(self._conclude(played))
@@ -523,18 +558,14 @@ class Sweep:
         """The run's opinions by every measurement that reads it."""
         await simulation.measure()
         rows = []
-        for measurement_id, spec in self._readings[planned.run_id].items():
-            if measurement_id == planned.cell.measurement_id:
-                for happening in simulation.happenings():
-                    if happening.estimate is not None:
-                        rows.append(_opinion_row(measurement_id, happening.turn.index, happening.estimate))
-                continue
-            coded = [happening for happening in simulation.happenings() if happening.kind in _kinds(spec)]
-            estimates = await self._measure(spec, simulation.claim, [happening.message.text for happening in coded])
-            rows += [
-                _opinion_row(measurement_id, happening.turn.index, estimate)
-                for happening, estimate in zip(coded, estimates, strict=True)
-            ]
+        for measurement_id, (spec, kinds) in self._readings[planned.run_id].items():
+            own = measurement_id == planned.cell.measurement_id
+            coded = [happening for happening in simulation.happenings() if happening.kind in kinds]
+            known = {each.turn.index: each.estimate for each in coded if own and each.estimate is not None}
+            unknown = [each for each in coded if each.turn.index not in known]
+            estimates = await self._measure(spec, simulation.claim, [each.message.text for each in unknown])
+            known.update(zip((each.turn.index for each in unknown), estimates, strict=True))
+            rows += [_opinion_row(measurement_id, turn, known[turn]) for turn in sorted(known)]
         return rows
 
     async def _measure(self, spec: ExperimentSpec, claim: Claim, texts: list[str]) -> list[Estimate]:
@@ -578,23 +609,17 @@ class _Stopped(OpinionSimError):
     """The sweep was asked to stop."""
 
 
-class _Unused:
-    """Stands in for a classifier where every rating comes from the journal."""
+class _Reading(NamedTuple):
+    """What one measurement codes of a run."""
 
-    name = "none"
-    options: ClassVar[dict[str, Any]] = {}
-
-    def __init__(self, scale: OpinionScale) -> None:
-        self.scale = scale
-
-    def classify(self, claims: Sequence[Claim], texts: Sequence[str]) -> OpinionEstimates:
-        raise StoreError("replay needs a rating that the store does not hold; finish the run with `opinionsim run`")
+    spec: ExperimentSpec
+    kinds: frozenset[str]
 
 
-def _kinds(spec: ExperimentSpec) -> set[str]:
+def _kinds(spec: ExperimentSpec) -> frozenset[str]:
     """Kinds of text that are coded: those asked for, and probes where there are any."""
     probe = spec.measurement.probe
-    return {*spec.measurement.texts, *(["probe"] if probe.before or probe.after else [])}
+    return frozenset({*spec.measurement.texts, *(["probe"] if probe.before or probe.after else [])})
 
 
 def _opinion_row(measurement_id: str, turn: int, estimate: Estimate) -> OpinionRow:
@@ -604,12 +629,6 @@ def _opinion_row(measurement_id: str, turn: int, estimate: Estimate) -> OpinionR
 def _attributes(persona: Persona) -> dict[str, str]:
     """What a persona's file says of it."""
     return {**persona.attributes, **({"background": persona.background} if persona.background else {})}
-
-
-def _turn_rows(simulation: Simulation) -> Iterator[TurnRow]:
-    for turn, message, kind, _ in simulation.happenings():
-        reads = tuple(ref.name if isinstance(ref, External) else ref for ref in turn.reads)
-        yield TurnRow(turn.index, turn.step, turn.agent, turn.act, kind, reads, message.text)
 
 
 def _outcome(played: _Played, opinions: list[OpinionRow], error: OpinionSimError | None) -> RunOutcome:
@@ -633,7 +652,7 @@ def _outcome(played: _Played, opinions: list[OpinionRow], error: OpinionSimError
         status="incomplete" if error else "complete",
         agents=agents,
         edges=edges,
-        turns=tuple(_turn_rows(played.simulation)),
+        turns=tuple(turn_rows(played.simulation)),
         opinions=tuple(opinions),
         error=str(error) if error else "",
     )
@@ -681,7 +700,8 @@ def run(
     Returns
     -------
     Results
-        Tidy frames; runs that failed are there with status ``incomplete`` and their error.
+        Tidy frames; runs that failed are there with status ``incomplete`` and their error. A finished run
+        whose stored calls answer other questions than those now asked stays ``complete``, with an error.
 
     Raises
     ------

@@ -11,12 +11,11 @@ from langchain_core.messages import AIMessage
 
 from opinionsim.errors import JournalMismatch, ModelCallError, StoreError
 from opinionsim.llm._journal import CallKey, CallRecord, Journal
-from opinionsim.llm._models import ModelClient
 from opinionsim.llm._slots import SlotPool
 from opinionsim.messages import ChatMessage, Reply, prompt_hash
 from opinionsim.streams import call_seed
 
-__all__ = ["CallSite", "Checks", "ReplayOnly", "RunCalls"]
+__all__ = ["CallSite", "Checks", "Client", "ReplayOnly", "RunCalls"]
 
 
 class CallSite(Protocol):
@@ -41,6 +40,14 @@ class Checks(Protocol):
     def attempts(self) -> int: ...
 
 
+class Client(Protocol):
+    """Whoever makes single calls: :class:`opinionsim.llm.ModelClient`, or what stands in for it."""
+
+    async def call(self, messages: Iterable[ChatMessage], seed: int) -> AIMessage:
+        """One attempt at one call; raises whatever the model raises."""
+        ...
+
+
 class ReplayOnly:
     """Stands in for the chat model where a run must be answered by its journal alone."""
 
@@ -58,7 +65,7 @@ class RunCalls:
         Identity of the run; part of every call's key.
     journal : Journal
         Answers what was asked before, keeps what arrives.
-    client : ModelClient or ReplayOnly
+    client : Client
         Makes the calls.
     slots : SlotPool
         Shared with all other runs.
@@ -75,7 +82,7 @@ class RunCalls:
         self,
         run_id: str,
         journal: Journal,
-        client: ModelClient | ReplayOnly,
+        client: Client,
         slots: SlotPool,
         *,
         timeout_s: float = 120.0,
@@ -167,13 +174,13 @@ class RunCalls:
         try:
             if self._stopped:
                 raise asyncio.CancelledError
-            async with asyncio.timeout(self._timeout_s):
+            async with asyncio.timeout(self._timeout_s) as limit:
                 reply = await self._client.call(prompt, seed)
-        except TimeoutError:
-            raise ModelCallError(f"{self._place(turn)}: no reply within {self._timeout_s:g} s") from None
         except StoreError:
             raise
         except Exception as error:
+            if isinstance(error, TimeoutError) and limit.expired():
+                raise ModelCallError(f"{self._place(turn)}: no reply within {self._timeout_s:g} s") from None
             raise ModelCallError(f"{self._place(turn)}: {type(error).__name__}: {error}") from error
         finally:
             self._slots.release()
@@ -236,7 +243,7 @@ class RunCalls:
                 f"{self._place(turn)}: the store holds a reply to another question under this call: "
                 f"stored act {stored[0]!r}, agent {stored[1]}, prompt {stored[2][:12]}; "
                 f"now asked act {asked[0]!r}, agent {asked[1]}, prompt {asked[2][:12]}. "
-                "A template, persona or topic was changed since; undo the change, or start these runs anew with --fresh"
+                "The wording of the prompts was changed since; undo the change, or start these runs anew with --fresh"
             )
 
     def _place(self, turn: CallSite) -> str:

@@ -104,7 +104,9 @@ class MemoryJournal:
     """A journal that lives as long as the process."""
 
     def __init__(self, records: Iterable[CallRecord] = ()) -> None:
-        self._records: dict[CallKey, CallRecord] = {record.key: record for record in records}
+        self._records: dict[CallKey, CallRecord] = {}
+        for record in records:
+            self.append(record)
 
     def lookup(self, key: CallKey) -> CallRecord | None:
         """The entry under `key`, or None."""

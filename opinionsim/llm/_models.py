@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from typing import Any
 
+from langchain_core.globals import get_llm_cache
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
@@ -54,7 +55,7 @@ def load_chat_model(
     if name == "scripted":
         try:
             return ScriptedChatModel(**options)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, SpecError) as error:
             raise SpecError(f"model.options: {error}") from None
     if ":" not in name:
         raise SpecError(
@@ -70,8 +71,9 @@ def load_chat_model(
         options["max_tokens"] = max_tokens
     try:
         model: BaseChatModel = init_chat_model(name, max_retries=0, cache=False, **options)
-    except (ImportError, ValueError, TypeError) as error:
-        raise SpecError(f"model.name: {name!r} cannot be loaded: {str(error).splitlines()[0]}") from None
+    except Exception as error:  # every client has error classes of its own, for a missing key among others
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise SpecError(f"model.name: {name!r} cannot be loaded: {reason}") from error
     return model
 
 
@@ -87,7 +89,8 @@ class ModelClient:
     Parameters
     ----------
     model : BaseChatModel
-        Any LangChain chat model. One without asynchronous calls of its own runs on a thread pool.
+        Any LangChain chat model. One without asynchronous calls of its own runs on a thread pool; one that
+        would answer from a cache is used without it.
     threads : int
         Size of that pool.
     """
@@ -95,7 +98,9 @@ class ModelClient:
     def __init__(self, model: BaseChatModel, *, threads: int = 64) -> None:
         if not isinstance(model, BaseChatModel):
             raise SpecError(f"chat_model must be a LangChain BaseChatModel; got {type(model).__name__}")
-        self.model = model
+        # A prompt-keyed cache would make replicates, and repeated attempts, copies of one reply.
+        cached = get_llm_cache() is not None if model.cache is None else model.cache is not False
+        self.model = model.model_copy(update={"cache": False}) if cached else model
         self.evidence = "scripted" if isinstance(model, ScriptedChatModel) else "model"
         self._takes_seed = isinstance(model, ScriptedChatModel) or "seed" in type(model).model_fields
         blocking = type(model)._agenerate is BaseChatModel._agenerate

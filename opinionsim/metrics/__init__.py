@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from opinionsim.metrics._conditions import condition_axes, condition_metrics, order_levels
+from opinionsim.metrics._conditions import NOT_SET, condition_axes, condition_metrics, order_levels
 from opinionsim.metrics._evidence import EVIDENCE, evidence_statement
 from opinionsim.metrics._frames import run_metrics, scale_of, step_metrics, trajectories
 from opinionsim.metrics._opinions import Distribution, bias, distribution, diversity
 
 __all__ = [
     "EVIDENCE",
+    "NOT_SET",
     "Distribution",
     "bias",
     "condition_axes",

@@ -11,7 +11,15 @@ import pandas as pd
 from opinionsim.errors import MeasurementError, SpecError
 from opinionsim.metrics._frames import require
 
-__all__ = ["check_conditions", "condition_axes", "condition_metrics", "named_levels", "order_levels", "sampling_unit"]
+__all__ = [
+    "NOT_SET",
+    "check_conditions",
+    "condition_axes",
+    "condition_metrics",
+    "named_levels",
+    "order_levels",
+    "sampling_unit",
+]
 
 #: Columns of the runs frame that describe a condition, in the order tables and figures use them.
 _CONDITIONS = (
@@ -30,6 +38,9 @@ _CONDITIONS = (
     "topic",
 )
 
+#: Level of a condition that a run does not know, as a control may not.
+NOT_SET = "not set"
+
 #: Levels with a natural order that neither the alphabet nor a number gives.
 _LEVELS = (
     "falsehood",
@@ -45,6 +56,12 @@ _LEVELS = (
     "Science",
     "History",
     "Common sense",
+    "all-positive",
+    "skewed-positive",
+    "uniform",
+    "skewed-negative",
+    "all-negative",
+    NOT_SET,
 )
 
 #: What replicates and topics are averaged over; never a condition.
@@ -62,8 +79,9 @@ def order_levels(values: Iterable[Any]) -> list[Any]:
     Returns
     -------
     list
-        Framings, bias levels, memories, worlds and categories in the order of the study (Chuang et al. 2023,
-        Table 1), numbers increasing, anything else as it first appears.
+        Framings, bias levels, memories, worlds and categories in the order of the study (Chuang et al.
+        2023, Table 1), initial opinions from positive to negative, numbers increasing, anything else as
+        it first appears.
     """
     distinct = list(dict.fromkeys(value for value in values if not pd.isna(value)))
     if all(value in _LEVELS for value in distinct):
@@ -75,7 +93,7 @@ def order_levels(values: Iterable[Any]) -> list[Any]:
 
 def named_levels(column: pd.Series[Any]) -> pd.Series[Any]:
     """Levels of a condition as texts, with a text where it is not set."""
-    return column.astype(object).where(column.notna(), "not set").astype(str)
+    return column.astype(object).where(column.notna(), NOT_SET).astype(str)
 
 
 def _partition(column: pd.Series[Any]) -> bytes:
@@ -100,17 +118,21 @@ def condition_axes(runs: pd.DataFrame) -> tuple[str, ...]:
     """
     named = [column for column in _CONDITIONS if column in runs.columns]
     paths = [str(column) for column in runs.columns if "." in str(column)]
-    varying = {
-        column: _partition(runs[column]) for column in [*named, *paths] if named_levels(runs[column]).nunique() > 1
-    }
-    said = {varying[column] for column in named if column in varying}
-    new = []
+    varying = {column for column in [*named, *paths] if named_levels(runs[column]).nunique() > 1}
+    axes = [column for column in named if column in varying]
     for path in paths:
-        if path in varying and varying[path] not in said:
-            said.add(varying[path])
-            new.append(path)
-    axes = [column for column in named if column in varying and column != "topic"] + new
+        if path in varying and not any(_repeats(runs, path, axis) for axis in axes):
+            axes.append(path)
+    axes = [axis for axis in axes if axis != "topic"]
     return (*axes, "topic") if "topic" in varying else tuple(axes)
+
+
+def _repeats(runs: pd.DataFrame, path: str, axis: str) -> bool:
+    """Whether a swept path, wherever it is set and to more than one value, differs just where another axis does."""
+    known = runs[runs[path].notna()]
+    if named_levels(known[path]).nunique() < 2:
+        return _partition(runs[path]) == _partition(runs[axis])
+    return _partition(known[path]) == _partition(known[axis])
 
 
 def sampling_unit(runs: pd.DataFrame, by: Sequence[str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from textwrap import fill
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -15,6 +16,9 @@ from opinionsim.plots._style import BAR, new_axes, opinion_ticks, signed, tidy
 from opinionsim.plots._trajectories import TrajectoryData, trajectory_data
 
 __all__ = ["FinalData", "draw_final", "final_data", "final_distribution", "from_trajectories"]
+
+#: Characters a line of the title may have on a figure of the default width.
+_TITLE_WIDTH = 80
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +150,7 @@ def final_distribution(
     Chuang et al. 2023, figures 4-6 (A15).
     """
     data = final_data(results, run, kind, ddof)
-    ax = new_axes(5.6, 3.8) if ax is None else ax
+    ax = new_axes(6.4, 3.8) if ax is None else ax
     draw_final(data, ax, horizontal=False)
     ax.set_xticks(
         data.scale.points,
@@ -155,5 +159,6 @@ def final_distribution(
     ax.set_ylabel("agents", fontsize=9)
     never = f", {data.n_never} of {data.n_agents} agents never measured" if data.n_never else ""
     summary = f"{', '.join(data.moments)} (ddof {data.ddof}){never}"
-    ax.set_title(f"{data.evidence}\n{data.title}\n{summary}", fontsize=9, loc="left")
+    lines = f"{data.evidence}\n{data.title}\n{summary}".split("\n")
+    ax.set_title("\n".join(fill(line, _TITLE_WIDTH) for line in lines), fontsize=9, loc="left")
     return ax

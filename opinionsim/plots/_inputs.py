@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import pandas as pd
 
 from opinionsim.errors import SpecError
+from opinionsim.metrics import NOT_SET
 
 __all__ = ["Frames", "HasFrames", "describe", "pick_kind", "pick_run", "provenance"]
 
@@ -109,7 +110,12 @@ def describe(run: pd.Series, without: tuple[str, ...] = ()) -> str:
         "confirmation_bias": f"{'no' if bias == 'none' else bias} confirmation bias",
         "memory": f"{run['memory']} memory",
     }
-    return ", ".join(text for column, text in words.items() if column not in without and not pd.isna(run[column]))
+    return ", ".join(text for column, text in words.items() if column not in without and _is_set(run[column]))
+
+
+def _is_set(level: Any) -> bool:
+    """Whether a run has a level of a condition; a control may know none."""
+    return not pd.isna(level) and level != NOT_SET
 
 
 def provenance(run: pd.Series, n_replicates: int) -> str:

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from opinionsim.errors import SpecError
-from opinionsim.metrics import condition_axes, evidence_statement, order_levels, scale_of
+from opinionsim.metrics import NOT_SET, condition_axes, evidence_statement, order_levels, scale_of
 from opinionsim.plots._final import FinalData, draw_final, from_trajectories
 from opinionsim.plots._inputs import Frames, HasFrames, describe
 from opinionsim.plots._style import legend_handles
@@ -204,7 +204,7 @@ def _chosen(runs: pd.DataFrame, where: Mapping[str, Any], replicate: int) -> pd.
 
 def _all_named(runs: pd.DataFrame) -> pd.DataFrame:
     """Conditions that vary with a level in every row, so that a run for which one is not set keeps its panel."""
-    named = {axis: runs[axis].astype(object).where(runs[axis].notna(), "not set") for axis in condition_axes(runs)}
+    named = {axis: runs[axis].astype(object).where(runs[axis].notna(), NOT_SET) for axis in condition_axes(runs)}
     return runs.assign(**named)
 
 
@@ -271,7 +271,7 @@ def _control_places(controls: pd.DataFrame, main: pd.DataFrame, layout: _Layout,
         _Place(
             grid.n_rows + position // grid.n_columns,
             position % grid.n_columns,
-            ", ".join(filter(None, [_CONTROLS[run["interaction"]], describe(run, without=beyond)])),
+            "\n".join(filter(None, [_CONTROLS[run["interaction"]], describe(run, without=beyond)])),
             run,
         )
         for position, (_, run) in enumerate(own.iterrows())

@@ -98,6 +98,8 @@ class Exposure:
                 f"exposure needs at least one agent, steps >= 0 and at least one message; "
                 f"got N = {n_agents}, T = {steps}, {len(messages)} messages"
             )
+        if order not in ("random", "sequence"):
+            raise SpecError(f"interaction.order: unknown {order!r}; valid: random, sequence")
         self.n_agents = n_agents
         self.steps = steps
         named = {f"external-{i}": message for i, message in enumerate(messages)}

@@ -22,10 +22,25 @@ def _neighbours(network: nx.Graph | int, steps: int) -> Neighbours:
     """Who may meet, once the sizes are known to be possible."""
     if steps < 0:
         raise SpecError(f"interaction.steps must be at least 0; got {steps}")
-    neighbours = Neighbours(network)
-    if neighbours.n < 2:
-        raise SpecError(f"speaking and listening need N >= 2 agents; got population.size = {neighbours.n}")
-    return neighbours
+    return Neighbours(network)
+
+
+def _given_pairs(pairs: Sequence[tuple[int, int]], steps: int, neighbours: Neighbours) -> np.ndarray:
+    """The pairs of a user as an array (T, 2), checked against the network."""
+    try:
+        array = np.asarray(pairs) if len(pairs) else np.empty((0, 2), dtype=np.int64)
+    except ValueError:  # rows of different lengths
+        array = np.empty(0)
+    if array.shape != (steps, 2) or array.dtype.kind not in "iu":
+        raise SpecError(
+            f"pairs must give one (speaker, listener), both integers, for each of the {steps} steps; got {pairs!r:.80}"
+        )
+    apart = ~neighbours.join(array.astype(np.int64))
+    if apart.any():
+        t = int(np.argmax(apart))
+        speaker, listener = array[t].tolist()
+        raise SpecError(f"pairs: in step {t + 1} agent {speaker} cannot speak to agent {listener} on this network")
+    return array.astype(np.int64)
 
 
 class Dyads:
@@ -44,7 +59,12 @@ class Dyads:
     rng : numpy.random.Generator, optional
         Draws the pairs; needed unless `pairs` is given.
     pairs : sequence of (int, int), optional
-        The (speaker, listener) of every step instead of drawn ones.
+        The (speaker, listener) of every step instead of drawn ones; the network must join them.
+
+    Raises
+    ------
+    SpecError
+        If T < 0, the network is not as described, or the pairs do not fit it.
 
     Attributes
     ----------
@@ -64,13 +84,11 @@ class Dyads:
         self.steps = steps
         self.externals = _NO_EXTERNALS
         if pairs is not None:
-            self.pairs = np.asarray(pairs, dtype=np.int64).reshape(-1, 2)
+            self.pairs = _given_pairs(pairs, steps, neighbours)
         elif rng is not None:
             self.pairs = neighbours.draw_pairs(steps, rng)
         else:
             raise SpecError("Dyads needs either rng or pairs")
-        if len(self.pairs) != steps:
-            raise SpecError(f"pairs must give one (speaker, listener) for each of the {steps} steps")
 
     def turns(self) -> Iterator[Turn]:
         """All turns: index 2(t-1) writes and 2(t-1)+1 reviews in step t."""
@@ -145,6 +163,10 @@ class SimilarityDyads:
         self.externals = _NO_EXTERNALS
         self.strength = strength
         self._opinions = np.asarray(opinions, dtype=float)
+        if self._opinions.shape != (self.n_agents,):
+            raise SpecError(
+                f"opinions must give one number for each of the {self.n_agents} agents; got {opinions!r:.80}"
+            )
         self._seed = seed
 
     async def decide(self, outcomes: Outcomes) -> AsyncIterator[Turn]:

@@ -103,8 +103,9 @@ class Results:
         Columns: run_id, experiment, cell, replicate, block, status, evidence, seed, topic, category,
         framing, claim, truth (scale point that agrees with the accepted truth; NaN without one),
         confirmation_bias, memory, world, model, interaction, network, n_agents, steps, measurement_id,
-        classifier, error (why it is incomplete), then one column a swept axis, named by its dotted path
-        (``sweep.`` before it where the path is the name of a column above).
+        classifier, error (why it is incomplete, or that it no longer agrees with its prompts), then one
+        column a swept axis, named by its dotted path (``sweep.`` before it where the path is the name of a
+        column above).
         """
         return self._frame("runs")
 

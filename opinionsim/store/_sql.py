@@ -196,6 +196,12 @@ class Store:
         with self._writing() as connection:
             connection.execute(update(table).where(table.c.run_id == run_id).values(fields=spelled))
 
+    def save_error(self, run_id: str, error: str) -> None:
+        """Put on record, beside its status, what is wrong with a run; empty when nothing is."""
+        table = _schema.runs
+        with self._writing() as connection:
+            connection.execute(update(table).where(table.c.run_id == run_id).values(error=error))
+
     def claim(self, run_id: str, owner: str) -> int:
         """Take a run over for execution; journals of earlier claims can append no more.
 

@@ -107,7 +107,7 @@ def test_panels_of_the_study_with_controls() -> None:
     below = [drawn[3, 0], drawn[3, 1]]
     assert [panel.run_id for panel in below] == ["r14", "r12"]
     assert [panel.final for panel in below] == [None, None]
-    assert below[1].title == "no role play, no interaction, falsehood framing"
+    assert below[1].title == "no role play, no interaction\nfalsehood framing"
     assert "replicate 0 (of 2)" in data.note
 
 
@@ -129,7 +129,7 @@ def test_panels_hold_what_else_varies_and_say_so() -> None:
 
 @pytest.mark.parametrize(("n", "shape"), [(2, (1, 2)), (3, (3, 1)), (4, (2, 2)), (5, (3, 2))])
 def test_a_single_condition_is_wrapped(n: int, shape: tuple[int, int]) -> None:
-    names = ["all-positive", "skewed-positive", "skewed-negative", "all-negative", "uniform"][:n]
+    names = ["all-positive", "skewed-positive", "uniform", "skewed-negative", "all-negative"][:n]
     data = panels_data(study([{"population.initial_opinions": name} for name in names], steps=20))
     assert (data.n_rows, data.n_columns) == shape
     assert [panel.title for panel in data.panels] == [f"initial opinions: {name}" for name in names]

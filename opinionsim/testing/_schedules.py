@@ -1,0 +1,221 @@
+"""The contract of a schedule as tests that others inherit."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from itertools import pairwise
+
+from opinionsim.engine import Engine, Publish
+from opinionsim.messages import Ask, ChatMessage, Message, Reply
+from opinionsim.schedules import ACTS, ActSpec, AdaptiveSchedule, External, StaticSchedule, Turn
+from opinionsim.testing._clock import run_virtual
+
+__all__ = ["ScheduleContract"]
+
+#: Opinions that invented texts are said to express; NaN for a text without an answer.
+_OPINIONS = (-2.0, -1.0, 0.0, 1.0, 2.0, float("nan"))
+
+
+def _hashed(*words: object) -> bytes:
+    return hashlib.sha256(repr(words).encode("utf-8", "surrogatepass")).digest()
+
+
+def _opinion(text: str) -> float:
+    """The opinion an invented text is said to express."""
+    return _OPINIONS[_hashed("opinion", text)[0] % len(_OPINIONS)]
+
+
+async def _rate(turn: Turn, message: Message) -> float:
+    return _opinion(message.text)
+
+
+class _Talker:
+    """An actor whose texts depend on all it has read and written, so that a turn out of place shows."""
+
+    def __init__(self, acts: Mapping[str, ActSpec], memory: tuple[str, ...] = ()) -> None:
+        self._acts = acts
+        self._memory = memory
+
+    async def act(self, turn: Turn, received: Sequence[Message], ask: Ask, publish: Publish) -> None:
+        """Ask once, publish, and keep what was read and written where the act keeps memory."""
+        keeps = self._acts[turn.act].memory
+        heard = [message.text for message in received]
+        known = [] if keeps == "none" else self._memory
+        reply = await ask("reply", [ChatMessage("user", text) for text in (*known, *heard, turn.act)])
+        publish(Message(reply.text, agent=turn.agent))
+        if keeps == "keep":
+            self._memory = (*self._memory, *heard, reply.text)
+
+    def fork(self) -> _Talker:
+        """A twin with the memory as it is."""
+        return _Talker(self._acts, self._memory)
+
+
+class _Answers:
+    """Answers with a hash of the prompt, after a wait given by `latency`."""
+
+    def __init__(self, latency: Callable[[int], float]) -> None:
+        self._latency = latency
+
+    async def ask(
+        self,
+        turn: Turn,
+        spec: ActSpec,
+        priority: float,
+        part: str,
+        messages: Iterable[ChatMessage],
+        *,
+        dropped: int = 0,
+    ) -> Reply:
+        """Answer one part of a turn."""
+        text = _hashed(turn.index, part, [tuple(message) for message in messages]).hex()[:12]
+        await asyncio.sleep(self._latency(turn.index))
+        return Reply(text)
+
+    def stop(self) -> None:
+        """Nothing waits here."""
+
+
+class _OneByOne:
+    """Carries a schedule out one turn after another, without the engine: the reference."""
+
+    def __init__(self, schedule: StaticSchedule | AdaptiveSchedule, acts: Mapping[str, ActSpec]) -> None:
+        self.turns: list[Turn] = []
+        self.texts: list[str] = []
+        self._schedule = schedule
+        self._acts = acts
+        self._actors = [_Talker(acts) for _ in range(schedule.n_agents)]
+        self._answers = _Answers(lambda turn: 0.0)
+
+    async def message(self, turn: int) -> str:
+        """Text of the message of a turn already yielded."""
+        assert 0 <= turn < len(self.texts), f"waits for turn {turn}, which it has not yielded"
+        return self.texts[turn]
+
+    async def opinion(self, turn: int) -> float:
+        """Invented opinion of a turn already yielded."""
+        return _opinion(await self.message(turn))
+
+    async def _each(self) -> AsyncIterator[Turn]:
+        if isinstance(self._schedule, AdaptiveSchedule):
+            async for turn in self._schedule.decide(self):
+                yield turn
+        else:
+            for turn in self._schedule.turns():
+                yield turn
+
+    async def run(self) -> None:
+        """Carry out every turn."""
+        async for turn in self._each():
+            texts = [
+                self._schedule.externals[ref.name].text if isinstance(ref, External) else self.texts[ref]
+                for ref in turn.reads
+            ]
+
+            async def ask(part: str, messages: Iterable[ChatMessage], *, dropped: int = 0, turn: Turn = turn) -> Reply:
+                return await self._answers.ask(turn, self._acts[turn.act], 0.0, part, messages)
+
+            published: list[Message] = []
+            await self._actors[turn.agent].act(turn, [Message(text) for text in texts], ask, published.append)
+            self.turns.append(turn)
+            self.texts.append(published[0].text)
+
+
+class ScheduleContract(ABC):
+    """Tests every schedule passes; inherit, build one in :meth:`schedule`, and pytest runs them.
+
+    Adaptive schedules are given opinions that follow from what was said, some of them NaN.
+    """
+
+    #: What the acts of the turns mean; replace it for a schedule with acts of its own.
+    acts: Mapping[str, ActSpec] = ACTS
+
+    @abstractmethod
+    def schedule(self) -> StaticSchedule | AdaptiveSchedule:
+        """Build the schedule under test: the same one, from the same seed, at every call."""
+
+    def _turns(self, schedule: StaticSchedule | AdaptiveSchedule) -> list[Turn]:
+        """All turns, each carried out before the next is asked for."""
+        reference = _OneByOne(schedule, self.acts)
+        run_virtual(reference.run())
+        return reference.turns
+
+    def test_it_says_who_takes_part_and_for_how_long(self) -> None:
+        """It is static or adaptive, and its sizes and external messages have the stated form."""
+        schedule = self.schedule()
+        assert isinstance(schedule, StaticSchedule) != isinstance(schedule, AdaptiveSchedule)
+        assert isinstance(schedule.n_agents, int)
+        assert schedule.n_agents >= 1
+        assert isinstance(schedule.steps, int)
+        assert schedule.steps >= 0
+        for name, message in schedule.externals.items():
+            assert isinstance(name, str)
+            assert isinstance(message, Message)
+
+    def test_indices_count_from_zero(self) -> None:
+        """Turns come in index order without gaps."""
+        indices = [turn.index for turn in self._turns(self.schedule())]
+        assert indices == list(range(len(indices)))
+
+    def test_steps_do_not_go_back(self) -> None:
+        """Steps are non-decreasing within 0..T."""
+        schedule = self.schedule()
+        steps = [turn.step for turn in self._turns(schedule)]
+        assert all(a <= b for a, b in pairwise(steps))
+        assert all(0 <= step <= schedule.steps for step in steps)
+
+    def test_agents_exist(self) -> None:
+        """Agents are plain integers in 0..N-1."""
+        schedule = self.schedule()
+        for turn in self._turns(schedule):
+            assert type(turn.agent) is int
+            assert 0 <= turn.agent < schedule.n_agents
+
+    def test_only_what_is_there_is_read(self) -> None:
+        """Reads are earlier turns, as plain integers, or external messages the schedule holds."""
+        schedule = self.schedule()
+        for turn in self._turns(schedule):
+            for ref in turn.reads:
+                if isinstance(ref, External):
+                    assert ref.name in schedule.externals
+                else:
+                    assert type(ref) is int
+                    assert 0 <= ref < turn.index
+
+    def test_acts_are_known(self) -> None:
+        """Every act has a specification under its own name."""
+        used = {turn.act for turn in self._turns(self.schedule())}
+        assert used <= set(self.acts)
+        assert all(self.acts[name].name == name for name in used)
+
+    def test_the_same_turns_at_every_call(self) -> None:
+        """Asking twice, or halfway through the first time, changes nothing."""
+        schedule = self.schedule()
+        turns = self._turns(schedule)
+        if isinstance(schedule, StaticSchedule):
+            begun = schedule.turns()
+            assert next(begun, None) == next(iter(turns), None)
+        assert self._turns(schedule) == turns
+
+    def test_the_same_turns_from_the_same_seed(self) -> None:
+        """A schedule built again is the same schedule."""
+        assert self._turns(self.schedule()) == self._turns(self.schedule())
+
+    def test_out_of_order_equals_one_by_one(self) -> None:
+        """The engine gives the same turns and messages whatever the latencies."""
+        reference = _OneByOne(self.schedule(), self.acts)
+        run_virtual(reference.run())
+        expected = list(zip(reference.turns, reference.texts, strict=True))
+        for latency in (lambda turn: 1.0, lambda turn: 1.0 + _hashed(turn)[0] / 16):
+            assert run_virtual(self._run(latency)) == expected
+
+    async def _run(self, latency: Callable[[int], float]) -> list[tuple[Turn, str]]:
+        schedule = self.schedule()
+        actors = [_Talker(self.acts) for _ in range(schedule.n_agents)]
+        engine = Engine(schedule, actors, _Answers(latency), acts=self.acts, rate=_rate)
+        engine.start()
+        await engine.wait()
+        return [(turn, message.text) for turn, message in engine.transcript()]

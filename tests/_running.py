@@ -1,0 +1,149 @@
+"""Small experiments, chat models that watch what they are asked, and frames compared to the byte."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from pydantic import PrivateAttr
+
+from opinionsim.classifiers import load_classifier
+from opinionsim.experiments import Experiment, Instruments, Summary, Sweep, load_experiment, start
+from opinionsim.llm import ScriptedChatModel
+from opinionsim.opinions import OpinionEstimates, OpinionScale
+from opinionsim.store import Results, load, open_store
+from opinionsim.topics import Claim
+
+_FRAMES = ("runs", "turns", "opinions", "calls", "agents", "edges", "metrics")
+
+SMALL: dict[str, Any] = {
+    "name": "small",
+    "seed": 5,
+    "population": {"size": 4},
+    "topic": {"name": "flat-earth"},
+    "interaction": {"kind": "dyadic", "steps": 6},
+}
+
+
+def changed(spec: dict[str, Any], **values: Any) -> dict[str, Any]:
+    """A specification with some values replaced; ``a__b`` stands for the path a.b."""
+    found = {key: dict(value) if isinstance(value, dict) else value for key, value in spec.items()}
+    for path, value in values.items():
+        *folders, last = path.split("__")
+        node = found
+        for folder in folders:
+            node = node.setdefault(folder, {})
+        node[last] = value
+    return found
+
+
+@dataclass
+class Watch:
+    """What a chat model was asked, by seed, and how it behaves.
+
+    ``latency`` gives seconds from the seed, ``fails`` says whether the n-th call (from 1) fails.
+    """
+
+    latency: Callable[[int], float] = lambda seed: 0.0
+    fails: Callable[[int], bool] = lambda number: False
+    asked: list[int] = field(default_factory=list)
+    answered: list[int] = field(default_factory=list)
+    noticed: Callable[[int], object] = lambda number: None
+
+
+class WatchedModel(ScriptedChatModel):
+    """The scripted model under observation."""
+
+    _watch: Watch = PrivateAttr()
+
+    async def _agenerate(self, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> Any:
+        watch, seed = self._watch, kwargs["seed"]
+        watch.asked.append(seed)
+        number = len(watch.asked)
+        watch.noticed(number)
+        await asyncio.sleep(watch.latency(seed))
+        if watch.fails(number):
+            raise ConnectionError("the provider is gone")
+        reply = await super()._agenerate(messages, stop, run_manager, **kwargs)
+        watch.answered.append(seed)
+        return reply
+
+
+def watched(**behaviour: Any) -> tuple[WatchedModel, Watch]:
+    """A chat model and what it sees; a latency of up to 3 ms that differs from call to call by default."""
+    watch = Watch(**{"latency": lambda seed: seed % 7 * 5e-4, **behaviour})
+    model = WatchedModel()
+    model._watch = watch
+    return model, watch
+
+
+class BluntClassifier:
+    """A second instrument: the lexicon's sign at full strength. Counts the texts it codes."""
+
+    name = "blunt"
+    coded = 0
+
+    def __init__(self, scale: OpinionScale | None = None, gain: int = 2) -> None:
+        self.scale = scale or OpinionScale()
+        self.gain = gain
+        self._lexicon = load_classifier("lexicon", self.scale)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return {"gain": self.gain}
+
+    def classify(self, claims: Sequence[Claim], texts: Sequence[str]) -> OpinionEstimates:
+        BluntClassifier.coded += len(texts)
+        found = self._lexicon.classify(claims, texts)
+        probabilities = found.probabilities.copy()
+        for row, value in enumerate(found.value):
+            if value == value:
+                probabilities[row] = 0.0
+                probabilities[row, self.scale.index(self.scale.nearest(value * self.gain))] = 1.0
+        return OpinionEstimates.from_probabilities(self.scale, probabilities, found.off_scale)
+
+
+def carry_out(
+    spec: dict[str, Any] | Path | Experiment,
+    store: str,
+    model: ScriptedChatModel | None = None,
+    *,
+    slots: int | None = None,
+    fresh: bool = False,
+) -> tuple[Summary, Results]:
+    """Run an experiment; how it ended, and its results."""
+    experiment = spec if isinstance(spec, Experiment) else load_experiment(spec)
+    instruments = Instruments(experiment, model)
+    try:
+        with open_store(store) as opened:
+            sweep = Sweep(experiment, opened, instruments, max_concurrency=slots, fresh=fresh)
+            summary = start(sweep).result()
+    finally:
+        instruments.close()
+    return summary, loaded(store, experiment.spec.name)
+
+
+def loaded(store: str, name: str | None = None) -> Results:
+    """Results as they are now: frames are otherwise read when first asked for."""
+    results = load(store, name)
+    for frame in _FRAMES:
+        getattr(results, frame)
+    return results
+
+
+def content(frame: pd.DataFrame) -> bytes:
+    """A frame to the byte, without what may depend on timing."""
+    timed = [column for column in frame.columns if column.endswith(("_s", "_at"))]
+    return frame.drop(columns=timed).to_csv(index=False, float_format="%r").encode("utf-8", "surrogatepass")
+
+
+def assert_same(found: Results, expected: Results) -> None:
+    """Turns, opinions, calls and metrics are equal to the byte."""
+    for name in _FRAMES[1:]:
+        here, there = content(getattr(found, name)), content(getattr(expected, name))
+        assert here == there, f"{name} differ"
+    assert len(expected.turns), "nothing happened"

@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+import opinionsim
+from opinionsim.cli import _app, app
+from opinionsim.cli._console import aligned, clean
+from opinionsim.errors import BudgetExceeded, ModelCallError
+from tests.cli.conftest import Invoke
+
+HEAVY = {"jinja2", "langchain_core", "matplotlib", "mesa", "networkx", "numpy", "pandas", "pydantic", "scipy"}
+
+
+def _python(checkout: Path, *arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(checkout)}
+    return subprocess.run(
+        [sys.executable, *arguments], capture_output=True, text=True, env=environment, cwd=cwd, check=False
+    )
+
+
+def test_help_loads_nothing_heavy(checkout: Path) -> None:
+    code = (
+        "import sys, json\nfrom opinionsim.cli import app\n"
+        "try:\n    app(['--help'])\nexcept SystemExit as end:\n    assert end.code == 0\n"
+        "print(json.dumps(sorted({name.partition('.')[0] for name in sys.modules})))"
+    )
+    done = _python(checkout, "-c", code)
+    assert done.returncode == 0, done.stderr
+    assert set(json.loads(done.stdout.splitlines()[-1])) & HEAVY == set()
+
+
+def test_every_command_has_help(invoke: Invoke) -> None:
+    listed = invoke("--help").stdout
+    for command in app.registered_commands:
+        assert f" {command.name} " in listed
+        assert invoke(command.name, "--help").exit_code == 0
+
+
+def test_module_runs_as_the_command(checkout: Path) -> None:
+    done = _python(checkout, "-m", "opinionsim", "--version")
+    assert (done.returncode, done.stdout) == (0, f"opinionsim {opinionsim.__version__}\n")
+
+
+@pytest.mark.parametrize(
+    "arguments", [("plan", "nowhere.yaml"), ("show", "nowhere.sqlite"), ("list", "cows"), ("rnu",)]
+)
+def test_bad_input_exits_2_without_a_traceback(checkout: Path, tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    done = _python(checkout, "-m", "opinionsim", *arguments, cwd=tmp_path)
+    assert done.returncode == 2
+    assert arguments[-1] in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("arguments", [("--debug", "plan", "nowhere.yaml"), ("plan", "nowhere.yaml", "--debug")])
+def test_debug_shows_the_traceback_wherever_it_stands(invoke: Invoke, arguments: tuple[str, ...]) -> None:
+    result = invoke(*arguments)
+    assert result.exit_code == 2
+    assert "Traceback (most recent call last)" in result.stderr
+    assert "error: nowhere.yaml: no such file" in result.stderr
+
+
+def _failing(error: BaseException) -> typer.Typer:
+    """An application with one command, which raises."""
+    failing = typer.Typer(cls=_app._Group, pretty_exceptions_enable=False)
+
+    @failing.callback()
+    def root(debug: bool = False) -> None:
+        """Take the option all commands share."""
+
+    @failing.command()
+    def fail() -> None:
+        raise error
+
+    return failing
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "message"),
+    [
+        (
+            BudgetExceeded("the next call could cost more than 5 USD"),
+            3,
+            "error: the next call could cost more than 5 USD",
+        ),
+        (ModelCallError("run a, step 1, agent 2: no reply"), 1, "error: run a, step 1, agent 2: no reply"),
+        (OSError(28, "No space left on device", "results/x.csv"), 2, "error: results/x.csv: No space left on device"),
+        (KeyboardInterrupt(), 130, "error: interrupted"),
+    ],
+)
+def test_errors_become_a_message_and_an_exit_code(error: BaseException, code: int, message: str) -> None:
+    result = CliRunner().invoke(_failing(error), ["fail"])
+    assert (result.exit_code, result.stderr, result.stdout) == (code, f"{message}\n", "")
+
+
+def test_a_defect_is_not_dressed_up_as_bad_input() -> None:
+    assert isinstance(CliRunner().invoke(_failing(ZeroDivisionError("defect")), ["fail"]).exception, ZeroDivisionError)
+
+
+def test_a_closed_pipe_is_quiet(checkout: Path, store: Path) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w") as closed:
+        done = subprocess.run(
+            [sys.executable, "-m", "opinionsim", "status", str(store)],
+            env={**os.environ, "PYTHONPATH": str(checkout)},
+            stdout=closed,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert (done.returncode, done.stderr) == (141, "")
+
+
+def test_no_color_is_honoured(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert "\x1b[1;31m" in _python(checkout, "-m", "opinionsim", "status", "gone.sqlite").stderr
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b[31m" not in _python(checkout, "-m", "opinionsim", "status", "gone.sqlite").stderr
+
+
+def test_control_characters_are_spelled_out() -> None:
+    assert clean("a\x1b[2Jb\r\nc\td\x9b") == "a\\x1b[2Jb\nc\td\\x9b"
+
+
+def test_columns_are_aligned() -> None:
+    assert aligned([("a", "long", "x"), ("bbb", "c", "")]) == "a     long   x\nbbb   c"
+    assert aligned([]) == ""

@@ -1,0 +1,228 @@
+"""Whatever a user gets wrong: exit code 2, one message that names the field and what is valid, nothing left behind."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from pathlib import Path
+
+import pytest
+from typer.testing import Result
+
+from tests.cli.conftest import SMALL, Invoke
+
+#: One change to a valid specification, and what the message says.
+CHANGES = [
+    ("replcates=3", ["replcates", "did you mean replicates?"]),
+    ("interaction.steps=four", ["interaction.steps", "a whole number", "'four'"]),
+    ("population.size=1", ["population.size", "at least 2", "got 1"]),
+    ("population.size=-3", ["population.size", "at least 1", "got -3"]),
+    ("interaction.steps=-1", ["interaction.steps", "at least 0", "got -1"]),
+    ("replicates=0", ["replicates", "at least 1"]),
+    ("population.initial_opinions={counts: {1: 3}}", ["initial_opinions.counts", "sum to population.size = 4"]),
+    ("population.initial_opinions={counts: {7: 4}}", ["7 is not on the scale", "-2, -1, 0, 1, 2"]),
+    ("population.initial_opinions=sideways", ["population.initial_opinions", "uniform"]),
+    ("topic.name=flat-mars", ["topic.name", "'flat-mars'", "flat-earth"]),
+    ("topic.framing=lie", ["topic.framing", "falsehood, truth"]),
+    ("topic=3", ["topic", "must be a mapping"]),
+    ("measurement.texts=[essay]", ["measurement.texts", "'essay'", "post, report, response, probe"]),
+    ("cognition.memory=perfect", ["cognition.memory", "cumulative, reflective, reflective-as-run"]),
+    ("cognition.world=flat", ["cognition.world", "closed, open"]),
+    ("sweep.cognition.confirmation_bias=[huge]", ["cognition.confirmation_bias", "none, weak, strong"]),
+    ("sweep.cognition.mood=[good]", ["cognition.mood", "confirmation_bias"]),
+    ("model={name: nobody, temperature: 0}", ["'nobody'", "provider:model"]),
+    ("model.options={presett: influence}", ["model.options", "'presett'", "preset"]),
+    ("model.options={preset: sheep}", ["model.options", "'sheep'", "influence, attractor"]),
+    ("model.options={api_key: x}", ["model.options", "credential"]),
+    ("measurement.classifier=oracle", ["classifier", "'oracle'", "lexicon"]),
+    ("measurement.classifier={name: lexicon, options: {depth: 3}}", ["'depth'", "lexicon"]),
+    ("interaction.network=web", ["interaction.network", "'web'", "complete, ring"]),
+    ("interaction.network={kind: watts-strogatz, k: 9, p: 0.1}", ["k must be at most population.size = 4"]),
+    ("interaction.network={kind: file, path: gone.graphml}", ["interaction.network", "gone.graphml"]),
+    ("interaction={kind: shouting}", ["interaction.kind", "'shouting'", "dyadic, broadcast"]),
+    ("population.personas=nobody", ["population.personas", "'nobody'", "chuang2024"]),
+    ("population.personas=gone.yaml", ["population.personas", "gone.yaml"]),
+    ("prompts=gone", ["prompts", "gone"]),
+    ("scale.points=[2, 1]", ["scale", "strictly increasing"]),
+    ("name=../up", ["name", "'../up'"]),
+    ("execution.max_concurrency=0", ["execution.max_concurrency", "at least 1"]),
+    ("population", ["--set 'population'", "a.b=value"]),
+    ("population.size=[1", ["population.size", "not valid YAML"]),
+]  # fmt: skip
+
+#: Whole files, and what the message says.
+FILES = [
+    (b"", ["is empty", "mapping"]),
+    (b"# nothing but a comment\n", ["is empty", "mapping"]),
+    (bytes(range(256)), ["not a text file", "UTF-8"]),
+    (b"- a\n- b\n", ["holds a list", "mapping"]),
+    (b"just a sentence\n", ["just a sentence", "mapping"]),
+    (b"name: [1\ntopic: x\n", ["bad.yaml:2", "not valid YAML"]),
+    (b"name: a\nname: b\n", ["bad.yaml:2", "duplicate key 'name'"]),
+    (b"name: " + b"[" * 5000, ["nested too deeply"]),
+    (b"name: !!python/object/apply:os.getcwd []\n", ["not allowed"]),
+    (SMALL.encode() + b"'[bold]odd[/nope]': 1\n", ["[bold]odd[/nope]: unknown field"]),
+]
+
+
+def _is_one_clear_error(result: Result, fragments: list[str]) -> None:
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert result.stderr.startswith("error: ")
+    assert result.stderr.count("error: ") == 1
+    assert "Traceback" not in result.stderr
+    for fragment in fragments:
+        assert fragment in result.stderr
+
+
+@pytest.mark.parametrize(("change", "fragments"), CHANGES, ids=[change for change, _ in CHANGES])
+def test_a_bad_value(invoke: Invoke, spec: Path, change: str, fragments: list[str]) -> None:
+    before = set(spec.parent.rglob("*"))
+    _is_one_clear_error(invoke("run", spec, "--set", change), fragments)
+    assert set(spec.parent.rglob("*")) == before
+
+
+@pytest.mark.parametrize(("content", "fragments"), FILES, ids=[repr(content[:12]) for content, _ in FILES])
+@pytest.mark.parametrize("command", ["run", "plan", "preview"])
+def test_a_bad_file(invoke: Invoke, tmp_path: Path, command: str, content: bytes, fragments: list[str]) -> None:
+    (tmp_path / "bad.yaml").write_bytes(content)
+    _is_one_clear_error(invoke(command, "bad.yaml"), fragments)
+    assert [path.name for path in tmp_path.iterdir()] == ["bad.yaml"]
+
+
+def test_several_mistakes_are_told_at_once(invoke: Invoke, spec: Path) -> None:
+    result = invoke("run", spec, "--set", "population.size=0", "--set", "cognition.memory=perfect")
+    _is_one_clear_error(result, ["population.size", "cognition.memory"])
+    assert len(result.stderr.splitlines()) == 2
+
+
+@pytest.mark.parametrize("command", ["run", "plan", "preview"])
+def test_a_missing_specification(invoke: Invoke, tmp_path: Path, command: str) -> None:
+    _is_one_clear_error(invoke(command, "gone.yaml"), ["gone.yaml", "no such file", "quickstart"])
+    _is_one_clear_error(invoke(command, tmp_path), ["is a folder"])
+
+
+def test_duplicate_personas(invoke: Invoke, spec: Path, tmp_path: Path) -> None:
+    (tmp_path / "twins.yaml").write_text("name: twins\npersonas:\n- {name: A, opinion: 1}\n- {name: A, opinion: 1}\n")
+    result = invoke("run", spec, "--set", "population.personas=twins.yaml")
+    _is_one_clear_error(result, ["twins.yaml", "'A'", "distinct"])
+
+
+def test_opinions_of_personas_off_the_scale(invoke: Invoke, spec: Path, tmp_path: Path) -> None:
+    (tmp_path / "far.yaml").write_text("name: far\npersonas:\n- {name: A, opinion: 9}\n- {name: B, opinion: 0}\n")
+    changes = ["population.personas=far.yaml", "population.initial_opinions=personas", "population.size=2"]
+    result = invoke("run", spec, *(part for change in changes for part in ("--set", change)))
+    _is_one_clear_error(result, ["9", "-2, -1, 0, 1, 2"])
+
+
+@pytest.mark.parametrize("command", ["run", "plan", "preview"])
+def test_an_undefined_variable_in_a_copied_pack(invoke: Invoke, spec: Path, checkout: Path, command: str) -> None:
+    pack = spec.parent / "pack"
+    shutil.copytree(checkout / "opinionsim" / "prompts" / "default", pack)
+    with (pack / "write.j2").open("a", encoding="utf-8") as template:
+        template.write("{{ mood }}")
+    result = invoke(command, spec, "--prompts", "pack")
+    _is_one_clear_error(result, ["prompts", "write.j2", "undefined variable 'mood'", "claim"])
+
+
+def test_a_missing_template(invoke: Invoke, spec: Path, checkout: Path) -> None:
+    pack = spec.parent / "pack"
+    shutil.copytree(checkout / "opinionsim" / "prompts" / "default", pack)
+    (pack / "review.j2").unlink()
+    _is_one_clear_error(invoke("run", spec, "--prompts", pack), ["prompts", "review.j2", "no such template"])
+
+
+@pytest.mark.parametrize(
+    ("address", "fragments"),
+    [
+        ("taken/deep/x.sqlite", ["taken"]),
+        ("folder.sqlite", ["folder.sqlite is a folder", "sqlite:///PATH"]),
+        ("results/x", ["'results/x' is not a store address", ".sqlite"]),
+        ("postgresql://me:secret@host/db", ["'postgresql'", "not supported"]),
+        ("sqlite:///:memory:", ["names no file"]),
+    ],
+)
+def test_an_unusable_store(invoke: Invoke, spec: Path, address: str, fragments: list[str]) -> None:
+    (spec.parent / "taken").write_text("a file")
+    (spec.parent / "folder.sqlite").mkdir()
+    before = set(spec.parent.rglob("*"))
+    result = invoke("run", spec, "--store", address)
+    _is_one_clear_error(result, fragments)
+    assert "secret" not in result.stderr
+    assert set(spec.parent.rglob("*")) == before
+
+
+def _foreign(path: Path) -> None:
+    connection = sqlite3.connect(path)
+    connection.execute("create table recipes (name text)")
+    connection.close()
+
+
+READERS = [("status",), ("show",), ("table",), ("plot",), ("export", "out"), ("replay",)]
+
+
+@pytest.mark.parametrize("reader", READERS, ids=[reader[0] for reader in READERS])
+def test_a_store_that_is_none(invoke: Invoke, tmp_path: Path, reader: tuple[str, ...]) -> None:
+    _foreign(tmp_path / "foreign.sqlite")
+    (tmp_path / "corrupt.sqlite").write_bytes(b"certainly no database" * 99)
+    command, *rest = reader
+    _is_one_clear_error(invoke(command, "foreign.sqlite", *rest), ["foreign.sqlite", "another program"])
+    _is_one_clear_error(invoke(command, "corrupt.sqlite", *rest), ["corrupt.sqlite", "not a database"])
+    _is_one_clear_error(invoke(command, "gone.sqlite", *rest), ["no store at gone.sqlite"])
+    assert {path.name for path in tmp_path.iterdir()} == {"foreign.sqlite", "corrupt.sqlite"}
+
+
+def test_running_into_a_file_of_another_program_leaves_it_alone(invoke: Invoke, spec: Path) -> None:
+    foreign, corrupt = spec.parent / "foreign.sqlite", spec.parent / "corrupt.sqlite"
+    _foreign(foreign)
+    corrupt.write_bytes(b"certainly no database" * 99)
+    before = {path: path.read_bytes() for path in spec.parent.iterdir()}
+    _is_one_clear_error(invoke("run", spec, "--store", foreign), ["another program"])
+    _is_one_clear_error(invoke("run", spec, "--store", corrupt), ["not a database"])
+    assert {path: path.read_bytes() for path in spec.parent.iterdir()} == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fragments"),
+    [
+        (("show", "--experiment", "large"), ["'large'", "it holds small"]),
+        (("show", "--run", "4"), ["--run 4", "0 to 3"]),
+        (("show", "--run", "zz"), ["--run zz", "0 to 3"]),
+        (("show", "--agent", "4"), ["agent 4", "0..3"]),
+        (("show", "--turn", "12"), ["turn 12", "0..11"]),
+        (("table", "--kind", "probe"), ["'probe'", "report, post"]),
+        (("table", "--csv", "/dev/null/x.csv"), ["x.csv"]),
+        (("plot", "--replicate", "2"), ["replicate 2"]),
+        (("plot", "--where", "topic"), ["--where 'topic'", "COLUMN=VALUE"]),
+        (("plot", "--where", "topic=flat-earth"), ["topic = 'flat-earth'", "t-rex"]),
+        (("plot", "--where", "colour=red"), ["colour"]),
+        (("plot", "--run", "0"), ["--run", "trajectories"]),
+        (("plot", "--what", "distribution", "--where", "topic=t-rex"), ["--where", "panels"]),
+        (("plot", "--what", "trajectories", "--replicate", "0"), ["--replicate", "panels"]),
+    ],
+)  # fmt: skip
+def test_asking_a_store_for_what_it_does_not_have(
+    invoke: Invoke, store: Path, arguments: tuple[str, ...], fragments: list[str]
+) -> None:
+    command, *options = arguments
+    result = invoke(command, store, *options)
+    assert result.exit_code == 2
+    assert result.stderr.startswith("error: ")
+    for fragment in fragments:
+        assert fragment in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text", "fragments"),
+    [
+        (("gone.txt", "--claim", "x"), None, ["gone.txt"]),
+        (("-", "--claim", "x"), "\n \n", ["standard input", "no text"]),
+        (("-", "--claim", "x"), b"\xff\xfe", ["standard input", "UTF-8"]),
+        (("-", "--claim", " "), "a", ["--claim"]),
+        (("-", "--claim", "x", "--classifier", "oracle"), "a", ["'oracle'", "lexicon"]),
+    ],
+)
+def test_texts_that_cannot_be_classified(
+    invoke: Invoke, arguments: tuple[str, ...], text: str | bytes | None, fragments: list[str]
+) -> None:
+    _is_one_clear_error(invoke("classify", *arguments, text=text), fragments)

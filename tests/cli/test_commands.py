@@ -1,0 +1,249 @@
+from __future__ import annotations
+
+import csv
+import io
+import json
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import opinionsim as osim
+from opinionsim.cli._listing import Kind
+from opinionsim.experiments import json_schema, load_experiment, plan, preview
+from opinionsim.metrics import run_metrics
+from tests.cli.conftest import Invoke
+
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+def test_plan_states_the_forecast(invoke: Invoke, spec: Path) -> None:
+    forecast = plan(load_experiment(spec), max_concurrency=2)
+    found = json.loads(invoke("plan", spec, "--max-concurrency", 2, "--latency", 0.5, "--json").stdout)
+    assert (found["cells"], found["runs"], found["calls"], found["texts"]) == (2, 4, 48, 48)
+    assert (found["longest_path"], found["slots"]) == (forecast.longest_path, 2)
+    assert found["least_s"] == forecast.rounds * 0.5 == 12.0
+    assert found["sequential_s"] == 24.0
+    text = invoke("plan", spec, "--max-concurrency", 2, "--latency", 0.5).stdout
+    assert "12.0 s" in text
+    assert f"{forecast.longest_path} " in text
+
+
+def test_plan_of_an_adaptive_schedule_claims_no_path(invoke: Invoke, spec: Path) -> None:
+    changed = ("--set", "interaction.kind=similarity")
+    assert json.loads(invoke("plan", spec, *changed, "--json").stdout)["longest_path"] is None
+    assert "known only as the run goes" in invoke("plan", spec, *changed).stdout
+
+
+def test_plan_shows_the_forecast_before_it_complains_about_the_model(invoke: Invoke, spec: Path) -> None:
+    result = invoke("plan", spec, "--set", "model.name=nosuch:model")
+    assert result.exit_code == 2
+    assert "model calls" in result.stdout
+    assert "nosuch:model" in result.stderr
+
+
+def test_preview_prints_prompts_as_they_are_sent(invoke: Invoke, spec: Path) -> None:
+    shown = invoke("preview", spec, "--run", 3).stdout
+    found = preview(load_experiment(spec), 3)
+    assert set(found.prompts) == {"write", "review"}
+    for messages in found.prompts.values():
+        for message in messages:
+            assert message.content in shown
+
+
+def test_schema_is_that_of_the_specification(invoke: Invoke) -> None:
+    assert json.loads(invoke("schema").stdout) == json_schema()
+
+
+def test_status_counts_runs(invoke: Invoke, store: Path) -> None:
+    (found,) = json.loads(invoke("status", store, "--json").stdout)
+    assert found.pop("experiment_id")
+    assert found == {
+        "experiment": "small", "runs": 4, "complete": 4, "incomplete": 0, "running": 0, "pending": 0, "errors": {},
+    }  # fmt: skip
+    listed = invoke("status", store, "--runs").stdout.splitlines()
+    ids = osim.load(str(store)).runs["run_id"]
+    assert [line.split()[:3] for line in listed[-4:]] == [[str(i), each, "complete"] for i, each in enumerate(ids)]
+
+
+def test_show_prints_one_run(invoke: Invoke, store: Path) -> None:
+    results = osim.load(str(store))
+    by_number = invoke("show", store, "--run", 2).stdout
+    assert by_number == invoke("show", store, "--run", results.runs["run_id"][2][:10]).stdout
+    assert by_number == osim.transcript(results, 2) + "\n"
+    assert by_number.count("\nstep ") == 12
+
+
+def test_show_prints_one_turn_and_its_literal_prompt(invoke: Invoke, store: Path) -> None:
+    results = osim.load(str(store))
+    shown = invoke("show", store, "--run", 1, "--turn", 5, "--prompt").stdout
+    assert shown.count("\nstep ") == 1
+    for message in results.prompt(1, 5):
+        assert f"[{message.role}]\n{message.content}\n" in shown
+    own = results.calls[(results.calls["run_id"] == results.runs["run_id"][1]) & (results.calls["turn"] == 5)]
+    assert shown.endswith(f"[reply]\n{own['reply'].item()}\n")
+
+
+def test_show_prints_one_agent(invoke: Invoke, store: Path) -> None:
+    results = osim.load(str(store))
+    turns = results.turns[results.turns["run_id"] == results.runs["run_id"][0]]
+    shown = invoke("show", store, "--agent", 1).stdout
+    assert shown.count("\nstep ") == (turns["agent"] == 1).sum()
+    assert "(agent 0) write" not in shown
+
+
+def test_table_in_text_csv_and_json_says_the_same(invoke: Invoke, store: Path, tmp_path: Path) -> None:
+    result = invoke("table", store, "--csv", "deep/t.csv", "--ddof", 1)
+    assert result.stdout.startswith("SCRIPTED STAND-IN, not evidence about people or models | Table 1")
+    assert "ddof 1" in result.stdout
+    saved = pd.read_csv(tmp_path / "deep" / "t.csv")
+    (made,) = json.loads(invoke("table", store, "--ddof", 1, "--json").stdout)
+    assert saved["diversity"].tolist() == pytest.approx([row["diversity"] for row in made["rows"]], rel=1e-12)
+    assert set(saved["evidence"]) == {"scripted"}
+    results = osim.load(str(store))
+    measured = run_metrics(results.runs, results.opinions, results.agents, 1)
+    unbiased = measured[(measured["kind"] == "report") & (measured["cell"] == results.runs["cell"][0])]
+    assert made["rows"][0]["diversity"] == pytest.approx(unbiased["diversity"].mean())
+
+
+def test_two_tables_go_into_two_files(invoke: Invoke, spec: Path) -> None:
+    axes = ("--set", "sweep={topic.name: [t-rex, bicycle-wheels], topic.framing: [falsehood, truth]}")
+    assert invoke("run", spec, *axes, "--store", "two.sqlite").exit_code == 0
+    result = invoke("table", "two.sqlite", "--csv", "t.csv")
+    assert ("Table 1" in result.stdout, "Table 2" in result.stdout) == (True, True)
+    assert "category" not in pd.read_csv("t-1.csv").columns
+    assert set(pd.read_csv("t-2.csv")["category"]) == {"Science", "Common sense"}
+
+
+@pytest.mark.parametrize(
+    ("options", "name", "start"),
+    [
+        ((), "small-panels.png", PNG),
+        (("--where", "confirmation_bias=strong", "--replicate", 1), "small-panels-strong-replicate1.png", PNG),
+        (("--what", "trajectories", "--run", 2, "--format", "svg"), "small-trajectories-run2.svg", b"<?xml"),
+        (("--what", "distribution", "--format", "pdf"), "small-distribution.pdf", b"%PDF"),
+    ],
+)
+def test_plot_writes_a_figure_and_prints_its_path(
+    invoke: Invoke, store: Path, options: tuple[object, ...], name: str, start: bytes
+) -> None:
+    result = invoke("plot", store, "--out", "figures", *options)
+    assert result.stdout == f"figures/{name}\n", result.stderr
+    assert Path("figures", name).read_bytes().startswith(start)
+
+
+def test_export_holds_the_frames_and_a_manifest_that_runs(invoke: Invoke, store: Path) -> None:
+    written = invoke("export", store, "out/all").stdout.split()
+    results = osim.load(str(store))
+    assert [Path(path).name for path in written] == [
+        "runs.csv", "agents.csv", "edges.csv", "turns.csv", "opinions.csv", "calls.csv", "metrics.csv", "manifest.json",
+    ]  # fmt: skip
+    for path in written[:-1]:
+        frame = pd.read_csv(path)
+        assert len(frame) == len(getattr(results, Path(path).stem))
+        assert "evidence" in frame.columns
+    assert json.loads(pd.read_csv("out/all/turns.csv")["reads"][1]) == [0]
+    assert invoke("run", "out/all/manifest.json", "--store", "again.sqlite").exit_code == 0
+    assert invoke("table", "again.sqlite").stdout == invoke("table", store).stdout
+
+
+def test_export_replaces_an_earlier_one_and_nothing_else(invoke: Invoke, store: Path, tmp_path: Path) -> None:
+    for _ in range(2):
+        assert invoke("export", store, "out").exit_code == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    (tmp_path / "out" / "notes.txt").write_text("mine")
+    (tmp_path / "out" / "runs.csv").write_text("old")
+    result = invoke("export", store, "out")
+    assert result.exit_code == 2
+    assert "'notes.txt'" in result.stderr
+    assert (tmp_path / "out" / "runs.csv").read_text() == "old"
+
+
+def test_replay_finds_what_was_tampered_with(invoke: Invoke, spec: Path) -> None:
+    assert invoke("run", spec, "--store", "s.sqlite").exit_code == 0
+    result = invoke("replay", "s.sqlite")
+    assert (result.exit_code, result.stdout) == (0, "4 of 4 complete runs are equal after replay (48 turns)\n")
+    with sqlite3.connect("s.sqlite") as connection:
+        run_id = connection.execute("select min(run_id) from runs").fetchone()[0]
+        connection.execute("update turns set agent = 3 - agent where run_id = ? and turn = 4", (run_id,))
+    connection.close()
+    changed = invoke("replay", "s.sqlite", "--json")
+    assert changed.exit_code == 1
+    differing = [each for each in json.loads(changed.stdout) if each["difference"]]
+    assert differing == [{"run_id": run_id, "turns": 12, "difference": "turn 4 differs in agent"}]
+
+
+def test_classify_gives_value_and_probabilities(invoke: Invoke) -> None:
+    texts = "I am completely certain that this theory is true.\n\nIt is nonsense, I do not believe it, not at all.\n"
+    result = invoke("classify", "-", "--claim", "the moon is made of cheese", text=texts)
+    rows = list(csv.DictReader(io.StringIO(result.stdout)))
+    assert [(row["line"], float(row["value"])) for row in rows] == [("1", 2.0), ("3", -2.0)]
+    for row in rows:
+        assert sum(float(row[f"p_{point}"]) for point in range(-2, 3)) == pytest.approx(1)
+    Path("texts.txt").write_text(texts)
+    as_json = json.loads(invoke("classify", "texts.txt", "--claim", "the moon is made of cheese", "--json").stdout)
+    assert [row["value"] for row in as_json] == [2.0, -2.0]
+
+
+def test_classify_leaves_a_refusal_without_a_value(invoke: Invoke) -> None:
+    result = invoke("classify", "-", "--claim", "x", "--json", text="I'm sorry, but I can't help with that.")
+    assert json.loads(result.stdout)[0]["value"] is None
+
+
+EXPECTED: dict[str, set[str]] = {
+    "topics": {"t-rex", "global-warming"},
+    "personas": {"chuang2024"},
+    "models": {"scripted", "PROVIDER:MODEL"},
+    "classifiers": {"lexicon"},
+    "templates": {"system", "write", "reflect"},
+    "experiments": {"demo", "quickstart", "chuang2024/tables"},
+    "schedules": {"dyadic", "similarity", "no-role-play"},
+}
+
+
+@pytest.mark.parametrize("kind", list(Kind))
+def test_lists(invoke: Invoke, kind: Kind) -> None:
+    rows: list[dict[str, Any]] = json.loads(invoke("list", kind.value, "--json").stdout)
+    assert EXPECTED[kind.value] <= {row["name"] for row in rows}
+    printed = invoke("list", kind.value).stdout
+    assert len(printed.splitlines()) == len(rows) + 1
+    assert all(row["name"] in printed for row in rows)
+
+
+def test_doctor_tells_what_is_set_and_never_to_what(invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-not-to-be-seen")
+    monkeypatch.setenv("LANGSMITH_TRACING", "true")
+    monkeypatch.setenv("LANGCHAIN_TRACING_V2", "false")
+    result = invoke("doctor", "--json")
+    found = json.loads(result.stdout)
+    assert (result.exit_code, found["problems"]) == (0, [])
+    assert found["set"]["OPENAI_API_KEY"] is True
+    assert (found["tracing"]["LANGSMITH_TRACING"], found["tracing"]["LANGCHAIN_TRACING_V2"]) == (True, False)
+    printed = invoke("doctor").stdout
+    assert "ON: LANGSMITH_TRACING (prompts leave this machine)" in printed
+    assert "sk-not-to-be-seen" not in printed + result.stdout
+
+
+def test_doctor_reports_a_problem(invoke: Invoke, tmp_path: Path) -> None:
+    (tmp_path / "results").write_text("a file where stores should go")
+    result = invoke("doctor")
+    assert result.exit_code == 2
+    assert "PROBLEM: " in result.stdout
+    assert "results cannot be written" in result.stdout
+
+
+def test_demo_writes_what_it_lists_and_can_be_repeated(invoke: Invoke, tmp_path: Path) -> None:
+    first, second = invoke("demo", "--out", "shown"), invoke("demo", "--out", "shown")
+    assert (first.exit_code, second.exit_code) == (0, 0), first.stderr + second.stderr
+    assert first.stdout == second.stdout
+    assert first.stdout.startswith("SCRIPTED STAND-IN")
+    assert "nothing here is evidence" in first.stdout
+    listed = {line.strip() for line in first.stdout.splitlines() if line.startswith("  shown/")}
+    assert listed == {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()}
+    assert {Path(name).suffix for name in listed} == {".sqlite", ".txt", ".csv", ".png"}
+    runs = osim.load("shown/demo.sqlite").runs
+    assert set(runs["sweep.model"]) == {"influence", "attractor"}
+    assert "opinionsim show shown/demo.sqlite --run 0" in first.stdout
+    assert not osim.load("shown/demo.sqlite").manifest["contents"]["topics"]["package"]["global-warming"]["sensitive"]

@@ -1,0 +1,253 @@
+"""The experiments that come with the package, and every condition they or a user may set."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import opinionsim as osim
+from opinionsim.data import data_folder
+from opinionsim.experiments import load_experiment, preview
+from opinionsim.messages import ChatMessage
+from opinionsim.store import Results
+from tests._running import SMALL, carry_out, changed
+
+FOLDER = data_folder("experiments")
+NAMES = sorted(path.relative_to(FOLDER).with_suffix("").as_posix() for path in FOLDER.rglob("*.yaml"))
+
+#: Cells, runs and calls that each shipped experiment stands for.
+SIZES = {
+    "demo": (2, 6, 6 * 200),
+    "quickstart": (3, 6, 6 * 80),
+    "chuang2024/tables": (180, 180, 90 * 200 + 90 * 400),
+    "chuang2024/figure4": (8, 8, 6 * 200 + 2 * 100),
+    "chuang2024/figure5": (8, 8, 8 * 200),
+    "chuang2024/figure6": (8, 8, 6 * 400 + 2 * 100),
+    "chuang2024/controls": (8, 8, 2 * (200 + 3 * 100)),
+}
+
+SHORT: dict[str, dict[str, Any]] = {
+    "dyadic": {"kind": "dyadic", "steps": 4},
+    "broadcast": {"kind": "broadcast", "steps": 2},
+    "similarity": {"kind": "similarity", "steps": 4},
+    "independent": {"kind": "independent", "reports": 2},
+    "remembered": {"kind": "remembered", "steps": 6},
+    "no-role-play": {"kind": "no-role-play", "reports": 2},
+    "external": {"kind": "external", "steps": 4, "messages": ["One.", "Two."]},
+}
+
+NETWORKS: list[Any] = [
+    "complete",
+    "ring",
+    "path",
+    "star",
+    {"kind": "watts-strogatz", "k": 2, "p": 0.5},
+    {"kind": "erdos-renyi", "p": 0.9},
+    {"kind": "barabasi-albert", "m": 2},
+    {"kind": "random-regular", "d": 3},
+    {"edges": [[0, 1], [1, 2]]},
+]
+
+
+def test_every_shipped_experiment_is_known_here() -> None:
+    assert set(SIZES) == set(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_shipped_experiment_loads_plans_and_previews(name: str) -> None:
+    experiment = osim.load_experiment(name)
+    forecast = osim.plan(experiment)
+    assert (forecast.cells, forecast.runs, forecast.calls) == SIZES[name]
+    assert {cell.spec.population.size for cell in experiment.cells} == {10}
+    for run in range(0, len(experiment.runs), 7):
+        prompts = preview(experiment, run).prompts
+        assert all(messages[-1].role == "user" for messages in prompts.values())
+
+
+def test_the_table_experiment_has_the_published_design() -> None:
+    experiment = osim.load_experiment("chuang2024/tables")
+    axes = {path: {cell.axes[path] for cell in experiment.cells} for path in experiment.cells[0].axes}
+    assert {path: len(values) for path, values in axes.items()} == {
+        "topic.name": 15,
+        "topic.framing": 2,
+        "cognition.confirmation_bias": 3,
+        "cognition.memory": 2,
+    }
+    assert {run.spec.interaction.steps_for(10) for run in experiment.runs} == {100}
+    # Each topic has draws of its own; the twelve cells of a topic share theirs.
+    assert len({run.block for run in experiment.runs}) == 15
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "chuang2024/tables"])
+def test_a_shipped_experiment_runs(name: str) -> None:
+    short = {**_cut(load_experiment(name).source.value), "replicates": 1}
+    summary, results = carry_out(short, "short.sqlite")
+    assert summary.errors == {}
+    assert set(results.runs["status"]) == {"complete"}
+    assert set(results.runs["evidence"]) == {"scripted"}
+    assert set(results.metrics["run_id"]) == set(results.runs["run_id"])
+
+
+def _cut(value: Any) -> Any:
+    """A specification with every length cut to two."""
+    if isinstance(value, dict):
+        return {key: 2 if key in ("steps", "reports") else _cut(child) for key, child in value.items()}
+    return [_cut(child) for child in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize("memory", ["cumulative", "reflective", "reflective-as-run"])
+@pytest.mark.parametrize("kind", SHORT)
+def test_every_interaction_runs_with_every_memory(kind: str, memory: str) -> None:
+    spec = changed(
+        SMALL, interaction=SHORT[kind], cognition={"memory": memory}, measurement={"probe": {"before": 1, "after": 1}}
+    )
+    summary, results = carry_out(spec, "short.sqlite")
+    assert summary.errors == {}
+    turns = results.turns
+    assert len(turns[turns["act"] == "probe"]) == 8
+    assert results.runs[["interaction", "memory"]].to_numpy().tolist() == [[kind, memory]]
+    reflections = (results.calls["part"] == "reflect").sum()
+    kept = (~turns["act"].isin(["probe", "report-once"])).sum()
+    assert reflections == (0 if memory == "cumulative" else kept)
+    read = turns["reads"].map(len)
+    assert (read[turns["act"] == "review"] == 1).all()
+    assert (read[turns["act"] != "review"] == 0).all()
+
+
+@pytest.mark.parametrize("network", NETWORKS, ids=str)
+@pytest.mark.parametrize("kind", ["dyadic", "broadcast", "similarity"])
+def test_posts_travel_along_edges_alone(kind: str, network: Any) -> None:
+    spec = changed(SMALL, population={"size": 6}, interaction={"kind": kind, "steps": 5, "network": network})
+    results = carry_out(spec, "short.sqlite")[1]
+    edges = {frozenset(pair) for pair in results.edges[["source", "target"]].itertuples(index=False)}
+    writer = results.turns.set_index("turn")["agent"]
+    met = {
+        frozenset((turn.agent, writer[turn.reads[0]])) for turn in results.turns.itertuples() if turn.act == "review"
+    }
+    assert met
+    assert all(len(pair) == 2 for pair in met)
+    assert network == "complete" or met <= edges
+    assert (network == "complete") == (len(edges) == 0)
+
+
+# -- conditions must reach the prompt ------------------------------------------------------------------------
+
+
+def _prompt(results: Results, act: str) -> list[ChatMessage]:
+    """The literal prompt of the last turn with an act."""
+    turns = results.turns[results.turns["act"] == act]
+    return results.prompt(0, int(turns["turn"].iloc[-1]))
+
+
+def _asked(**values: Any) -> dict[str, str]:
+    """The literal prompts of a short run, by act."""
+    results = carry_out(changed(SMALL, **values), "asked.sqlite")[1]
+    return {act: "\n".join(m.content for m in _prompt(results, act)) for act in set(results.turns["act"])}
+
+
+def test_every_condition_gives_prompts_of_its_own(tmp_path: Path) -> None:
+    conditions: dict[str, list[Any]] = {
+        "cognition.confirmation_bias": ["none", "weak", "strong"],
+        "cognition.world": ["closed", "open"],
+        "cognition.memory": ["cumulative", "reflective"],
+        "population.shown": ["full", "demographics", "name", "none"],
+        "topic.masked": [True, False],
+        "topic.framing": ["falsehood", "truth"],
+        "population.initial_opinions": ["all-positive", "all-negative"],
+    }
+    for path, values in conditions.items():
+        spec = changed(SMALL, sweep={path: values})
+        results = carry_out(spec, str(tmp_path / f"{path}.sqlite"))[1]
+        last = results.turns.groupby("run_id")["turn"].max()
+        assert len(last) == len(values), path
+        prompts = {tuple(results.prompt(str(run_id), int(turn))) for run_id, turn in last.items()}
+        assert len(prompts) == len(values), path
+
+
+def test_bias_and_world_stand_in_every_task() -> None:
+    probed = {"probe": {"after": 1}}
+    plain = _asked(measurement=probed, cognition={"world": "open"})
+    assert not any("confirmation bias" in text or "alone in a room" in text for text in plain.values())
+    for bias, words in (("weak", "less likely to believe"), ("strong", "completely dismiss")):
+        biased = _asked(
+            measurement=probed,
+            cognition={"confirmation_bias": bias},
+            name=bias,
+            population={"size": 4, "shown": "name"},
+        )
+        assert set(biased) == {"write", "review", "probe"}
+        for text in biased.values():
+            assert words in text
+            assert "alone in a room" in text
+
+
+def test_a_masked_claim_is_named_once_a_message() -> None:
+    claim = "the Earth is flat"
+    masked, plain = _asked()["review"], _asked(topic__masked=False)["review"]
+    assert "Theory XYZ" in masked
+    assert masked.count(claim) == 2
+    assert "XYZ" not in plain
+    assert claim in plain
+
+
+def test_personas_are_shown_as_far_as_asked() -> None:
+    shown = {
+        value: _asked(population={"size": 4, "shown": value}) for value in ("full", "demographics", "name", "none")
+    }
+    reviews = {value: prompts["review"] for value, prompts in shown.items()}
+    assert "Occupation:" in reviews["full"]
+    assert "Name:" in reviews["full"]
+    assert "Occupation:" in reviews["demographics"]
+    assert "Name:" not in reviews["demographics"]
+    assert "Occupation:" not in reviews["name"]
+    assert "Name:" in reviews["name"]
+    assert "<persona>" not in reviews["none"]
+
+
+def test_controls_without_interaction_never_speak_of_strangers() -> None:
+    for kind in ("independent", "remembered", "no-role-play"):
+        (text,) = _asked(interaction=SHORT[kind]).values()
+        assert "stranger" not in text
+    assert "<persona>" not in _asked(interaction=SHORT["no-role-play"])["report-once"]
+
+
+def test_the_independent_control_remembers_nothing_and_the_other_does() -> None:
+    assert "<memory>" not in _asked(interaction=SHORT["independent"])["report-once"]
+    results = carry_out(changed(SMALL, interaction=SHORT["remembered"]), "memory.sqlite")[1]
+    counts: dict[int, int] = {}
+    for turn in results.turns.itertuples():
+        text = "\n".join(message.content for message in results.prompt(0, turn.turn))
+        assert text.count("<memory>") == counts.setdefault(turn.agent, 0)
+        counts[turn.agent] += 1
+
+
+def test_a_cumulative_prompt_extends_the_one_before() -> None:
+    results = carry_out(changed(SMALL, interaction__steps=12), "memory.sqlite")[1]
+    before: dict[int, list[ChatMessage]] = {}
+    for turn in results.turns.itertuples():
+        prompt = results.prompt(0, turn.turn)
+        earlier = before.get(turn.agent)
+        if earlier is not None:
+            # All but the task of the earlier prompt comes again, then what was said.
+            assert prompt[: len(earlier) - 1] == earlier[:-1]
+            assert turn.message not in prompt[-1].content
+        before[turn.agent] = prompt
+
+
+def test_a_token_budget_leaves_out_the_oldest_and_counts_them() -> None:
+    spec = changed(SMALL, interaction__steps=12, cognition={"token_budget": 200})
+    results = carry_out(spec, "budget.sqlite")[1]
+    assert results.calls["dropped"].max() > 0
+    for call in results.calls.itertuples():
+        remembered = [m for m in results.prompt(0, call.turn) if "<memory>" in m.content]
+        assert sum(-(-len(m.content) // 4) for m in remembered) <= 200
+
+
+def test_a_refusal_is_an_opinion_that_is_missing() -> None:
+    spec = changed(SMALL, model={"options": {"refusal_rate": 1.0}})
+    results = carry_out(spec, "refused.sqlite")[1]
+    assert results.opinions["value"].isna().all()
+    assert (results.opinions["off_scale"] > 0.5).all()
+    assert results.runs["status"].tolist() == ["complete"]

@@ -1,0 +1,517 @@
+from __future__ import annotations
+
+import signal
+import threading
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import opinionsim as osim
+from opinionsim.classifiers import _registry
+from opinionsim.errors import SpecError, StoreError
+from opinionsim.experiments import Instruments, Sweep, default_store, drain, load_experiment, replay, start
+from opinionsim.store import Results, open_store
+from tests._running import SMALL, BluntClassifier, assert_same, carry_out, changed, content, loaded, watched
+
+#: Both kinds of memory, every kind of turn, and a schedule that acts on opinions.
+MIXED = changed(
+    SMALL,
+    measurement={"probe": {"before": 1, "after": 1}},
+    sweep=[
+        {"cognition.memory": ["cumulative", "reflective", "reflective-as-run"]},
+        {"interaction": [{"kind": "broadcast", "steps": 3}, {"kind": "similarity", "steps": 6}]},
+    ],
+)
+
+
+@pytest.fixture(scope="module")
+def sequential(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    """What one call after another gives."""
+    store = f"sqlite:///{tmp_path_factory.mktemp('sequential') / 'one.sqlite'}"
+    model, _ = watched(latency=lambda seed: 0.0)
+    summary, results = carry_out(MIXED, store, model, slots=1)
+    assert summary.complete == summary.total == 5
+    return results
+
+
+@pytest.mark.parametrize(("slots", "lookahead"), [(1, 2), (3, None), (3, 0), (64, None), (64, 0), (64, 2)])
+def test_slots_and_lookahead_change_nothing(sequential: Results, slots: int, lookahead: int | None) -> None:
+    model, watch = watched()
+    spec = changed(MIXED, execution__lookahead=lookahead)
+    summary, results = carry_out(spec, "any.sqlite", model, slots=slots)
+    assert summary.made == len(watch.asked) == len(set(watch.asked))
+    assert_same(results, sequential)
+
+
+@pytest.mark.parametrize("calls", [1, 40, 90])
+def test_a_sweep_stopped_in_the_middle_is_finished_by_the_next_run(sequential: Results, calls: int) -> None:
+    experiment = load_experiment(MIXED)
+    reached = threading.Event()
+    model, watch = watched(noticed=lambda number: reached.set() if number == calls else None)
+    instruments = Instruments(experiment, model)
+    with open_store("stopped.sqlite") as store:
+        sweep = Sweep(experiment, store, instruments, max_concurrency=5)
+        future = start(sweep)
+        assert reached.wait(30)
+        summary = drain(sweep, future)
+    assert summary.stopped
+    assert summary.complete < summary.total
+    assert set(summary.errors.values()) == {"stopped before it was finished"}
+    stopped = loaded("stopped.sqlite")
+    assert set(stopped.runs["status"]) <= {"complete", "incomplete", "pending"}
+    # Calls that were in flight have ended, and are on record.
+    assert sorted(watch.asked) == sorted(watch.answered) == sorted(_asked(stopped)["seed"])
+    again, second = watched()
+    summary, results = carry_out(experiment, "stopped.sqlite", again)
+    assert summary.complete == summary.total
+    assert not set(second.asked) & set(watch.asked)
+    assert len(second.asked) == len(_asked(sequential)) - len(watch.asked)
+    assert_same(results, sequential)
+
+
+def _asked(results: Results) -> pd.DataFrame:
+    """Journal entries that asked a model."""
+    return results.calls[results.calls["outcome"] != "rating"]
+
+
+def test_replay_gives_every_turn_without_a_model(sequential: Results, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unavailable(*args: Any) -> Any:
+        raise AssertionError("replay asked a model or a classifier")
+
+    monkeypatch.setattr("opinionsim.llm._scripted.ScriptedChatModel._reply", unavailable)
+    monkeypatch.setattr("opinionsim.classifiers._lexicon.LexiconClassifier.classify", unavailable)
+    replayed = replay(sequential)
+    assert {each.run_id for each in replayed} == set(sequential.runs["run_id"])
+    assert sum(each.turns for each in replayed) == len(sequential.turns)
+    assert [each.difference for each in replayed] == [""] * 5
+
+
+def test_replay_tells_what_differs(tmp_path: Path) -> None:
+    carry_out(SMALL, "one.sqlite")
+    run_id = loaded("one.sqlite").runs["run_id"][0]
+    with open_store("one.sqlite") as store, store._writing() as connection:
+        connection.exec_driver_sql("UPDATE turns SET agent = 3 - agent WHERE turn = 2")
+    (found,) = replay(loaded("one.sqlite"))
+    assert found == type(found)(run_id, 12, "turn 2 differs in agent")
+    with open_store("one.sqlite") as store, store._writing() as connection:
+        connection.exec_driver_sql("DELETE FROM calls WHERE turn = 5")
+    (found,) = replay(loaded("one.sqlite"))
+    assert "a call that the store does not hold" in found.difference
+
+
+def test_running_again_asks_nothing() -> None:
+    first = carry_out(MIXED, "same.sqlite")[1]
+    model, watch = watched()
+    summary, second = carry_out(MIXED, "same.sqlite", model)
+    assert (watch.asked, summary.made, summary.complete) == ([], 0, 5)
+    assert_same(second, first)
+
+
+# -- a call that fails ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("lookahead", [None, 0, 3])
+@pytest.mark.parametrize("number", [1, 7, 30])
+def test_a_failed_call_stops_its_run_and_the_next_run_asks_what_is_missing(number: int, lookahead: int | None) -> None:
+    spec = changed(SMALL, population={"size": 8}, interaction__steps=20, execution__lookahead=lookahead)
+    model, watch = watched(fails=lambda n: n == number, latency=lambda seed: 0.001 + seed % 5 * 2e-3)
+    summary, results = carry_out(spec, "failed.sqlite", model)
+    (run_id, error), *_ = summary.errors.items()
+    failed = watch.asked[number - 1]
+    assert f"run {run_id}, step " in error
+    assert "agent " in error
+    assert "ConnectionError: the provider is gone" in error
+    assert results.runs[["status", "error"]].to_numpy().tolist() == [["incomplete", error]]
+    # Everything that arrived is kept, also what arrived after the failure.
+    assert sorted(_asked(results)["seed"]) == sorted(watch.answered) == sorted(set(watch.asked) - {failed})
+    again, second = watched()
+    summary, results = carry_out(spec, "failed.sqlite", again)
+    assert summary.complete == 1
+    assert len(second.asked) == 40 - len(watch.answered)
+    assert set(second.asked) & set(watch.asked) == {failed}
+    assert_same(results, carry_out(spec, "whole.sqlite")[1])
+    assert results.runs["error"].tolist() == [""]
+
+
+def test_a_failed_run_does_not_stop_the_others() -> None:
+    spec = changed(SMALL, replicates=6)
+    model, watch = watched(fails=lambda n: n in (9, 30))
+    summary, results = carry_out(spec, "failed.sqlite", model, slots=3)
+    assert 1 <= len(summary.errors) <= 2
+    assert summary.complete == 6 - len(summary.errors)
+    incomplete = results.runs[results.runs["status"] == "incomplete"]
+    assert dict(zip(incomplete["run_id"], incomplete["error"], strict=True)) == summary.errors
+    again, second = watched()
+    carry_out(spec, "failed.sqlite", again)
+    assert not set(second.asked) & set(watch.answered)
+    assert_same(loaded("failed.sqlite"), carry_out(spec, "whole.sqlite")[1])
+
+
+def test_a_reply_that_never_comes_stops_the_run() -> None:
+    model, _ = watched(latency=lambda seed: 60.0)
+    summary, _ = carry_out(changed(SMALL, execution__timeout_s=0.05), "late.sqlite", model)
+    (error,) = summary.errors.values()
+    assert "no reply within 0.05 s" in error
+
+
+def test_a_draw_that_cannot_be_used_stops_its_own_run() -> None:
+    network = {"kind": "erdos-renyi", "p": 0.2}
+    spec = changed(SMALL, population={"size": 3}, replicates=6, interaction__network=network)
+    summary, results = carry_out(spec, "edgeless.sqlite")
+    assert 0 < len(summary.errors) < 6
+    for run_id, error in summary.errors.items():
+        assert error.startswith(f"run {run_id}: interaction.network: ")
+        assert "has no edge" in error
+    assert summary.complete == 6 - len(summary.errors)
+    assert set(results.runs["status"]) == {"complete", "incomplete"}
+
+
+def test_interrupting_run_ends_calls_in_flight_and_keeps_them() -> None:
+    experiment = load_experiment(changed(SMALL, replicates=4))
+    main = threading.main_thread().ident
+    assert main is not None
+    model, watch = watched(
+        latency=lambda seed: 0.01,
+        noticed=lambda number: signal.pthread_kill(main, signal.SIGINT) if number == 10 else None,
+    )
+    with pytest.raises(KeyboardInterrupt):
+        osim.run(experiment, "interrupted.sqlite", max_concurrency=4, chat_model=model)
+    interrupted = loaded("interrupted.sqlite")
+    assert sorted(interrupted.calls["seed"]) == sorted(watch.asked) == sorted(watch.answered)
+    assert 10 <= len(watch.asked) < 48
+    again, second = watched()
+    results = osim.run(experiment, "interrupted.sqlite", chat_model=again)
+    assert set(results.runs["status"]) == {"complete"}
+    assert len(second.asked) == 48 - len(watch.asked)
+    assert_same(results, carry_out(experiment, "whole.sqlite")[1])
+
+
+def test_a_store_that_is_being_written_is_refused_and_nothing_is_asked() -> None:
+    model, watch = watched()
+    with open_store("taken.sqlite"), pytest.raises(StoreError, match="in use by another run"):
+        osim.run(load_experiment(SMALL), "taken.sqlite", chat_model=model)
+    assert watch.asked == []
+
+
+def test_what_cannot_be_loaded_leaves_no_store(tmp_path: Path) -> None:
+    for values, problem in (
+        ({"model": {"name": "no-such-model"}, "measurement": {"classifier": "lexicon"}}, "no-such-model"),
+        ({"model": {"name": "scripted", "options": {"preset": "x"}}}, "preset"),
+        ({"measurement": {"classifier": "no-such-classifier"}}, "no-such-classifier"),
+    ):
+        with pytest.raises(SpecError, match=problem):
+            osim.run(load_experiment(changed(SMALL, **values)), str(tmp_path / "none.sqlite"))
+    with pytest.raises(SpecError, match="max_concurrency must be at least 1"):
+        osim.run(load_experiment(SMALL), str(tmp_path / "none.sqlite"), max_concurrency=0)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_default_store_is_named_after_the_experiment(tmp_path: Path) -> None:
+    experiment = load_experiment(SMALL)
+    assert default_store(experiment) == "sqlite:///results/small.sqlite"
+    osim.run(experiment)
+    assert [path.name for path in (tmp_path / "results").iterdir()] == ["small.sqlite"]
+
+
+def test_progress_counts_runs_and_calls() -> None:
+    experiment = load_experiment(changed(SMALL, replicates=3))
+    model, _ = watched()
+    with open_store("counted.sqlite") as store:
+        sweep = Sweep(experiment, store, Instruments(experiment, model))
+        before = sweep.progress()
+        assert (before.total, before.complete, before.open, before.made) == (3, 0, 0, 0)
+        summary = start(sweep).result()
+        after = sweep.progress()
+    assert (after.complete, after.incomplete, after.open, after.made, after.in_flight) == (3, 0, 0, 36, 0)
+    assert (summary.made, summary.answered, summary.stopped, summary.errors) == (36, 0, False, {})
+
+
+# -- a specification edited between runs ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("values", "added"),
+    [
+        ({"execution": {"max_concurrency": 2, "timeout_s": 9.0, "lookahead": 1}}, 0),
+        ({"name": "renamed", "description": "another one"}, 0),
+        ({"replicates": 3}, 24),
+        ({"sweep": {"cognition.confirmation_bias": ["none", "weak", "strong"]}}, 24),
+        ({"sweep": {"cognition.confirmation_bias": ["weak", "none"]}}, 0),
+        ({"measurement": {"texts": ["post"]}}, 0),
+    ],
+    ids=["execution", "name", "replicates", "wider", "reordered", "texts"],
+)
+def test_nothing_finished_is_repeated(values: dict[str, Any], added: int) -> None:
+    spec = changed(SMALL, replicates=2, sweep={"cognition.confirmation_bias": ["none", "weak"]})
+    first = carry_out(spec, "edited.sqlite")[1]
+    model, watch = watched()
+    summary, second = carry_out(changed(spec, **values), "edited.sqlite", model)
+    assert len(watch.asked) == summary.made == added
+    assert summary.complete == summary.total
+    kept = second.turns[second.turns["run_id"].isin(first.turns["run_id"])]
+    assert content(kept) == content(first.turns)
+    assert content(second.turns) == content(carry_out(changed(spec, **values), "anew.sqlite")[1].turns)
+
+
+def test_cells_that_differ_in_what_is_coded_share_runs() -> None:
+    spec = changed(SMALL, sweep={"measurement.texts": [["report"], ["post"]]})
+    model, watch = watched()
+    summary, results = carry_out(spec, "texts.sqlite", model)
+    assert summary.total == 1
+    assert len(watch.asked) == 12
+    assert set(results.opinions["kind"]) == {"report", "post"}
+    with open_store("texts.sqlite", write=False) as store:
+        assert set(store.measurements()[0].kinds) == {"report", "post"}
+
+
+# -- measuring -----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def _blunt(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let specifications name a second classifier."""
+    monkeypatch.setitem(
+        _registry._CLASSIFIERS,
+        "blunt",
+        ("tests._running", "BluntClassifier"),
+    )
+    monkeypatch.setattr(BluntClassifier, "coded", 0)
+
+
+@pytest.mark.usefixtures("_blunt")
+def test_cells_that_differ_in_classifier_share_runs() -> None:
+    spec = changed(SMALL, replicates=2)
+    carry_out(spec, "coded.sqlite")
+    alone = loaded("coded.sqlite").opinions
+    model, watch = watched()
+    both = changed(
+        spec, sweep={"measurement.classifier": ["lexicon", "blunt", {"name": "blunt", "options": {"gain": 1}}]}
+    )
+    summary, results = carry_out(both, "coded.sqlite", model)
+    assert watch.asked == []
+    assert (summary.total, summary.complete) == (2, 2)
+    assert BluntClassifier.coded == 2 * 24
+    assert len(results.runs) == 6
+    assert results.runs["run_id"].nunique() == 2
+    by_cell = dict(list(results.opinions.groupby("cell")))
+    assert {cell: len(rows) for cell, rows in by_cell.items()} == dict.fromkeys(by_cell, 24)
+    assert len(by_cell) == 3
+    lexicon = by_cell["measurement.classifier=lexicon"]
+    assert content(lexicon.drop(columns="cell")) == content(alone.drop(columns="cell"))
+    strong = by_cell["measurement.classifier=blunt"]
+    assert set(strong["value"].dropna()) <= {-2.0, 0.0, 2.0}
+    assert (strong["value"].to_numpy() == lexicon["value"].clip(-1, 1).to_numpy() * 2)[lexicon["value"].notna()].all()
+    # Coded together from the start, the rows are the same, and coding again adds nothing.
+    together = carry_out(both, "together.sqlite")[1]
+    assert_same(results, together)
+    BluntClassifier.coded = 0
+    carry_out(both, "coded.sqlite")
+    assert BluntClassifier.coded == 0
+
+
+@pytest.mark.usefixtures("_blunt")
+def test_a_kind_of_text_added_later_is_coded_alone() -> None:
+    def spec(*kinds: str) -> dict[str, Any]:
+        return changed(SMALL, measurement={"classifier": "blunt", "texts": list(kinds)})
+
+    first = carry_out(spec("report"), "kinds.sqlite")[1].opinions
+    assert BluntClassifier.coded == 6
+    model, watch = watched()
+    second = carry_out(spec("report", "post"), "kinds.sqlite", model)[1].opinions
+    assert watch.asked == []
+    assert BluntClassifier.coded == 12
+    assert content(second[second["kind"] == "report"]) == content(first)
+    assert len(second) == 12
+
+
+@pytest.mark.usefixtures("_blunt")
+def test_an_adaptive_run_journals_the_ratings_it_acts_on() -> None:
+    spec = changed(
+        SMALL,
+        interaction={"kind": "similarity", "steps": 12, "strength": 2.0},
+        measurement={"classifier": "blunt", "texts": ["report"]},
+    )
+    _, results = carry_out(spec, "adaptive.sqlite")
+    ratings = results.calls[results.calls["outcome"] == "rating"]
+    assert len(ratings)
+    assert set(ratings["part"]) == {"rating"}
+    values = results.opinions.set_index("turn")["value"]
+    assert [repr(float(values[turn])) for turn in ratings["turn"]] == ratings["reply"].tolist()
+    assert [each.difference for each in replay(results)] == [""]
+    # Another classifier makes another run, for it chooses who meets.
+    other = changed(spec, measurement__classifier="lexicon")
+    assert load_experiment(other).runs[0].run_id != load_experiment(spec).runs[0].run_id
+    assert content(carry_out(other, "adaptive.sqlite")[1].turns) != content(results.turns)
+
+
+@pytest.mark.usefixtures("_blunt")
+def test_an_interrupted_adaptive_run_acts_on_the_ratings_on_record() -> None:
+    spec = changed(
+        SMALL,
+        interaction={"kind": "similarity", "steps": 12, "strength": 2.0},
+        measurement={"classifier": "blunt", "texts": ["report"]},
+    )
+    model, _ = watched(fails=lambda n: n == 20)
+    _, broken = carry_out(spec, "adaptive.sqlite", model)
+    n_rated = int((broken.calls["outcome"] == "rating").sum())
+    assert n_rated
+    before = BluntClassifier.coded
+    _, results = carry_out(spec, "adaptive.sqlite")
+    whole = carry_out(spec, "whole.sqlite")[1]
+    assert BluntClassifier.coded - before >= 12
+    assert_same(results, whole)
+
+
+# -- blocks --------------------------------------------------------------------------------------------------
+
+
+def _pairs(results: Results, run_id: str) -> list[list[int]]:
+    turns = results.turns[results.turns["run_id"] == run_id]
+    return turns.groupby("step")["agent"].apply(list).tolist()
+
+
+def _started(results: Results, run_id: str) -> list[list[Any]]:
+    agents = results.agents[results.agents["run_id"] == run_id]
+    return agents[["name", "assigned_opinion"]].to_numpy().tolist()
+
+
+def test_runs_of_a_block_share_their_draws_and_replicates_do_not() -> None:
+    spec = changed(
+        SMALL,
+        replicates=2,
+        population={"size": 6, "assignment": "random"},
+        interaction={"kind": "dyadic", "steps": 8, "network": {"kind": "watts-strogatz", "k": 2, "p": 0.6}},
+        sweep={"topic.name": ["flat-earth", "t-rex"], "cognition.confirmation_bias": ["none", "strong"]},
+        independent_over=["topic.name"],
+    )
+    results = carry_out(spec, "blocks.sqlite")[1]
+    edges = {run: rows[["source", "target"]].to_numpy().tolist() for run, rows in results.edges.groupby("run_id")}
+    drawn = {run: (_pairs(results, run), _started(results, run), edges[run]) for run in results.runs["run_id"]}
+    by_block = [[drawn[run] for run in rows["run_id"]] for _, rows in results.runs.groupby("block")]
+    assert [len(block) for block in by_block] == [2, 2, 2, 2]
+    for block in by_block:
+        assert block[0] == block[1]
+    for first, second in ((0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)):
+        assert by_block[first][0][0] != by_block[second][0][0]
+    assert len({str(block[0][1]) for block in by_block}) > 1
+    assert len({str(block[0][2]) for block in by_block}) > 1
+    # What is said differs within a block: bias is in the prompt, and each run has call seeds of its own.
+    messages = results.turns.groupby("run_id")["message"].apply(tuple)
+    assert messages.nunique() == 8
+
+
+# -- a template edited between runs --------------------------------------------------------------------------
+
+
+@pytest.fixture
+def pack(tmp_path: Path, checkout: Path) -> Path:
+    """A prompt pack of the user's own."""
+    folder = tmp_path / "pack"
+    folder.mkdir()
+    for file in (checkout / "opinionsim" / "prompts" / "default").iterdir():
+        (folder / file.name).write_bytes(file.read_bytes())
+    return folder
+
+
+def _edit(pack: Path, template: str, old: str, new: str) -> None:
+    text = (pack / template).read_text(encoding="utf-8")
+    assert old in text
+    (pack / template).write_text(text.replace(old, new), encoding="utf-8")
+
+
+def _with_pack(**values: Any) -> dict[str, Any]:
+    return changed(SMALL, prompts="pack", **values)
+
+
+def test_a_reworded_template_stops_finished_runs_and_keeps_their_data(pack: Path) -> None:
+    spec = _with_pack(sweep={"cognition.confirmation_bias": ["none", "weak"]})
+    before = carry_out(spec, "edited.sqlite")[1]
+    _edit(pack, "_situation.j2", "you are more likely to believe", "you tend to believe")
+    model, watch = watched()
+    summary, after = carry_out(spec, "edited.sqlite", model)
+    assert watch.asked == []
+    affected = before.runs[before.runs["confirmation_bias"] == "weak"]["run_id"].item()
+    assert set(summary.errors) == {affected}
+    assert summary.complete == 1
+    message = summary.errors[affected]
+    assert affected in message
+    assert "--fresh" in message
+    assert_same(after, before)
+    # osim.run returns no summary: the frame says so.
+    stated = osim.run(load_experiment(spec), "edited.sqlite").runs.set_index("run_id")["error"]
+    assert stated[affected] == message
+    assert stated.drop(affected).tolist() == [""]
+    # Undoing the edit settles it.
+    _edit(pack, "_situation.j2", "you tend to believe", "you are more likely to believe")
+    summary, after = carry_out(spec, "edited.sqlite", model)
+    assert (watch.asked, summary.errors, summary.complete) == ([], {}, 2)
+    assert set(after.runs["error"]) == {""}
+
+
+def test_fresh_redoes_the_affected_runs_alone(pack: Path) -> None:
+    spec = _with_pack(sweep={"cognition.confirmation_bias": ["none", "weak"]})
+    before = carry_out(spec, "edited.sqlite")[1]
+    _edit(pack, "_situation.j2", "you are more likely to believe", "you tend to believe")
+    model, watch = watched()
+    summary, after = carry_out(spec, "edited.sqlite", model, fresh=True)
+    assert (len(watch.asked), summary.complete, summary.errors) == (12, 2, {})
+    same = before.runs[before.runs["confirmation_bias"] == "none"]["run_id"].item()
+    assert content(after.turns[after.turns["run_id"] == same]) == content(before.turns[before.turns["run_id"] == same])
+    assert content(after.turns) != content(before.turns)
+    assert_same(after, carry_out(spec, "anew.sqlite")[1])
+    summary, _ = carry_out(spec, "edited.sqlite", model, fresh=True)
+    assert (len(watch.asked), summary.complete) == (12, 2)
+
+
+def test_a_comment_in_a_template_is_no_change(pack: Path) -> None:
+    spec = _with_pack(sweep={"cognition.memory": ["cumulative", "reflective"]})
+    before = carry_out(spec, "edited.sqlite")[1]
+    for template in ("system.j2", "review.j2", "_words.j2"):
+        file = pack / template
+        file.write_text("{# Checked twice. #}" + file.read_text(encoding="utf-8"), encoding="utf-8")
+    model, watch = watched()
+    summary, after = carry_out(spec, "edited.sqlite", model)
+    assert (watch.asked, summary.complete, summary.errors) == ([], 2, {})
+    assert_same(after, before)
+
+
+@pytest.mark.parametrize("fresh", [False, True])
+def test_an_unfinished_run_asks_nothing_in_a_second_wording(pack: Path, fresh: bool) -> None:
+    spec = _with_pack(population={"size": 8}, interaction__steps=20)
+    model, first = watched(fails=lambda n: n == 12)
+    _, broken = carry_out(spec, "edited.sqlite", model, slots=2)
+    whole = carry_out(spec, "whole.sqlite")[1]
+    # Reviews are asked from the third call on; writers could go on before the first mismatch is met.
+    _edit(pack, "review.j2", "Focus on your own opinion", "Speak of your own opinion")
+    again, second = watched()
+    summary, stopped = carry_out(spec, "edited.sqlite", again, fresh=fresh)
+    if fresh:
+        assert summary.complete == 1
+        assert len(second.asked) == 40
+        assert content(stopped.turns) == content(carry_out(spec, "anew.sqlite")[1].turns)
+        return
+    assert second.asked == []
+    assert content(stopped.calls) == content(broken.calls)
+    (error,) = summary.errors.values()
+    assert "the store holds a reply to another question" in error
+    assert stopped.runs["status"].tolist() == ["incomplete"]
+    assert content(stopped.turns) == content(broken.turns)
+    _edit(pack, "review.j2", "Speak of your own opinion", "Focus on your own opinion")
+    summary, finished = carry_out(spec, "edited.sqlite", again)
+    assert summary.complete == 1
+    assert len(second.asked) == 40 - len(first.answered)
+    assert_same(finished, whole)
+
+
+def test_an_unfinished_run_goes_on_where_the_edit_touches_nothing_on_record(pack: Path) -> None:
+    spec = _with_pack(interaction={"kind": "similarity", "steps": 6}, measurement={"probe": {"after": 1}})
+    model, first = watched(fails=lambda n: n == 8)
+    carry_out(spec, "edited.sqlite", model)
+    _edit(pack, "probe.j2", "Say it in a few sentences", "Say it briefly")
+    again, second = watched()
+    summary, results = carry_out(spec, "edited.sqlite", again)
+    assert summary.complete == 1
+    assert not set(first.answered) & set(second.asked)
+    assert_same(results, carry_out(spec, "anew.sqlite")[1])

@@ -1,0 +1,242 @@
+"""Schedules without interaction, messages from outside, and probes."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.messages import AIMessage
+
+from opinionsim.classifiers import load_classifier
+from opinionsim.errors import SpecError
+from opinionsim.llm import MemoryJournal, RunCalls, SlotPool
+from opinionsim.messages import ChatMessage, Message
+from opinionsim.opinions import OpinionScale
+from opinionsim.personas import Persona, Population
+from opinionsim.prompts import load_pack
+from opinionsim.schedules import (
+    AdaptiveSchedule,
+    Broadcast,
+    Dyads,
+    Exposure,
+    External,
+    IndependentReports,
+    RememberedReports,
+    SimilarityDyads,
+    StaticSchedule,
+    Turn,
+    with_probes,
+)
+from opinionsim.simulation import Cognition, Simulation
+from opinionsim.testing import run_virtual
+from opinionsim.topics import Claim, Framing
+
+NEWS = [Message("it rained"), Message("it snowed"), Message("it hailed")]
+
+
+def _rng(seed: int = 1) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+@given(st.integers(1, 6), st.integers(0, 6))
+def test_independent_reports_ask_everybody_once_a_step_without_memory(n: int, reports: int) -> None:
+    turns = list(IndependentReports(n, reports).turns())
+    assert len(turns) == n * reports
+    assert {turn.act for turn in turns} <= {"report-once"}
+    assert all(turn.reads == () for turn in turns)
+    assert [(turn.step, turn.agent) for turn in turns] == [(s, a) for s in range(1, reports + 1) for a in range(n)]
+
+
+def test_remembered_reports_ask_one_agent_a_step_drawn_uniformly() -> None:
+    schedule = RememberedReports(4, 8_000, _rng())
+    turns = list(schedule.turns())
+    assert [turn.step for turn in turns] == list(range(1, 8_001))
+    assert {(turn.act, turn.reads) for turn in turns} == {("report", ())}
+    counts = Counter(turn.agent for turn in turns)
+    # Chi-square, 3 degrees of freedom: 99.9 % quantile 16.3.
+    assert sum((counts[agent] - 2_000) ** 2 / 2_000 for agent in range(4)) < 16.3
+
+
+def test_exposure_in_sequence_starts_over_at_the_end() -> None:
+    turns = list(Exposure(3, 7, NEWS, "sequence", _rng()).turns())
+    assert [turn.reads for turn in turns] == [(External(f"external-{i % 3}"),) for i in range(7)]
+    assert {turn.act for turn in turns} == {"review"}
+    assert [turn.step for turn in turns] == list(range(1, 8))
+
+
+def test_exposure_at_random_is_uniform_over_agents_and_messages() -> None:
+    schedule = Exposure(4, 12_000, NEWS, "random", _rng())
+    assert dict(schedule.externals) == {f"external-{i}": message for i, message in enumerate(NEWS)}
+    counts = Counter((turn.agent, turn.reads[0]) for turn in schedule.turns())
+    # Chi-square over 12 cells, 11 degrees of freedom: 99.9 % quantile 31.3.
+    assert len(counts) == 12
+    assert sum((count - 1_000) ** 2 / 1_000 for count in counts.values()) < 31.3
+
+
+def test_who_is_exposed_does_not_depend_on_the_order_of_messages() -> None:
+    orders = [Exposure(5, 40, NEWS, order, _rng()).agents.tolist() for order in ("random", "sequence")]
+    assert orders[0] == orders[1]
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: IndependentReports(0, 3), "N = 0"),
+        (lambda: IndependentReports(3, -1), "-1 reports"),
+        (lambda: RememberedReports(0, 3, _rng()), "N = 0"),
+        (lambda: RememberedReports(3, -1, _rng()), "T = -1"),
+        (lambda: Exposure(0, 3, NEWS, "random", _rng()), "N = 0"),
+        (lambda: Exposure(3, -1, NEWS, "random", _rng()), "T = -1"),
+        (lambda: Exposure(3, 3, [], "random", _rng()), "0 messages"),
+        (lambda: Exposure(3, 3, NEWS, "shuffled", _rng()), "order: unknown 'shuffled'; valid: random, sequence"),
+        (lambda: with_probes(IndependentReports(3, 3), -1, 0), "at least 0; got -1 and 0"),
+        (lambda: with_probes(IndependentReports(3, 3), 0, -2), "at least 0; got 0 and -2"),
+    ],
+)
+def test_impossible_controls(build: Callable[[], object], message: str) -> None:
+    with pytest.raises(SpecError, match=message):
+        build()
+
+
+def _similar(steps: int = 8) -> SimilarityDyads:
+    return SimilarityDyads(4, steps, strength=1.0, opinions=[-2, -1, 1, 2], seed=3)
+
+
+BUILDERS: dict[str, Callable[[], StaticSchedule | AdaptiveSchedule]] = {
+    "dyads": lambda: Dyads(4, 8, _rng()),
+    "no dyads": lambda: Dyads(4, 0, _rng()),
+    "broadcast": lambda: Broadcast(nx.path_graph(4), 5, _rng()),
+    "reports": lambda: RememberedReports(4, 9, _rng()),
+    "exposure": lambda: Exposure(4, 9, NEWS, "random", _rng()),
+    "similarity": _similar,
+}
+
+
+class _Outcomes:
+    async def message(self, turn: int) -> str:
+        return f"text {turn}"
+
+    async def opinion(self, turn: int) -> float:
+        return (turn % 5) - 2.0
+
+
+class _Later:
+    """Outcomes of a schedule moved `by` places, seen from outside."""
+
+    def __init__(self, by: int) -> None:
+        self.by = by
+
+    async def message(self, turn: int) -> str:
+        return f"text {turn - self.by}"
+
+    async def opinion(self, turn: int) -> float:
+        assert turn >= self.by
+        return ((turn - self.by) % 5) - 2.0
+
+
+def _turns(schedule: StaticSchedule | AdaptiveSchedule, outcomes: object = None) -> list[Turn]:
+    if isinstance(schedule, StaticSchedule):
+        return list(schedule.turns())
+
+    async def pull() -> list[Turn]:
+        return [turn async for turn in schedule.decide(outcomes or _Outcomes())]
+
+    return asyncio.run(pull())
+
+
+@pytest.mark.parametrize("name", BUILDERS)
+@pytest.mark.parametrize(("before", "after"), [(1, 0), (0, 1), (2, 3)])
+def test_probes_stand_at_both_ends_and_the_turns_between_are_what_they_were(name: str, before: int, after: int) -> None:
+    bare, probed = BUILDERS[name](), with_probes(BUILDERS[name](), before, after)
+    by = 4 * before
+    inner, outer = _turns(bare), _turns(probed, _Later(by))
+    first, between, last = outer[:by], outer[by : by + len(inner)], outer[by + len(inner) :]
+    assert [(turn.index, turn.step, turn.agent, turn.act, turn.reads) for turn in first] == [
+        (i, 0, i % 4, "probe", ()) for i in range(by)
+    ]
+    assert [(turn.step, turn.agent, turn.act, turn.reads) for turn in last] == [
+        (bare.steps, i % 4, "probe", ()) for i in range(4 * after)
+    ]
+    assert [turn.index for turn in outer] == list(range(len(outer)))
+    assert len(between) == len(inner)
+    for old, new in zip(inner, between, strict=True):
+        assert (new.step, new.agent, new.act) == (old.step, old.agent, old.act)
+        assert new.reads == tuple(ref + by if isinstance(ref, int) else ref for ref in old.reads)
+    assert (probed.n_agents, probed.steps, probed.externals) == (bare.n_agents, bare.steps, bare.externals)
+    assert isinstance(probed, AdaptiveSchedule) == isinstance(bare, AdaptiveSchedule)
+
+
+def test_without_probes_a_schedule_is_itself() -> None:
+    schedule = Dyads(4, 8, _rng())
+    assert with_probes(schedule) is schedule
+
+
+def test_probes_may_be_put_around_probes() -> None:
+    twice = with_probes(with_probes(Dyads(4, 3, _rng()), 1, 1), 1, 1)
+    once = with_probes(Dyads(4, 3, _rng()), 2, 2)
+    assert _turns(twice) == _turns(once)
+
+
+class _Literal:
+    """A model whose reply is a function of the prompt alone, and takes its time."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    async def call(self, messages: Sequence[ChatMessage], seed: int) -> AIMessage:
+        self.calls += 1
+        key = hashlib.sha256(repr([tuple(message) for message in messages]).encode()).digest()
+        await asyncio.sleep(key[0] / 64)
+        stance = ("I strongly believe", "I doubt", "I am unsure about", "I reject")[key[1] % 4]
+        return AIMessage(f"{stance} Theory XYZ. My number is {key.hex()[:8]}.")
+
+
+def _simulated(schedule: StaticSchedule | AdaptiveSchedule, memory: str) -> list[tuple[Turn, str]]:
+    personas = tuple(Persona(f"P{i}", None, {"age": str(20 + i)}) for i in range(4))
+
+    async def story() -> list[tuple[Turn, str]]:
+        scale = OpinionScale()
+        simulation = Simulation(
+            population=Population(personas, (-2, -1, 1, 2)),
+            claim=Claim("tea is best", "tea", Framing.TRUTH),
+            schedule=schedule,
+            calls=RunCalls("run", MemoryJournal(), _Literal(), SlotPool(3)),
+            pack=load_pack(),
+            scale=scale,
+            cognition=Cognition(memory=memory),
+            classifier=load_classifier("lexicon", scale),
+        )
+        await simulation.run()
+        return [(happening.turn, happening.message.text) for happening in simulation.happenings()]
+
+    return run_virtual(story())
+
+
+@pytest.mark.parametrize("memory", ["cumulative", "reflective", "reflective-as-run"])
+@pytest.mark.parametrize("name", ["dyads", "broadcast", "reports", "exposure", "similarity"])
+def test_probes_change_no_other_message_of_a_simulation(name: str, memory: str) -> None:
+    bare = _simulated(BUILDERS[name](), memory)
+    probed = _simulated(with_probes(BUILDERS[name](), 2, 1), memory)
+    others = [(turn, text) for turn, text in probed if turn.act != "probe"]
+    assert len(probed) == len(bare) + 12
+    assert [(t.step, t.agent, t.act, text) for t, text in others] == [(t.step, t.agent, t.act, s) for t, s in bare]
+    # A probe hears the whole past: before the first step that is nothing, after the last one it is not.
+    before = [text for turn, text in probed if turn.step == 0]
+    assert before[:4] == before[4:]
+    spoke = {turn.agent for turn, _ in bare}
+    after = {turn.agent: text for turn, text in probed[-4:]}
+    assert {agent for agent in range(4) if after[agent] != before[agent]} == spoke
+
+
+def test_independent_reports_of_an_agent_are_repetitions_and_remembered_ones_are_not() -> None:
+    independent = _simulated(IndependentReports(4, 3), "cumulative")
+    assert all(len({text for turn, text in independent if turn.agent == agent}) == 1 for agent in range(4))
+    remembered = _simulated(RememberedReports(4, 12, _rng()), "cumulative")
+    assert len({text for _, text in remembered}) == 12

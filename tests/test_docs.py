@@ -1,0 +1,208 @@
+"""What README and docs show is what happens: marked code is run as it stands, names and links exist."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import re
+import shlex
+import textwrap
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import typer
+import yaml
+from PIL import Image
+from typer.testing import CliRunner
+
+from opinionsim.cli import app
+from opinionsim.experiments import load_experiment
+from opinionsim.llm import ScriptedParameters
+from opinionsim.topics import load_topics
+
+_TOP = Path(__file__).resolve().parents[1]
+PAGES = sorted([_TOP / "README.md", _TOP / "CONTRIBUTING.md", *(_TOP / "docs").rglob("*.md")])
+IDS = [str(page.relative_to(_TOP)) for page in PAGES]
+
+_FENCE = re.compile(r"^(?P<mark><!-- run -->\n)?```(?P<language>\w+)\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"\]\((?P<target>[^)#\s]*)(?:#(?P<anchor>[^)\s]+))?\)")
+
+
+class Block(NamedTuple):
+    """A fenced block of a page."""
+
+    page: str
+    language: str
+    code: str
+    run: bool
+
+
+def _blocks() -> Iterator[Block]:
+    for page in PAGES:
+        for found in _FENCE.finditer(page.read_text(encoding="utf-8")):
+            code = textwrap.dedent(found["code"])
+            yield Block(str(page.relative_to(_TOP)), found["language"], code, found["mark"] is not None)
+
+
+BLOCKS = list(_blocks())
+
+
+def _commands(block: Block) -> list[list[str]]:
+    """Arguments of the `opinionsim` commands of a shell block."""
+    lines = (shlex.split(line, comments=True) for line in block.code.splitlines())
+    return [words[1:] for words in lines if words and words[0] == "opinionsim"]
+
+
+def _run_shell(block: Block) -> None:
+    lines = [line for line in block.code.splitlines() if line.strip()]
+    commands = _commands(block)
+    assert len(commands) == len(lines), "a block that is run holds one opinionsim command a line"
+    for command in commands:
+        done = CliRunner().invoke(app, command)
+        assert done.exit_code == 0, f"opinionsim {shlex.join(command)}\n{done.output}"
+        assert done.output.strip() or command[0] == "run"
+
+
+@pytest.mark.parametrize("page", sorted({block.page for block in BLOCKS if block.run}))
+def test_marked_blocks_run(page: str) -> None:
+    """All blocks of a page in order, in one empty folder, for later ones read what earlier ones wrote."""
+    for block in BLOCKS:
+        if block.page == page and block.run:
+            if block.language == "bash":
+                _run_shell(block)
+            else:
+                assert block.language == "python"
+                exec(compile(block.code, block.page, "exec"), {"__name__": "block"})  # noqa: S102
+
+
+def test_the_tour_and_python_are_among_what_runs() -> None:
+    marked = [block for block in BLOCKS if block.page == "README.md" and block.run]
+    ran = {command[0] for block in marked if block.language == "bash" for command in _commands(block)}
+    assert {"plan", "preview", "run", "status", "show", "table", "plot", "replay", "export"} <= ran
+    assert sum(block.language == "python" for block in marked) >= 2
+
+
+def _options(command: Any) -> set[str]:
+    return {name for parameter in command.params for name in parameter.opts}
+
+
+@pytest.mark.parametrize(
+    "command",
+    [command for block in BLOCKS if block.language == "bash" for command in _commands(block)],
+    ids=lambda command: shlex.join(command)[:60],
+)
+def test_commands_and_options_exist(command: list[str]) -> None:
+    known: Mapping[str, Any] = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    if command[0].startswith("-"):
+        assert command == ["--help"]
+        return
+    assert command[0] in known
+    given = {word for word in command[1:] if word.startswith("--")}
+    assert given <= _options(known[command[0]])
+
+
+@pytest.mark.parametrize("block", [block for block in BLOCKS if block.language == "python"], ids=lambda b: b.page)
+def test_python_blocks_are_python(block: Block) -> None:
+    assert ast.parse(block.code).body
+
+
+@pytest.mark.parametrize("block", [block for block in BLOCKS if block.language == "yaml"], ids=lambda b: b.page)
+def test_yaml_blocks_are_parts_of_a_specification(block: Block) -> None:
+    """Every fragment fits into a specification that is otherwise the quickstart's."""
+    fragment = yaml.safe_load(block.code)
+    whole: dict[str, Any] = {
+        "name": "fragment",
+        "topic": {"name": "global-warming"},
+        "interaction": {"kind": "dyadic", "steps": 10},
+    }
+    stated = load_experiment({**whole, **fragment}).spec.model_dump(mode="json", exclude_unset=True)
+    assert fragment.keys() <= stated.keys()
+
+
+def _anchors(page: Path) -> set[str]:
+    """Anchors of a page's headings as hosts of Markdown make them."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=IDS)
+def test_links_lead_somewhere(page: Path) -> None:
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    for found in _LINK.finditer(text):
+        target, anchor = found["target"], found["anchor"]
+        if re.match(r"\w+:", target):
+            continue
+        linked = (page.parent / target).resolve() if target else page
+        assert linked.exists(), target
+        if anchor:
+            assert anchor in _anchors(linked), f"{target}#{anchor}"
+
+
+def test_index_names_every_page() -> None:
+    index = (_TOP / "docs" / "index.md").read_text(encoding="utf-8")
+    pages = [page.name for page in (_TOP / "docs").glob("*.md") if page.name != "index.md"]
+    assert [name for name in pages if f"({name})" not in index] == []
+
+
+def test_decisions_are_short_dated_and_listed() -> None:
+    folder = _TOP / "docs" / "decisions"
+    index = (folder / "README.md").read_text(encoding="utf-8")
+    records = sorted(folder.glob("[0-9]*.md"))
+    assert [record.name[:4] for record in records] == [f"{number:04d}" for number in range(1, len(records) + 1)]
+    for record in records:
+        lines = record.read_text(encoding="utf-8").splitlines()
+        title = lines[0].removeprefix(f"# {record.name[:4]}: ")
+        assert len(lines) <= 25, record.name
+        assert re.fullmatch(r"\d{4}-\d\d-\d\d, (accepted|replaced by \d{4})", lines[2]), record.name
+        assert f"| [{record.name[:4]}]({record.name}) | {title} |" in index, record.name
+
+
+@pytest.mark.parametrize("page", PAGES, ids=IDS)
+def test_sensitive_topics_stay_out(page: Path, checkout: Path) -> None:
+    topics = [topic for file in (checkout / "topics").glob("*.yaml") for topic in load_topics(file).values()]
+    sensitive = [topic for topic in topics if topic.sensitive]
+    assert sensitive
+    text = page.read_text(encoding="utf-8").lower()
+    for topic in sensitive:
+        named = [topic.name, *(claim.lower() for claim in topic.claims.values())]
+        assert [words for words in named if words in text] == []
+
+
+def _description(figure: Path) -> str:
+    with Image.open(figure) as image:
+        return str(image.info["Description"])
+
+
+def test_the_first_figure_is_what_demo_draws(tmp_path: Path) -> None:
+    """Down to bias and diversity of each panel, which the file states beside its caution."""
+    shown = _TOP / "docs" / "images" / "demo.png"
+    done = CliRunner().invoke(app, ["demo", "--out", str(tmp_path / "demo")])
+    assert done.exit_code == 0, done.output
+    stated, drawn = _description(shown), _description(tmp_path / "demo" / "panels.png")
+    assert stated == drawn, "make the figure again as the README says"
+    assert stated.startswith("SCRIPTED STAND-IN")
+
+
+def test_figures_are_small() -> None:
+    sizes = {path.name: path.stat().st_size for path in (_TOP / "docs" / "images").glob("*.png")}
+    assert {name for name, size in sizes.items() if size >= 200_000} == set()
+
+
+def test_parameters_of_the_scripted_model_are_as_documented() -> None:
+    text = (_TOP / "docs" / "scripted.md").read_text(encoding="utf-8")
+    table = text.partition("| Parameter |")[2].partition("\n\n")[0]
+    stated = dict(re.findall(r"^\| `(\w+)` \| ([^|]+) \|", table, re.MULTILINE))
+    defaults = {
+        field.name: getattr(ScriptedParameters(), field.name) for field in dataclasses.fields(ScriptedParameters)
+    }
+    assert stated == {name: "none" if value is None else str(value) for name, value in defaults.items()}
+
+
+def test_files_of_the_study_hold_as_many_runs_as_stated() -> None:
+    text = (_TOP / "docs" / "chuang2024.md").read_text(encoding="utf-8")
+    stated = re.findall(r"\[(\w+)\.yaml\]\(\.\./experiments/chuang2024/\w+\.yaml\)[^|]*\| (\d+) \|", text)
+    assert len(stated) == len(list((_TOP / "experiments" / "chuang2024").glob("*.yaml")))
+    for name, runs in stated:
+        assert len(load_experiment(f"chuang2024/{name}").runs) == int(runs), name

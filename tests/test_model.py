@@ -1,0 +1,402 @@
+from __future__ import annotations
+
+import asyncio
+import gc
+import signal
+import threading
+import weakref
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from langchain_core.language_models import FakeListChatModel
+
+import opinionsim as osim
+from opinionsim import background
+from opinionsim.errors import ModelCallError, ScheduleError, SpecError
+from opinionsim.experiments import assemble, load_experiment
+from opinionsim.llm import MemoryJournal
+from opinionsim.metrics import bias, diversity
+from opinionsim.model import OpinionModel
+from opinionsim.personas import Population
+from opinionsim.schedules import Broadcast, Dyads, SimilarityDyads, with_probes
+from opinionsim.streams import call_seed, stream
+from tests._running import SMALL, carry_out, changed, watched
+
+
+def _parts(**values: Any) -> Any:
+    planned = (experiment := load_experiment(changed(SMALL, **values))).runs[0]
+    return assemble(planned, experiment.resources)
+
+
+POPULATION: Population = _parts().population
+
+
+def _model(chat_model: Any = "scripted", schedule: Any = 6, **options: Any) -> OpinionModel:
+    return OpinionModel(POPULATION, "flat-earth", schedule, chat_model, seed=5, **options)
+
+
+def _messages(model: OpinionModel) -> list[tuple[Any, ...]]:
+    return [(each.turn, each.message.text) for each in model.history]
+
+
+def test_a_step_is_committed_whole() -> None:
+    model = _model()
+    pairs = model.schedule.pairs
+    assert (model.steps, model.running) == (0, True)
+    for step, (speaker, listener) in enumerate(pairs.tolist(), 1):
+        before = {agent.index: (agent.posts, agent.reports) for agent in model.agents}
+        model.step()
+        assert model.steps == step
+        write, review = model.history[-2:]
+        assert (write.turn.agent, review.turn.agent, review.turn.reads) == (speaker, listener, (write.turn.index,))
+        for agent in model.agents:
+            posts, reports = before[agent.index]
+            assert agent.posts == posts + (agent.index == speaker)
+            assert agent.reports == reports + (agent.index == listener)
+        agents = {agent.index: agent for agent in model.agents}
+        assert agents[speaker].last_post == write.message.text
+        assert agents[listener].last_report == review.message.text
+        assert review.estimate is not None
+        assert agents[listener].opinion == review.estimate.value
+    assert not model.running
+    model.close()
+
+
+def test_agents_are_what_the_population_says() -> None:
+    model = _model()
+    assert [agent.index for agent in model.agents] == [0, 1, 2, 3]
+    assert [agent.unique_id for agent in model.agents] == [1, 2, 3, 4]
+    assert [agent.persona for agent in model.agents] == list(POPULATION.personas)
+    assert [agent.assigned_opinion for agent in model.agents] == list(POPULATION.opinions)
+    # An assigned opinion is never taken for a measured one.
+    assert all(np.isnan(agent.opinion) for agent in model.agents)
+    assert [agent.unique_id for agent in _model().agents] == [1, 2, 3, 4]
+
+
+def test_run_commits_every_step_and_frames_follow() -> None:
+    model = _model()
+    model.run()
+    of_model = model.datacollector.get_model_vars_dataframe()
+    of_agents = model.datacollector.get_agent_vars_dataframe()
+    assert list(of_model.columns) == ["bias", "diversity", "n_measured"]
+    assert len(of_model) == 7
+    assert of_agents.index.get_level_values("Step").unique().tolist() == list(range(7))
+    for step in range(7):
+        opinions = of_agents.loc[step]["opinion"].to_numpy()
+        row = of_model.iloc[step]
+        np.testing.assert_array_equal(row["bias"], bias(opinions))
+        np.testing.assert_array_equal(row["diversity"], diversity(opinions))
+        assert row["n_measured"] == np.count_nonzero(~np.isnan(opinions))
+    assert of_model["n_measured"].iloc[0] == 0
+    assert of_model["n_measured"].iloc[-1] > 0
+
+
+@pytest.mark.parametrize("slots", [1, 3, 64])
+@pytest.mark.parametrize("lookahead", [0, 2, None])
+@pytest.mark.parametrize("memory", ["cumulative", "reflective"])
+def test_slots_and_lookahead_change_nothing(slots: int, lookahead: int | None, memory: str) -> None:
+    reference = _model(cognition={"memory": memory}, max_concurrency=1, lookahead=0)
+    reference.run()
+    model = _model(watched()[0], cognition={"memory": memory}, max_concurrency=slots, lookahead=lookahead)
+    model.run()
+    assert _messages(model) == _messages(reference)
+    pd.testing.assert_frame_equal(
+        model.datacollector.get_agent_vars_dataframe(), reference.datacollector.get_agent_vars_dataframe()
+    )
+
+
+def test_a_seed_gives_the_same_model_again_and_another_another() -> None:
+    first, second, other = _model(), _model(), OpinionModel(POPULATION, "flat-earth", 6, seed=6)
+    assert first.random.random() == second.random.random() != other.random.random()
+    assert first.rng.random() == second.rng.random() != other.rng.random()
+    for model in (first, second, other):
+        model.run()
+    assert _messages(first) == _messages(second) != _messages(other)
+
+
+def test_the_runner_gives_the_same_run_under_the_same_identity(monkeypatch: pytest.MonkeyPatch) -> None:
+    experiment = load_experiment(SMALL)
+    planned = experiment.runs[0]
+    results = carry_out(experiment, "same.sqlite")[1]
+    parts = assemble(planned, experiment.resources)
+    model = OpinionModel(parts.population, parts.claim, parts.schedule, cognition=parts.cognition, seed=5)
+    monkeypatch.setattr(model, "_run_id", planned.run_id)
+    model.run()
+    assert [each.message.text for each in model.history] == results.turns["message"].tolist()
+    assert [each.turn.agent for each in model.history] == results.turns["agent"].tolist()
+    values = [each.estimate.value for each in model.history if each.estimate is not None]
+    np.testing.assert_array_equal(values, results.opinions["value"])
+
+
+@pytest.mark.parametrize("lookahead", [0, 1, 3])
+def test_lookahead_bounds_what_is_asked_beyond_the_step(lookahead: int) -> None:
+    chat_model, watch = watched(latency=lambda seed: 0.0)
+    model = _model(chat_model, 10, lookahead=lookahead)
+    for step in range(1, 11):
+        model.step()
+        background.run(_settled())
+        assert len(watch.asked) == 2 * min(step + lookahead, 10)
+
+
+async def _settled() -> None:
+    """Let whatever can go on without waiting go on."""
+    for _ in range(200):
+        await asyncio.sleep(0)
+
+
+def test_by_default_one_step_an_agent_is_asked_ahead() -> None:
+    chat_model, watch = watched(latency=lambda seed: 0.0)
+    model = _model(chat_model, 100)
+    model.step()
+    background.run(_settled())
+    assert len(watch.asked) == 2 * 5
+    model.close()
+
+
+# -- failures and interrupts ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("number", [1, 2, 7, 12])
+def test_a_failed_step_raises_and_may_be_called_again(number: int) -> None:
+    chat_model, watch = watched(fails=lambda n: n == number)
+    model = _model(chat_model)
+    with pytest.raises(ModelCallError, match="the provider is gone"):
+        model.run()
+    failed, steps = watch.asked[number - 1], model.steps
+    frame = model.datacollector.get_model_vars_dataframe()
+    assert steps == len(frame) - 1 < 6
+    assert len(model.history) == 2 * steps
+    # Replies that were on their way have been kept.
+    assert sorted(watch.answered) == sorted(set(watch.asked) - {failed})
+    model.run()
+    assert model.steps == 6
+    assert sorted(watch.answered) == sorted(set(watch.asked))
+    assert [seed for seed in set(watch.asked) if watch.asked.count(seed) > 1] == [failed]
+    reference = _model()
+    reference.run()
+    assert _messages(model) == _messages(reference)
+    pd.testing.assert_frame_equal(
+        model.datacollector.get_agent_vars_dataframe(), reference.datacollector.get_agent_vars_dataframe()
+    )
+
+
+def test_an_interrupted_step_keeps_replies_on_their_way() -> None:
+    main = threading.main_thread().ident
+    assert main is not None
+    chat_model, watch = watched(
+        latency=lambda seed: 0.01,
+        noticed=lambda number: signal.pthread_kill(main, signal.SIGINT) if number == 5 else None,
+    )
+    model = _model(chat_model)
+    with pytest.raises(KeyboardInterrupt):
+        model.run()
+    assert sorted(watch.answered) == sorted(watch.asked)
+    model.run()
+    assert len(watch.asked) == len(set(watch.asked)) == 12
+    reference = _model()
+    reference.run()
+    assert _messages(model) == _messages(reference)
+
+
+def test_the_schedule_has_an_end() -> None:
+    model = _model(schedule=2)
+    model.run()
+    frame = model.datacollector.get_model_vars_dataframe()
+    with pytest.raises(ScheduleError, match="the schedule ends at step 2"):
+        model.step()
+    assert (model.steps, model.running) == (2, False)
+    assert len(model.datacollector.get_model_vars_dataframe()) == len(frame) == 3
+    model.run()
+    empty = _model(schedule=0)
+    empty.run()
+    with pytest.raises(ScheduleError, match="ends at step 0"):
+        empty.step()
+
+
+def test_a_refusal_leaves_the_opinion_as_it_was_last_measured() -> None:
+    model = _model(osim.load_chat_model("scripted", refusal_rate=0.5), 30)
+    last: dict[int, float] = {agent.index: float("nan") for agent in model.agents}
+    refused = 0
+    while model.running:
+        model.step()
+        review = model.history[-1]
+        assert review.estimate is not None
+        if np.isnan(review.estimate.value):
+            refused += 1
+        else:
+            last[review.turn.agent] = review.estimate.value
+        np.testing.assert_array_equal([agent.opinion for agent in model.agents], [last[i] for i in range(4)])
+    assert 0 < refused < 30
+
+
+# -- what still runs is ended --------------------------------------------------------------------------------
+
+
+def _tasks() -> int:
+    """Tasks on the package's loop beside the one that counts."""
+
+    async def count() -> int:
+        await _settled()
+        return len(asyncio.all_tasks()) - 1
+
+    return background.run(count())
+
+
+def _begun() -> OpinionModel:
+    """A model after its first step, the calls of whose other steps never end."""
+    chat_model, watch = watched()
+    model = _model(chat_model, Dyads(4, 4, pairs=[(0, 1), (2, 3), (0, 2), (1, 3)]))
+    first = {call_seed(model._run_id, turn, "reply", 0) for turn in (0, 1)}
+    watch.latency = lambda seed: 0.0 if seed in first else 3600.0
+    model.step()
+    return model
+
+
+def test_close_ends_what_still_runs() -> None:
+    model = _begun()
+    assert _tasks() > 0
+    model.close()
+    assert _tasks() == 0
+    model.close()
+
+
+def test_a_with_block_ends_what_still_runs() -> None:
+    with _begun() as model:
+        assert _tasks() > 0
+        assert model.steps == 1
+    assert _tasks() == 0
+
+
+def test_garbage_collection_ends_what_still_runs() -> None:
+    model = _begun()
+    assert _tasks() > 0
+    alive = weakref.ref(model)
+    del model
+    gc.collect()
+    assert alive() is None
+    assert _tasks() == 0
+
+
+def test_stepping_after_close_goes_on_from_the_journal() -> None:
+    chat_model, watch = watched(latency=lambda seed: 0.0)
+    model = _model(chat_model, lookahead=0)
+    model.step()
+    model.close()
+    model.run()
+    assert len(watch.asked) == len(set(watch.asked)) == 12
+    reference = _model()
+    reference.run()
+    assert _messages(model) == _messages(reference)
+
+
+def test_a_journal_of_the_callers_own_answers_a_second_model() -> None:
+    journal = MemoryJournal()
+    first = _model(journal=journal)
+    first.run()
+    chat_model, watch = watched()
+    second = _model(chat_model, journal=journal)
+    second.run()
+    assert watch.asked == []
+    assert _messages(second) == _messages(first)
+
+
+# -- where it may be called ----------------------------------------------------------------------------------
+
+
+def test_it_works_inside_a_running_loop() -> None:
+    async def notebook() -> OpinionModel:
+        model = _model(watched()[0])
+        model.run()
+        await asyncio.sleep(0)
+        return model
+
+    reference = _model()
+    reference.run()
+    assert _messages(asyncio.run(notebook())) == _messages(reference)
+
+
+def test_several_models_run_side_by_side_in_threads() -> None:
+    def one(seed: int) -> list[tuple[Any, ...]]:
+        model = OpinionModel(POPULATION, "flat-earth", 6, watched()[0], seed=seed)
+        model.run()
+        return _messages(model)
+
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(one, range(4)))
+    assert together == [one(seed) for seed in range(4)]
+
+
+# -- what it can be made of ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        Broadcast(4, 3, stream(1, "schedule")),
+        SimilarityDyads(4, 5, strength=1.0, opinions=[0.0, 1.0, -1.0, 2.0], seed=3),
+        with_probes(Dyads(4, 3, stream(1, "schedule")), 1, 1),
+    ],
+    ids=["broadcast", "similarity", "probed"],
+)
+def test_any_schedule_steps(schedule: Any) -> None:
+    model = _model(schedule=schedule)
+    while model.running:
+        model.step()
+        assert {each.turn.step for each in model.history} <= set(range(model.steps + 1))
+    assert model.steps == schedule.steps
+    assert max(each.turn.step for each in model.history) == schedule.steps
+    assert [each.turn.index for each in model.history] == list(range(len(model.history)))
+
+
+def test_the_study_is_the_default() -> None:
+    model = OpinionModel(schedule=1)
+    assert len(model.agents) == 10
+    assert model.evidence == "scripted"
+    assert sorted(agent.assigned_opinion for agent in model.agents) == sorted([-2, -2, -1, -1, 0, 0, 1, 1, 2, 2])
+    model.step()
+    assert model.datacollector.get_model_vars_dataframe()["n_measured"].iloc[-1] == 1
+
+
+def test_a_model_that_is_not_scripted_needs_its_classifier_named() -> None:
+    real = FakeListChatModel(responses=["I am sure that Theory XYZ is true."])
+    with pytest.raises(SpecError, match="classifier must be named"):
+        _model(real)
+    model = _model(real, classifier="lexicon")
+    model.run()
+    assert model.evidence == "model"
+    assert max(agent.opinion for agent in model.agents if agent.reports) == 2
+    unmeasured = _model(classifier=None)
+    unmeasured.run()
+    assert all(np.isnan(agent.opinion) for agent in unmeasured.agents)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ({"topic": "no-such-topic"}, "topic: unknown 'no-such-topic'; valid: flat-earth"),
+        ({"population": "nobody"}, "personas: unknown 'nobody'; valid: chuang2024"),
+        ({"framing": "lie"}, "lie"),
+        ({"schedule": -1}, "steps must be at least 0; got -1"),
+        ({"schedule": Dyads(3, 2, stream(1, "schedule"))}, "the schedule is for 3 agents; the population has 10"),
+        ({"chat_model": "gpt"}, "unknown model 'gpt'"),
+        ({"classifier": "none"}, "unknown classifier 'none'"),
+        ({"seed": -1}, "seed must be an integer of at least 0; got -1"),
+        ({"lookahead": -1}, "lookahead must be an integer of at least 0; got -1"),
+        ({"max_concurrency": 0}, "max_concurrency must be at least 1; got 0"),
+        ({"cognition": {"memroy": "cumulative"}}, "cognition: unknown field 'memroy'; valid: memory, "),
+        ({"cognition": {"memory": "none"}}, "memory must be one of cumulative, reflective"),
+        ({"cognition": {"confirmation_bias": "mild"}}, "confirmation_bias must be one of none, weak, strong"),
+        ({"prompts": "no-such-folder"}, "neither 'default' nor a folder"),
+        (
+            {"schedule": SimilarityDyads(10, 2, strength=1.0, opinions=[0.0] * 10, seed=1), "classifier": None},
+            "classifier",
+        ),
+    ],
+    ids=str,
+)
+def test_bad_arguments_are_told_before_the_first_step(arguments: dict[str, Any], problem: str) -> None:
+    with pytest.raises(SpecError, match=problem):
+        OpinionModel(**arguments)

@@ -1,0 +1,167 @@
+"""Topics: the bundled ones, a user's own, and what is said about a bad file."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from opinionsim.errors import SpecError
+from opinionsim.opinions import OpinionScale
+from opinionsim.topics import Claim, Framing, Topic, load_topics, parse_topic, parse_topics
+
+GOOD = """\
+source: A seminar.
+licence: CC0
+topics:
+  - name: tea
+    category: Taste
+    claims:
+      falsehood: coffee tastes better than tea
+      truth: tea tastes better than coffee
+    accepted: truth
+    sensitive: true
+    source: A survey.
+  - name: four-day-week
+    claims: {truth: "a week of four working days would do people good"}
+"""
+
+
+def _file(folder: Path, text: str) -> Path:
+    path = folder / "topics.yaml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_a_file_of_ones_own(tmp_path: Path) -> None:
+    topics = load_topics(_file(tmp_path, GOOD))
+    assert list(topics) == ["tea", "four-day-week"]
+    assert topics["tea"] == Topic(
+        "tea",
+        "Tea",
+        "Taste",
+        {Framing.FALSEHOOD: "coffee tastes better than tea", Framing.TRUTH: "tea tastes better than coffee"},
+        Framing.TRUTH,
+        True,
+        "A survey.",
+    )
+    week = topics["four-day-week"]
+    assert (week.title, week.category, week.accepted) == ("Four day week", "Other", None)
+    assert (week.sensitive, week.source) == (False, "A seminar.")
+
+
+@pytest.mark.parametrize("scale", [OpinionScale(), OpinionScale.of_size(2), OpinionScale((1, 2, 3, 4, 5, 6, 7))])
+@pytest.mark.parametrize("accepted", list(Framing))
+@pytest.mark.parametrize("framing", list(Framing))
+def test_the_truth_is_the_end_of_the_scale_that_agrees_with_what_is_accepted(
+    scale: OpinionScale, accepted: Framing, framing: Framing
+) -> None:
+    claim = Claim("x", "t", framing, accepted)
+    assert claim.truth(scale) == (scale.highest if framing is accepted else scale.lowest)
+    assert Claim("x", "t", framing).truth(scale) is None
+
+
+def test_a_claim_carries_what_its_topic_says(tmp_path: Path) -> None:
+    tea = load_topics(_file(tmp_path, GOOD))["tea"]
+    claim = tea.claim("falsehood")
+    assert claim == Claim("coffee tastes better than tea", "tea", Framing.FALSEHOOD, Framing.TRUTH, True)
+    assert tea.claim(Framing.FALSEHOOD) == claim
+    assert claim.truth(OpinionScale()) == -2
+    assert tea.claim("truth").truth(OpinionScale()) == 2
+
+
+def test_a_framing_the_topic_lacks_is_named_with_those_it_has(tmp_path: Path) -> None:
+    topics = load_topics(_file(tmp_path, GOOD))
+    with pytest.raises(SpecError, match=r"topic 'four-day-week' has no framing 'falsehood'; valid: truth$"):
+        topics["four-day-week"].claim(Framing.FALSEHOOD)
+    with pytest.raises(SpecError, match=r"topic 'tea' has no framing 'Truth'; valid: falsehood, truth$"):
+        topics["tea"].claim("Truth")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "message"),
+    [
+        ("accepted: truth", "acepted: truth", 9, r"topics\[0\]\.acepted: .*accepted"),
+        ("accepted: truth", "accepted: yes", 9, r"topics\[0\]\.accepted: .*falsehood.*truth"),
+        ("sensitive: true", "sensitive: perhaps", 10, r"topics\[0\]\.sensitive: "),
+        ("name: tea", "name: Green Tea", 4, r"topics\[0\]\.name: .*'Green Tea'"),
+        ("name: tea", "name: four-day-week", 12, r"topics\[1\]\.name: duplicate 'four-day-week'; .*distinct"),
+        ("  - name: tea\n    category: Taste", "  - category: Taste", 4, r"topics\[0\].*name"),
+        ("truth: tea tastes better than coffee", "lie: tea is a soup", 8, r"topics\[0\]\.claims.*lie"),
+        ("truth: tea tastes better than coffee", "truth: 7", 8, r"topics\[0\]\.claims\.truth: .*7"),
+        (
+            "truth: tea tastes better than coffee",
+            "truth: Tea is best.",
+            8,
+            r"topics\[0\]\.claims\.truth: .*without a full stop",
+        ),
+        (
+            "truth: tea tastes better than coffee",
+            "truth: '  '",
+            8,
+            r"topics\[0\]\.claims\.truth: .*follow 'that'.*'  '",
+        ),
+        (
+            'claims: {truth: "a week of four working days would do people good"}',
+            "claims: {}",
+            13,
+            r"topics\[1\]\.claims: .*at least 1",
+        ),
+        ("licence: CC0", "license: CC0", 2, r"license: .*licence"),
+    ],
+)
+def test_a_mistake_is_reported_with_file_line_and_field(
+    tmp_path: Path, old: str, new: str, line: int, message: str
+) -> None:
+    assert GOOD.count(old) == 1
+    path = _file(tmp_path, GOOD.replace(old, new))
+    with pytest.raises(SpecError, match=rf"topics\.yaml:{line}: {message}") as caught:
+        load_topics(path)
+    assert str(caught.value).startswith(str(path))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "is empty; a mapping of fields is expected"),
+        ("- name: tea\n", r":1: holds a list"),
+        ("topics: []\n", r":1: topics: .*at least 1"),
+        ("source: x\n", "topics"),
+        ("topics: tea\n", r":1: topics: "),
+        ("topics: [tea]\n", r":1: topics\[0\]: "),
+    ],
+)
+def test_a_file_that_holds_no_topics(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(SpecError, match=message):
+        load_topics(_file(tmp_path, text))
+
+
+def test_a_mapping_is_called_what_the_caller_calls_it() -> None:
+    bad = {"name": "tea", "claims": {"truth": "Tea is best."}}
+    with pytest.raises(SpecError, match=r"^topic\.definition: claims\.truth: must be a clause"):
+        parse_topic(bad, "topic.definition")
+    with pytest.raises(SpecError, match=r"^mine: topics\[1\]\.name: duplicate 'tea'"):
+        parse_topics({"topics": [{"name": "tea", "claims": {"truth": "tea is best"}}] * 2}, "mine")
+
+
+def test_one_topic_from_a_mapping() -> None:
+    topic = parse_topic({"name": "tea", "claims": {"truth": "  tea is best  "}, "source": "me"})
+    assert topic.claims == {Framing.TRUTH: "tea is best"}
+    assert (topic.title, topic.source) == ("Tea", "me")
+
+
+def test_the_topics_of_the_founding_study(checkout: Path) -> None:
+    """Fifteen topics in three categories, each in both framings with the truth on the other side (A5)."""
+    topics = load_topics(checkout / "topics" / "chuang2024.yaml")
+    assert len(topics) == 15
+    assert Counter(topic.category for topic in topics.values()) == {"Science": 5, "History": 5, "Common sense": 5}
+    scale = OpinionScale()
+    texts = set()
+    for topic in topics.values():
+        assert topic.accepted is Framing.TRUTH
+        assert topic.source
+        assert [topic.claim(framing).truth(scale) for framing in ("falsehood", "truth")] == [-2, 2]
+        texts |= set(topic.claims.values())
+    assert len(texts) == 30
+    assert 0 < sum(topic.sensitive for topic in topics.values()) < 15

@@ -1,0 +1,31 @@
+"""DESIGN's durability bar: 200 deaths of a sweep, fired after a drawn number of durable calls."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests._durability import CALLS, PROMISED_S, SPEC, Figures, check, kill_over_and_over
+from tests._running import assert_same, carry_out, loaded
+
+KILLS = 200
+PER_STORE = 10
+
+
+def test_two_hundred_kills(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    summary, whole = carry_out(SPEC, str(tmp_path / "whole.sqlite"))
+    assert summary.made == CALLS
+    figures: list[Figures] = []
+    while (left := KILLS - sum(each.kills for each in figures)) > 0:
+        store = tmp_path / f"killed-{len(figures)}.sqlite"
+        kills = kill_over_and_over(store, min(PER_STORE, left), seed=len(figures))
+        figures.append(check(store, kills))
+        assert_same(loaded(str(store)), whole)
+    with capsys.disabled():
+        print(
+            f"\n{sum(each.kills for each in figures)} kills over {len(figures)} sweeps of {CALLS} calls: "
+            f"no stored call asked again; {sum(each.in_flight for each in figures)} calls were in flight, "
+            f"{sum(each.lost for each in figures)} replies had arrived and were lost, the oldest "
+            f"{max(each.oldest_lost_s for each in figures):.3f} s old (bar {PROMISED_S} s); tables equal"
+        )
