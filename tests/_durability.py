@@ -28,11 +28,12 @@ from pydantic import PrivateAttr
 from opinionsim.experiments import Experiment, Instruments, Sweep, load_experiment, start
 from opinionsim.llm import ScriptedChatModel
 from opinionsim.store import open_store
+from tests._running import assert_same, carry_out, loaded
 
 SPEC: dict[str, Any] = {
     "name": "durability",
     "seed": 3,
-    "replicates": 3,
+    "replicates": 4,
     "population": {"size": 5},
     "topic": {"name": "flat-earth"},
     "interaction": {"kind": "dyadic", "steps": 18},
@@ -41,20 +42,21 @@ SPEC: dict[str, Any] = {
     "sweep": {"cognition.memory": ["cumulative", "reflective"]},
 }
 #: Calls the sweep makes when nobody disturbs it.
-CALLS = 3 * (36 + 5) + 3 * (72 + 5)
+CALLS = 4 * (36 + 5) + 4 * (72 + 5)
+_PER_STORE = 10
 #: How long after its arrival a reply may still be lost, in seconds.
 PROMISED_S = 0.2
 
 
 class _LoggingModel(ScriptedChatModel):
-    """The scripted model behind a latency of a few milliseconds, with a log that survives the process."""
+    """The scripted model behind a latency of some milliseconds, with a log that survives the process."""
 
     _log: int = PrivateAttr()
 
     async def _agenerate(self, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> Any:
         seed = kwargs["seed"]
         self._write("asked", seed)
-        await asyncio.sleep(0.002 + seed % 11 * 1e-3)
+        await asyncio.sleep(0.01 + seed % 11 * 5e-3)
         reply = await super()._agenerate(messages, stop, run_manager, **kwargs)
         self._write("answered", seed)
         return reply
@@ -139,9 +141,9 @@ def _supervise(store: Path, kills: int, seed: int) -> None:
         if process == 0:
             _carry_out(experiment, str(store), store.with_suffix(".log"))
             os._exit(0)
-        wanted = len(_stored(store)) + int(rng.integers(1, 2 * CALLS // (kills + 2) + 2)) if kills else CALLS + 1
-        # Of the writer's cycle, the kill meets any moment.
-        pause = float(rng.uniform(0.0, 0.08))
+        wanted = len(_stored(store)) + int(rng.integers(1, 30)) if kills else CALLS + 1
+        # The count moves with each commit; the kill must meet any moment between commits, however rare they are.
+        pause = float(rng.uniform(0.0, 0.3))
         while (status := _ended(process)) is None and len(_stored(store)) < wanted:
             time.sleep(0.002)
         if status is not None:
@@ -217,6 +219,24 @@ def check(store: Path, kills: list[Kill]) -> Figures:
         for seed in set(asked.get(kill.process, [])) & again:
             assert seed in unanswered or seed in gone, "a call was asked twice for no reason"
     return Figures(len(kills), lost, in_flight, oldest)
+
+
+def study(folder: Path, kills: int) -> list[Figures]:
+    """Kill sweeps, ten times each at most, until there have been `kills` deaths; each must end as if undisturbed.
+
+    Returns
+    -------
+    list of Figures
+        One a sweep.
+    """
+    summary, whole = carry_out(SPEC, str(folder / "whole.sqlite"))
+    assert summary.made == CALLS
+    figures: list[Figures] = []
+    while (left := kills - sum(each.kills for each in figures)) > 0:
+        store = folder / f"killed-{len(figures)}.sqlite"
+        figures.append(check(store, kill_over_and_over(store, min(_PER_STORE, left), seed=len(figures))))
+        assert_same(loaded(str(store)), whole)
+    return figures
 
 
 if __name__ == "__main__":

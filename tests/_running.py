@@ -138,7 +138,8 @@ def loaded(store: str, name: str | None = None) -> Results:
 def content(frame: pd.DataFrame) -> bytes:
     """A frame to the byte, without what may depend on timing."""
     timed = [column for column in frame.columns if column.endswith(("_s", "_at"))]
-    return frame.drop(columns=timed).to_csv(index=False, float_format="%r").encode("utf-8", "surrogatepass")
+    text = frame.drop(columns=timed).to_csv(index=False, float_format=lambda value: repr(float(value)))
+    return text.encode("utf-8", "surrogatepass")
 
 
 def assert_same(found: Results, expected: Results) -> None:

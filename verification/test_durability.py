@@ -6,22 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tests._durability import CALLS, PROMISED_S, SPEC, Figures, check, kill_over_and_over
-from tests._running import assert_same, carry_out, loaded
-
-KILLS = 200
-PER_STORE = 10
+from tests._durability import CALLS, PROMISED_S, study
 
 
 def test_two_hundred_kills(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    summary, whole = carry_out(SPEC, str(tmp_path / "whole.sqlite"))
-    assert summary.made == CALLS
-    figures: list[Figures] = []
-    while (left := KILLS - sum(each.kills for each in figures)) > 0:
-        store = tmp_path / f"killed-{len(figures)}.sqlite"
-        kills = kill_over_and_over(store, min(PER_STORE, left), seed=len(figures))
-        figures.append(check(store, kills))
-        assert_same(loaded(str(store)), whole)
+    figures = study(tmp_path, 200)
     with capsys.disabled():
         print(
             f"\n{sum(each.kills for each in figures)} kills over {len(figures)} sweeps of {CALLS} calls: "

@@ -28,6 +28,8 @@ _ASIDE = (Kind.CONCEDE, Kind.CONDITION, Kind.EVEN_IF)
 _POINTING = frozenset(["that", "this", "which", "it"])
 #: What shows that a clause about somebody else has come back to its author.
 _OWN = frozenset([Kind.ATTITUDE, Kind.HEDGE])
+#: Words between a person and a stance that make the stance the author's: "the post makes me doubt".
+_OWN_WORDS = frozenset(["i", "me", "my", "myself", "should"])
 #: Stems of saying: to decline to say a thing is not to deny it.
 _SPEAKING = frozenset(["say", "call", "argu", "claim", "stat"])
 
@@ -65,6 +67,10 @@ class _Discourse:
     """The last sentence with a contrast."""
     outweighed: int = 0
     """How many cues stood before the contrast of that sentence."""
+    people: dict[str, int] = field(default_factory=dict)
+    """Sign of the opinion last ascribed to each person named."""
+    asked: tuple[int, int] = (-2, 0)
+    """The last sentence that asked something, and the sign of what it asked for."""
     refusal: bool = False
     role_break: bool = False
 
@@ -199,7 +205,10 @@ def _note_clause(clause: Clause, view: ClaimView, state: _Discourse) -> None:
     if said is not None:
         _note_stranger(clause, said, view, state)
         return
-    reading = read_clause(clause, view, Context(state.antecedent, state.statement, state.stranger, state.known))
+    asked = state.asked[1] if state.asked[0] == clause.sentence - 1 else None
+    reading = read_clause(
+        clause, view, Context(state.antecedent, state.statement, state.stranger, state.known, state.people, asked)
+    )
     if reading is None:
         if (
             hedged(clause)
@@ -214,6 +223,8 @@ def _note_clause(clause: Clause, view: ClaimView, state: _Discourse) -> None:
         reading = reading._replace(
             sign=-1 if reading.rejects else state.own, target=1 if reading.rejects else state.antecedent
         )
+    if clause.question and reading.anchored:
+        state.asked = (clause.sentence, reading.sign)
     cue = _cue(clause, reading)
     if reading.explicit or reading.overlap >= 0.5:
         if reading.anchored:
@@ -279,7 +290,7 @@ def _holds(clause: Clause, person: Mark, mark: Mark) -> bool:
     between = clause.stems[person.end : mark.start]
     if len(between) > 6 or not (Kind.SAYING in mark.kinds or (Kind.ATTITUDE in mark.kinds and len(between) <= 3)):
         return False
-    if "should" in between or "i" in between:
+    if not _OWN_WORDS.isdisjoint(between):
         return False
     own = [
         m.start for m in clause.marks if m.start >= mark.end and Kind.SELF in m.kinds and clause.stems[m.start] == "i"
@@ -309,6 +320,9 @@ def _note_stranger(clause: Clause, start: int, view: ClaimView, state: _Discours
     if reading is None or reading.sign == 0:
         return
     state.stranger = state.statement = reading.sign
+    for mark in clause.marks:
+        if Kind.STRANGER in mark.kinds and mark.start <= start:
+            state.people[clause.stems[mark.end - 1]] = reading.sign
     state.antecedent = reading.target
     state.own = 0
     slip = next(
@@ -337,7 +351,7 @@ def _cue(clause: Clause, reading: Reading) -> Cue:
         weight *= 1.7
     if clause.question:
         rhetorical = _rhetorical(clause)
-        sign, weight = (-sign, weight) if rhetorical else (sign, weight * 0.1)
+        sign, weight = (-sign, weight) if rhetorical else (sign, weight * 0.05)
     if clause.opener in _ASIDE:
         weight *= 0.12
     if clause.past:
@@ -397,4 +411,4 @@ def _off_scale(state: _Discourse, total: float) -> float:
         return 0.97
     if state.refusal and total < 1.5:
         return 0.9
-    return float(0.95 * np.exp(-total / 0.5))
+    return float(0.95 * np.exp(-total / 0.2))

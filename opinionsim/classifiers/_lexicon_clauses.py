@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
+from types import MappingProxyType
 from typing import NamedTuple
 
 from opinionsim.classifiers._lexicon_claims import ClaimView, Word
 from opinionsim.classifiers._lexicon_rules import (
     AUXILIARIES,
     BARE_NO,
+    BARE_YES,
     CLAIM_WORDS,
     COMPARING,
     COPULAS,
+    LOSS,
+    ODDS,
     REVERSERS,
+    STANCE_NOUNS,
+    WANING,
     Kind,
 )
 from opinionsim.classifiers._lexicon_words import Clause, Mark, number
@@ -32,6 +39,9 @@ _ALTERNATIVES = frozenset(["than", "or", "nor"])
 _EMPTY = frozenset(["nothing", "nobody", "non", "nowher", "0"])
 _AUXILIARIES = frozenset(AUXILIARIES.split())
 _NO_WORDS = frozenset(BARE_NO.split())
+_YES_WORDS = frozenset(BARE_YES.split())
+_STANCE_NOUNS, _LOSS, _WANING = (frozenset(table.split()) for table in (STANCE_NOUNS, LOSS, WANING))
+_ODDS = frozenset(ODDS.split())
 _COMPARING = frozenset(COMPARING.split())
 #: Words before the loser of a comparison.
 _OVER = frozenset(["beat", "than", "over", "outperform", "trump"])
@@ -98,6 +108,10 @@ class Context(NamedTuple):
     """Sign of the opinion last ascribed to somebody else."""
     known: bool = False
     """Whether the text speaks of the claim's subject."""
+    people: Mapping[str, int] = MappingProxyType({})
+    """Sign of the opinion last ascribed to each person named."""
+    asked: int | None = None
+    """Sign of what the question before this sentence asks for."""
 
 
 def read_clause(clause: Clause, view: ClaimView, context: Context) -> Reading | None:
@@ -117,12 +131,14 @@ def read_clause(clause: Clause, view: ClaimView, context: Context) -> Reading | 
     Reading or None
         None where the clause takes no position.
     """
-    antecedent = context.antecedent
+    if context.asked is not None and len(clause.stems) <= 3:
+        context = context._replace(antecedent=context.asked)
     if _takes_no_side(clause):
-        return Reading(0, _HEDGED, True, 1.0, antecedent)
+        return Reading(0, _HEDGED, True, 1.0, context.antecedent)
     units = _units(clause, view)
+    percentage = _percentage(clause, view)
     if not units:
-        return _bare_no(clause, antecedent) or _ellipsis(clause, antecedent)
+        return _odds(clause, percentage) or _bare_answer(clause, context.antecedent) or _ellipsis(clause, context)
     content = _content_unit(units)
     sign, used = _combine([unit for unit in units if unit.kind is not Kind.CLAIM], clause)
     answers = any(CLAIM_WORDS.intersection(clause.stems[unit.start : unit.end]) for unit in used)
@@ -130,7 +146,7 @@ def read_clause(clause: Clause, view: ClaimView, context: Context) -> Reading | 
     target, overlap = _target(clause, content, used, context, named)
     if used and not named and _judges_subject(clause, view, content, used):
         target, overlap = view.favour, 0.8
-    if target is None:
+    if target is None or (used and used[0].kind is Kind.TASTE and not (context.known or named)):
         return None
     if not used:
         overlap = _overlap(clause, view, content, context.known)
@@ -138,9 +154,27 @@ def read_clause(clause: Clause, view: ClaimView, context: Context) -> Reading | 
         overlap = max(0.5, _overlap(clause, view, content, context.known))
     size = min((u.size for u in used), default=_PLAIN)
     softened = any(u.softened for u in used) or (not used and content is not None and content.softened)
-    anchored = content is not None or named or any(_about_stranger(clause, unit) for unit in used)
+    anchored = content is not None or named or any(_about_stranger(clause, unit) is not None for unit in used)
     rejects = sign < 0 and bool(used) and used[0].kind is Kind.ATTITUDE
+    if percentage is not None and used:
+        sign, softened = (-sign if percentage < 50 else sign), softened or 10 < percentage < 90
     return Reading(sign * target, _size(clause, size, softened), bool(used), overlap, target, anchored, rejects)
+
+
+def _percentage(clause: Clause, view: ClaimView) -> float | None:
+    """How probable or how sure, in per cent: "70% convinced", "a 40% chance"; None where nothing says so."""
+    if "%" not in clause.stems or view.numbers or not (_ODDS.intersection(clause.stems) or clause.has(Kind.CLAIM)):
+        return None
+    value = number(clause.stems[clause.stems.index("%") - 1])
+    return value if value is not None and value < 100 else None
+
+
+def _odds(clause: Clause, percentage: float | None) -> Reading | None:
+    """A probability given to the claim: "I give the theory sixty per cent"."""
+    if percentage is None:
+        return None
+    sign = 0 if 45 <= percentage <= 55 else (1 if percentage > 50 else -1)
+    return Reading(sign, _HEDGED if 10 < percentage < 90 else _PLAIN, True, 1.0, 1)
 
 
 def _judges_subject(clause: Clause, view: ClaimView, content: _Unit | None, used: list[_Unit]) -> bool:
@@ -160,21 +194,28 @@ def _content_unit(units: list[_Unit]) -> _Unit | None:
     return best
 
 
-def _bare_no(clause: Clause, antecedent: int) -> Reading | None:
-    """A fragment such as "Never." or "absolutely not" rejects what was spoken of."""
-    if clause.has(Kind.NEGATION) and _NO_WORDS.issuperset(clause.stems):
+def _bare_answer(clause: Clause, antecedent: int) -> Reading | None:
+    """A fragment such as "Never." rejects what was spoken of, "Absolutely." accepts it."""
+    words = [stem for m in clause.marks if Kind.CLAIM in m.kinds for stem in clause.stems[m.start : m.end]]
+    rest = [stem for stem in clause.stems if stem not in words]
+    if clause.has(Kind.NEGATION) and _NO_WORDS.issuperset(rest):
         return Reading(-antecedent, _PLAIN, True, 0.4, antecedent)
+    if clause.has(Kind.STRONG, Kind.DEGREE) and rest and _YES_WORDS.issuperset(rest):
+        return Reading(1 if words else antecedent, _FIRM, True, 0.4, antecedent)
     return None
 
 
-def _ellipsis(clause: Clause, antecedent: int) -> Reading | None:
-    """An opinion cut short at its verb: "I think it does", "I think they did not", "I still do"."""
+def _ellipsis(clause: Clause, context: Context) -> Reading | None:
+    """An opinion cut short at its verb: "I think it does", "sadly it is not", "I still do", "I will not"."""
     last = clause.stems[-1] if clause.stems[-1] != "not" else " ".join(clause.stems[-2:-1])
-    opens = clause.has(Kind.OPINE, Kind.HEDGE) and clause.has(Kind.PRONOUN, Kind.STRANGER)
-    if last not in _AUXILIARIES or not clause.has(Kind.SELF) or not (opens or "still" in clause.stems):
+    about = clause.has(Kind.PRONOUN) or clause.has(Kind.STRANGER)
+    if last not in _AUXILIARIES or not (clause.has(Kind.SELF) or about):
         return None
+    if not (clause.has(Kind.OPINE, Kind.HEDGE) and about) and "still" not in clause.stems and len(clause.stems) > 5:
+        return None
+    target = context.antecedent if about or context.statement is None else context.statement
     sign = (-1) ** sum(Kind.NEGATION in mark.kinds for mark in clause.marks)
-    return Reading(sign * antecedent, _size(clause, _PLAIN, False), True, 0.6, antecedent)
+    return Reading(sign * target, _size(clause, _PLAIN, False), True, 0.6, target)
 
 
 def _takes_no_side(clause: Clause) -> bool:
@@ -235,7 +276,18 @@ def _units(clause: Clause, view: ClaimView) -> list[_Unit]:
         position = mark.end if mark is not None and whole else position + 1
     if negated < 0 and found and _denied_after(clause, found[-1]):
         found[-1].sign = -found[-1].sign
+    for unit in found:
+        _wane(clause, unit)
     return found
+
+
+def _wane(clause: Clause, unit: _Unit) -> None:
+    """Doubts that are gone turn round; support that has weakened is softer."""
+    if unit.kind is not Kind.ATTITUDE or not _STANCE_NOUNS.intersection(clause.stems[unit.start : unit.end]):
+        return
+    if _LOSS.intersection(clause.stems):
+        unit.sign = -unit.sign
+    unit.softened = unit.softened or bool(_WANING.intersection(clause.stems))
 
 
 def _denied_after(clause: Clause, unit: _Unit) -> bool:
@@ -335,22 +387,23 @@ def _target(
         return content.sign, 1.0
     if named:
         return 1, 1.0
-    if any(_about_stranger(clause, unit) for unit in used):
-        return context.stranger, 0.7
+    person = next(filter(None, (_about_stranger(clause, unit) for unit in used)), None)
+    if person is not None:
+        return context.people.get(clause.stems[person.end - 1], context.stranger), 0.7
     meant = context.antecedent if context.statement is None or "it" in clause.stems else context.statement
     return meant, 0.6 if clause.has(Kind.PRONOUN) or len(clause.stems) <= 4 else 0.4
 
 
-def _about_stranger(clause: Clause, unit: _Unit) -> bool:
-    """Whether somebody else, or their message, is the object of an attitude or the subject of a verdict."""
+def _about_stranger(clause: Clause, unit: _Unit) -> Mark | None:
+    """Somebody else, or their message, as the object of an attitude or the subject of a verdict."""
     for mark in clause.marks:
         if Kind.STRANGER not in mark.kinds:
             continue
         if unit.kind is Kind.ATTITUDE and 0 <= mark.start - unit.end <= 2:
-            return True
+            return mark
         if unit.kind is Kind.VERDICT and mark.end <= unit.start and not clause.has(Kind.PRONOUN):
-            return True
-    return False
+            return mark
+    return None
 
 
 def _overlap(clause: Clause, view: ClaimView, content: _Unit | None, known: bool) -> float:

@@ -9,16 +9,21 @@ from __future__ import annotations
 __all__ = [
     "AUXILIARIES",
     "BARE_NO",
+    "BARE_YES",
     "CLAIM_WORDS",
     "COMPARING",
     "COPULAS",
     "IRREGULAR",
+    "LOSS",
     "MOVING",
     "NUMBERS",
+    "ODDS",
     "PAST_FORMS",
     "PHRASES",
     "REVERSERS",
     "SHORT_FORMS",
+    "STANCE_NOUNS",
+    "WANING",
     "WEAK_WORDS",
     "Kind",
 ]
@@ -226,6 +231,7 @@ PHRASES: list[tuple[Kind, float, str]] = [
         be said for / lean in its direction / lean in its favour / lean in that direction / lean its way
         lean that way / lean this way / merit in / qualified yes / sense in / soft yes / something in
         something to / tentative yes / truth in / truth to / weak supporter
+        cautiously optimistic / cautiously optimistic about
         """,
     ),
     (
@@ -246,6 +252,7 @@ PHRASES: list[tuple[Kind, float, str]] = [
         raised eyebrow / rather little / second thought / starting to wonder
         a stretch too far / bet against / cannot shake the doubt / harder to believe / qualified no / soft no
         tentative no / wonder whether
+        waver
         """,
     ),
     (
@@ -277,10 +284,10 @@ PHRASES: list[tuple[Kind, float, str]] = [
         unassailable / uncontested / undisputed / verifiable / verified / verify / very true / vindicate
         vindicated / well attested / well documented / well established / well grounded / wise choice
         as real as / as true as it get / carry the day / carry weight / convince / evidence is clear
-        feel right / has been proven / has been shown / hold / it is a fact / look right / make more sense
+        feel right / has been proven / has been shown / it is a fact / look right / make more sense
         makes a lot of sense / makes sense to me / makes total sense / more convincing / more credible
         more persuasive / nothing make more sense / outweigh / plain fact / proof / rest on solid
-        seem right / sense / simple fact / sound right / speak volume / stand firm / stronger / the truth
+        seem right / simple fact / sound right / speak volume / stand firm / stronger / the truth
         watertight case / win the day
         """,
     ),
@@ -469,7 +476,7 @@ PHRASES: list[tuple[Kind, float, str]] = [
         dunno if / dunno whether / hard to tell / difficult to say / suspend judgment / suspend judgement
         withhold judgment / withhold judgement / suspending judgment / reserve judgment / reserve judgement
         reserving judgment / reserving judgement / impartial / no position / wait and see / no clue / toss up
-        tossup / coin flip / flip a coin / inconclusive / in between / half and half / who know
+        tossup / coin flip / flip a coin / inconclusive / in between / half and half
         not take a stance / no stance / not lean / no lean / no preference / equally good / equally convincing
         equally plausible / equally likely / equal to me / both equal / halfway / half way / at zero / a draw
         call it a draw / a tie / without a preference / level pegging / on the line / no stronger either
@@ -497,7 +504,7 @@ PHRASES: list[tuple[Kind, float, str]] = [
         can not say whether / can not say which / change my mind every / change my mind twice / come out even
         come out with nothing / could not care less / could not pick / could not say / could not say if
         could not say whether / could not say which / dead even / dead heat / deadlock / depend
-        depending on / dither / dithering / do not care / do not know if / do not know what
+        depending on / dither / dithering / do not know if / do not know what
         do not know whether / do not know which / even out / evenly matched
         every argument in favour / exactly in between / flip flop / flip flopping / for every argument
         go round in circle / go to and fro / god knows / going round in circle / goodness knows
@@ -516,7 +523,7 @@ PHRASES: list[tuple[Kind, float, str]] = [
         see saw / seesaw / six of one / so far so undecided / some day yes / stalemate / stand between
         stand still / still thinking / still weighing / stuck / swing either way / swing voter / swiss
         time will tell / to and fro / too close to call / unclear / undecidable / undetermined / unsettled
-        up in the air / vacillate / want to hear more / wavering / weigh one against / weighing up
+        up in the air / vacillate / want to hear more / weigh one against / weighing up
         whichever / who am i to say / who can say / withholding judgement / withholding judgment
         your guess is as good as mine / zero zero
         argue both / argue either / as likely as not / baffled / beyond my knowledge / can not form
@@ -534,6 +541,8 @@ PHRASES: list[tuple[Kind, float, str]] = [
         weigh the same / withhold my judgement / withhold my judgment / without a side / without a stance
         without a view / without an opinion / yes and no / yet to be convinced either way / yet to decide
         yet to make up
+        every time i make / not settle the matter / the day after i / the next day / the next minute
+        the next moment
         """,
     ),
     (
@@ -578,10 +587,10 @@ PHRASES: list[tuple[Kind, float, str]] = [
         hardly any / too smart to / too old to / lack / zero / less than / minus / unable to / cannot possibly
         not for a moment / not for a second / not for one second / not for a minute / impossible to
         impossible that / opposite of
-        can not find / could not find / devoid of / far cry from / free of / if only / in no sense
-        is there any / is there anything / minus any / never found / never seen / not a bit / not an iota
+        can not find / could not find / devoid of / far cry from / free of / in no sense
+        minus any / never found / never seen / not a bit / not an iota
         not by any stretch / not close to / not in the least / not in the slightest / not one bit
-        not one iota / not remotely / nowhere close to / short on / void of / wish
+        not one iota / not remotely / nowhere close to / short on / void of
         """,
     ),
     (
@@ -667,12 +676,12 @@ PHRASES: list[tuple[Kind, float, str]] = [
         sound like / starting to / strike me as / strikes me / supposedly / to a point
         to some degree / vaguely / weak preference / would rather / would say / would sooner
         40 60 / 60 40 / a bit less / a bit more / a bit over / a bit under / a little less / a little more
-        barely on / by a little / by a nose / cautiously optimistic / forty sixty / hair s breadth
+        barely on / by a little / by a nose / forty sixty / hair s breadth
         half hearted / half heartedly / halfheartedly / if only by a little / just barely / just over
         just slightly over / just under / less inclined / low key / lowkey / marginally less
         marginally more / more inclined / ngl maybe / not great confidence / not with / one notch
         only a bit / qualified / sixty forty / slightly less / slightly more / slim margin / small lean
-        soft spot / somewhat less / somewhat more / very slight / very slightly / weak / weaker than
+        soft spot / somewhat less / somewhat more / very slight / very slightly / weaker than
         with a grain / with caution / with hesitation
         """,
     ),
@@ -855,6 +864,7 @@ PHRASES: list[tuple[Kind, float, str]] = [
         how is anyone / how on earth / why on earth / what kind of / how many more / am i supposed to
         are we really / really / who believe / who think / who actually / who really / is there anyone
         is there anybody / has anyone ever / have you ever / when did
+        is there any / is there any doubt / is there anything
         """,
     ),
     (
@@ -887,6 +897,8 @@ PHRASES: list[tuple[Kind, float, str]] = [
         unable to complete / unable to continue / unable to discuss / unable to engage / unable to generate
         unable to give / unable to offer / unable to respond / unable to share / violates / will not be drawn
         won't be drawn / would not like to say
+        have nothing to say / missed the message / not be giving / not giving an opinion / nothing to add
+        nothing to say / nothing to say about
         """,
     ),
     (
@@ -928,7 +940,7 @@ CLAIM_WORDS = frozenset(
 
 #: Stems of a change "from" one view "to" another; what stands before "to" is left behind.
 MOVING = """
-    chang cool drift drop fall go mov ros shift slid slip soften swing swung turn
+    chang cool drift drop fall go gone mov ros shift slid slip soften swing swung turn
     """
 
 #: Words that point to the other side of what was spoken of.
@@ -948,6 +960,34 @@ AUXILIARIES = """
 BARE_NO = """
     0 absolutely all at certainly chanc cours definitely ever just lol never no not of really simply sorry thank
     today way
+    """
+
+#: What a bare assent is made of: "absolutely", "of course".
+BARE_YES = """
+    100 % absolutely all certainly completely cours definitely doubt entirely exactly for fully hundr indeed of sur
+    the totally truly way without wholly
+    """
+
+#: Nouns of stance, which verbs of loss turn round and verbs of waning soften.
+STANCE_NOUNS = """
+    belief certainty confidenc conviction disbelief doubt enthusiasm faith opposition reservation scepticism
+    skepticism support suspicion trust
+    """
+
+#: Verbs of loss.
+LOSS = """
+    crumbl dead died disappear dispel dissolv evaporat fad gone lost melt remov resolv shatter vanish
+    """
+
+#: Verbs of waning.
+WANING = """
+    dampen dent dwindl erod lessen shaken shak shrink shrunk soften wan weaken wobbl
+    """
+
+#: Words that say what a percentage measures.
+ODDS = """
+    believ certain chanc confident convinc giv lik likelihood likely odd persuad possibility probability probabl
+    sur true
     """
 
 #: Words that compare or rank.
@@ -977,7 +1017,7 @@ IRREGULAR = """
     wrote write / written write / took tak / taken tak / bought buy / swore swear / sworn swear
     stood stand / stuck stick / gave giv / given giv / won win / lost los / people people / found find
     came com / fell fall / fallen fall / men man / lies lie / lying lie / lied lie / leant lean / went go
-    gone go / children child / yes yes / less less / this this / does do / did do / done do / unless unless
+    gone gone / children child / yes yes / less less / this this / does do / did do / done do / unless unless
     others other / meant mean / leaning lean / during during / something something / nothing nothing
     anything anything / everything everything / skulls skull / saying say / evidence evidence / being being
     indeed indeed / born born / used used / united united / quite quite / met meet / warmer warm / hotter hot

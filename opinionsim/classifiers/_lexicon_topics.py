@@ -29,7 +29,7 @@ EVALUATIONS = """
         away / go / die / outdated / relic
     free / gratis / complimentary | fare / pay / charge / ticket / fee / fares / paid / toll / price / cost / \
         chip / euro / coin
-    mandatory / compulsory / obligatory / require / oblige / wear | optional / voluntary / choose / \
+    mandatory / compulsory / obligatory / require / oblige | optional / voluntary / choose / \
         choice / pick / freedom / decide
     accept / take / honour / honor | refuse / turn / decline / cashless / reject
     cheap / affordable / bargain | expensive / costly / dear / pricey

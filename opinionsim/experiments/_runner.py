@@ -7,9 +7,9 @@ import math
 import os
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
@@ -173,7 +173,8 @@ class Instruments:
         key = canonical_json([name, spec.prompts, spec.scale.model_dump(mode="json")] if bound else [name])
         if key not in self._clients:
             if isinstance(model, ScriptedChatModel):
-                model = model.bound(pack.marks, spec.scale.scale())
+                with _field("model.options"):
+                    model = model.bound(pack.marks, spec.scale.scale())
             self._clients[key] = ModelClient(model, threads=self._threads)
         return self._clients[key]
 
@@ -182,13 +183,23 @@ class Instruments:
         wanted = spec.measurement.classifier
         key = canonical_json([wanted.model_dump(mode="json"), spec.scale.model_dump(mode="json")])
         if key not in self._classifiers:
-            self._classifiers[key] = load_classifier(wanted.name, spec.scale.scale(), **wanted.options)
+            with _field("measurement.classifier"):
+                self._classifiers[key] = load_classifier(wanted.name, spec.scale.scale(), **wanted.options)
         return self._classifiers[key]
 
     def close(self) -> None:
         """Let go of thread pools."""
         for client in self._clients.values():
             client.close()
+
+
+@contextmanager
+def _field(name: str) -> Iterator[None]:
+    """Name the field of the specification that an error is about."""
+    try:
+        yield
+    except SpecError as error:
+        raise SpecError(f"{name}: {error}") from error.__cause__
 
 
 @dataclass
@@ -294,7 +305,7 @@ class Sweep:
                 async with asyncio.TaskGroup() as group:
                     group.create_task(self._open_ahead(pending, opened, n_open))
                     for _ in range(n_open):
-                        group.create_task(self._work(opened))
+                        group.create_task(self._work(opened, group))
             except ExceptionGroup as failures:
                 raise failures.exceptions[0] from None
             await self._in_store(self._save_experiment)
@@ -501,7 +512,7 @@ class Sweep:
         journal = self._store.journal(run_id, epoch)
         return epoch, journal, journal.records
 
-    async def _work(self, queue: asyncio.Queue[_Opened | None]) -> None:
+    async def _work(self, queue: asyncio.Queue[_Opened | None], group: asyncio.TaskGroup) -> None:
         """Carry out one run after another; the next one starts while the last one is measured and stored."""
         concluding: asyncio.Task[None] | None = None
         while (opened := await queue.get()) is not None:
@@ -514,7 +525,7 @@ class Sweep:
                 played = await self._play(opened)
             if concluding is not None:
                 await concluding
-            concluding = asyncio.create_task(self._conclude(played))
+            concluding = group.create_task(self._conclude(played))
         if concluding is not None:
             await concluding
 

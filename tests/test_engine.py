@@ -1,0 +1,775 @@
+"""The engine: critical paths, priorities, steps, errors, and how a run ends."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from langchain_core.messages import AIMessage
+
+from opinionsim.engine import CriticalPath, Engine, critical_path
+from opinionsim.errors import ModelCallError, OpinionSimError, ScheduleError
+from opinionsim.llm import MemoryJournal, RunCalls, SlotPool
+from opinionsim.messages import ChatMessage, Message
+from opinionsim.schedules import ACTS as schedule_acts
+from opinionsim.schedules import ActSpec, Broadcast, Dyads, External, IndependentReports, Turn, with_probes
+from opinionsim.testing import run_virtual
+
+ACTS = {**schedule_acts, "draw": ActSpec("draw", "write", "post", draws=3)}
+
+
+class Listed:
+    """A static schedule from a list of turns."""
+
+    def __init__(self, n_agents: int, *turns: Turn, steps: int | None = None) -> None:
+        self.n_agents = n_agents
+        self.steps = steps if steps is not None else max((turn.step for turn in turns), default=0)
+        self.externals = {"news": Message("something happened")}
+        self._turns = turns
+
+    def turns(self) -> Iterator[Turn]:
+        return iter(self._turns)
+
+
+class Decided:
+    """An adaptive schedule from a generator function."""
+
+    def __init__(self, n_agents: int, steps: int, decide: Callable[..., AsyncIterator[Turn]]) -> None:
+        self.n_agents, self.steps, self.externals = n_agents, steps, {}
+        self.decide = decide
+
+
+class Client:
+    """A model that answers every prompt after its own latency, and notes when each was asked."""
+
+    def __init__(self, latency: Callable[[str], float] | float = 1.0) -> None:
+        self.latency = latency if callable(latency) else lambda prompt: latency
+        self.asked: list[tuple[float, str]] = []
+        self.in_flight = 0
+        self.peak = 0
+
+    async def call(self, messages: Sequence[ChatMessage], seed: int) -> AIMessage:
+        prompt = messages[-1].content
+        self.asked.append((asyncio.get_running_loop().time(), prompt))
+        self.in_flight += 1
+        self.peak = max(self.peak, self.in_flight)
+        try:
+            await asyncio.sleep(self.latency(prompt))
+        finally:
+            self.in_flight -= 1
+        return AIMessage(f"re {prompt}")
+
+    @property
+    def order(self) -> list[str]:
+        return [prompt for _, prompt in self.asked]
+
+
+class Clerk:
+    """Asks its draws side by side, publishes the first, and makes further calls to remember."""
+
+    def __init__(self, calls_per_event: int = 0, heard: tuple[str, ...] = ()) -> None:
+        self.calls_per_event = calls_per_event
+        self.heard = heard
+
+    def fork(self) -> Clerk:
+        return Clerk(self.calls_per_event, self.heard)
+
+    async def act(self, turn, received, ask, publish) -> None:
+        spec = ACTS[turn.act]
+        parts = ["reply", "reply.2", "reply.3"][: spec.draws]
+        prompt = [ChatMessage("user", text) for text in (*self.heard, *(m.text for m in received), f"{turn.index}")]
+        # An error in one draw must not leave the others behind.
+        replies = await asyncio.gather(*(ask(part, prompt) for part in parts), return_exceptions=True)
+        for reply in replies:
+            if isinstance(reply, BaseException):
+                raise reply
+        publish(Message(replies[0].text))
+        if spec.memory == "keep":
+            for event in range(self.calls_per_event):
+                await ask(f"reflect.{event}", [ChatMessage("user", f"{turn.index} reflect")])
+            self.heard = (*self.heard, replies[0].text)
+
+
+class Run:
+    """An engine with everything it needs, from a schedule and a client."""
+
+    def __init__(
+        self,
+        schedule: object,
+        client: object | None = None,
+        slots: SlotPool | int = 10_000,
+        *,
+        actors: Sequence[object] | None = None,
+        calls_per_event: int = 0,
+        timeout_s: float = 1e6,
+        **options: object,
+    ) -> None:
+        self.client = client or Client()
+        self.journal = MemoryJournal()
+        self.slots = slots if isinstance(slots, SlotPool) else SlotPool(slots)
+        calls = RunCalls("run", self.journal, self.client, self.slots, timeout_s=timeout_s)
+        actors = actors or [Clerk(calls_per_event) for _ in range(schedule.n_agents)]
+        self.engine = Engine(
+            schedule, actors, calls, acts=ACTS, calls_per_event=calls_per_event, **{"horizon": None, **options}
+        )
+
+    @property
+    def published(self) -> list[int]:
+        return [turn.index for turn, _ in self.engine.transcript()]
+
+    async def whole(self) -> float:
+        """Carry everything out; the virtual time it took."""
+        self.engine.start()
+        await self.engine.wait()
+        return asyncio.get_running_loop().time()
+
+    def assert_at_rest(self) -> None:
+        """No task but the test's own is left, and no slot is held."""
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+        assert self.slots.in_flight == 0
+
+
+@st.composite
+def schedules(draw: st.DrawFn) -> Listed:
+    n_agents = draw(st.integers(1, 5))
+    turns: list[Turn] = []
+    step = 1
+    for index in range(draw(st.integers(0, 18))):
+        step += draw(st.integers(0, 1))
+        earlier = st.integers(0, index - 1) if index else st.just(External("news"))
+        reads = draw(st.lists(st.one_of(earlier, st.just(External("news"))), max_size=2, unique=True))
+        agent, act = (
+            draw(st.integers(0, n_agents - 1)),
+            draw(st.sampled_from(["write", "draw", "probe", "report-once"])),
+        )
+        turns.append(Turn(index, step, agent, act, tuple(reads)))
+    return Listed(n_agents, *turns)
+
+
+# -- critical path ---------------------------------------------------------------------------------------
+
+
+def _calls_graph(schedule: Listed, calls_per_event: int) -> nx.DiGraph:
+    """Every call as a node and every wait of one call for another as an edge."""
+    graph = nx.DiGraph()
+    keeping: dict[int, list[tuple]] = {}
+    replies: dict[int, list[tuple]] = {}
+    for turn in schedule.turns():
+        spec = ACTS[turn.act]
+        replies[turn.index] = [(turn.index, "reply", draw) for draw in range(spec.draws)]
+        waits_for = [call for ref in turn.reads if isinstance(ref, int) for call in replies[ref]]
+        waits_for += keeping.get(turn.agent, []) if spec.memory != "none" else []
+        for call in replies[turn.index]:
+            graph.add_node(call)
+            graph.add_edges_from((other, call) for other in waits_for)
+        last = replies[turn.index]
+        for event in range(calls_per_event if spec.memory == "keep" else 0):
+            graph.add_edges_from((call, (turn.index, "reflect", event)) for call in last)
+            last = [(turn.index, "reflect", event)]
+        if spec.memory == "keep":
+            keeping[turn.agent] = last
+    return graph
+
+
+@settings(max_examples=150)
+@given(schedules(), st.integers(0, 2))
+def test_critical_path_and_width_equal_those_of_the_graph_of_calls(schedule: Listed, calls_per_event: int) -> None:
+    graph = _calls_graph(schedule, calls_per_event)
+    levels = [len(generation) for generation in nx.topological_generations(graph)]
+    found = critical_path(schedule, acts=ACTS, calls_per_event=calls_per_event)
+    assert found == CriticalPath(len(levels), len(graph), max(levels, default=0))
+    assert len(levels) == (nx.dag_longest_path_length(graph) + 1 if graph else 0)
+
+
+@settings(max_examples=150)
+@given(schedules(), st.integers(0, 2))
+def test_the_engine_needs_the_critical_path_and_no_longer(schedule: Listed, calls_per_event: int) -> None:
+    bound = critical_path(schedule, acts=ACTS, calls_per_event=calls_per_event)
+    run = Run(schedule, calls_per_event=calls_per_event)
+    assert run_virtual(run.whole()) == bound.length
+    assert len(run.client.asked) == bound.calls
+    assert run.client.peak == bound.peak_width
+
+
+@settings(max_examples=60)
+@given(schedules(), st.integers(1, 4), st.integers(0, 1))
+def test_with_few_slots_the_engine_keeps_to_grahams_bound(schedule: Listed, slots: int, calls_per_event: int) -> None:
+    """List scheduling with unit jobs takes at most work / slots + (1 - 1 / slots) * path."""
+    bound = critical_path(schedule, acts=ACTS, calls_per_event=calls_per_event)
+    run = Run(schedule, slots=slots, calls_per_event=calls_per_event)
+    took = run_virtual(run.whole())
+    assert max(bound.length, bound.calls / slots) <= took + 1e-9
+    assert took <= bound.calls / slots + (1 - 1 / slots) * bound.length + 1e-9
+    assert run.client.peak <= slots
+
+
+@pytest.mark.parametrize(
+    ("schedule", "calls_per_event", "expected"),
+    [
+        (Listed(3), 0, CriticalPath(0, 0, 0)),
+        (IndependentReports(5, 7), 0, CriticalPath(1, 35, 35)),
+        (Dyads(2, 4, pairs=[(0, 1)] * 4), 0, CriticalPath(5, 8, 2)),
+        (Dyads(2, 4, pairs=[(0, 1), (1, 0)] * 2), 0, CriticalPath(8, 8, 1)),
+        (Dyads(2, 4, pairs=[(0, 1), (1, 0)] * 2), 1, CriticalPath(12, 16, 2)),
+        (Dyads(4, 2, pairs=[(0, 1), (2, 3)]), 0, CriticalPath(2, 4, 2)),
+        (Dyads(4, 2, pairs=[(0, 1), (2, 3)]), 1, CriticalPath(3, 8, 4)),
+        (with_probes(Dyads(2, 1, pairs=[(0, 1)]), 1, 1), 0, CriticalPath(3, 6, 3)),
+    ],
+)
+def test_critical_path_closed_forms(schedule, calls_per_event, expected) -> None:
+    found = critical_path(schedule, calls_per_event=calls_per_event)
+    assert found == expected
+    assert found.mean_width == (expected.calls / expected.length if expected.calls else 0)
+
+
+def test_a_broadcast_is_as_wide_as_its_audience() -> None:
+    found = critical_path(Broadcast(9, 1, np.random.default_rng(0)))
+    assert found == CriticalPath(2, 9, 8)
+
+
+# -- priorities and slots --------------------------------------------------------------------------------
+
+
+def _order(n_agents: int, *turns: Turn, calls_per_event: int = 0) -> list[str]:
+    """The calls of a schedule in the order in which they are made, once everything waits for the one slot."""
+
+    async def story() -> list[str]:
+        run = Run(Listed(n_agents, *turns), slots=1, calls_per_event=calls_per_event)
+        assert run.slots.take()
+        run.engine.start()
+        await asyncio.sleep(1.0)
+        assert run.client.order == []
+        run.slots.release()
+        await run.engine.wait()
+        return run.client.order
+
+    return run_virtual(story())
+
+
+def test_of_the_turns_that_wait_for_a_slot_the_longest_remaining_path_goes_first() -> None:
+    """One agent has 1 turn, the next 2, the third 3; of equals, who waits longer goes first."""
+    turns = [
+        Turn(0, 1, 0, "write"),
+        Turn(1, 1, 1, "write"),
+        Turn(2, 1, 1, "write"),
+        Turn(3, 1, 2, "write"),
+        Turn(4, 1, 2, "write"),
+        Turn(5, 1, 2, "write"),
+    ]
+    assert _order(3, *turns) == ["3", "1", "4", "0", "2", "5"]
+
+
+def test_a_row_of_readers_goes_before_a_crowd_of_readers() -> None:
+    turns = [
+        Turn(0, 1, 0, "report-once"),
+        *(Turn(1 + i, 1, 1, "report-once", (0,)) for i in range(4)),
+        Turn(5, 1, 2, "report-once"),
+        Turn(6, 1, 2, "report-once", (5,)),
+        Turn(7, 1, 2, "report-once", (6,)),
+    ]
+    assert _order(3, *turns)[0] == "5"
+
+
+def test_a_reflection_counts_in_the_path_of_its_agent() -> None:
+    """Two keeping turns in a row are 3 calls with the reflection between them; two plain ones are 2."""
+    turns = [
+        Turn(0, 1, 0, "report-once"),
+        Turn(1, 1, 0, "report-once", (0,)),
+        Turn(2, 1, 1, "write"),
+        Turn(3, 1, 1, "write"),
+    ]
+    assert _order(2, *turns, calls_per_event=1)[0] == "2"
+    assert _order(2, *turns)[0] == "0"
+
+
+def test_runs_share_one_pool_of_slots() -> None:
+    client, slots = Client(), SlotPool(3)
+
+    async def story() -> float:
+        runs = [Run(IndependentReports(1, 6), client, slots) for _ in range(4)]
+        for run in runs:
+            run.engine.start()
+        await asyncio.gather(*(run.engine.wait() for run in runs))
+        runs[0].assert_at_rest()
+        return asyncio.get_running_loop().time()
+
+    assert run_virtual(story()) == 4 * 6 / 3
+    assert client.peak == 3
+
+
+# -- steps -----------------------------------------------------------------------------------------------
+
+
+def _chain(steps: int) -> Listed:
+    """Two agents, each one turn a step, that read nobody."""
+    return Listed(2, *(Turn(i, i // 2 + 1, i % 2, "write") for i in range(2 * steps)))
+
+
+def test_turns_beyond_the_horizon_wait_until_it_moves() -> None:
+    async def story() -> None:
+        run = Run(_chain(5), horizon=2)
+        run.engine.start()
+        await asyncio.sleep(100)
+        assert run.published == [0, 1, 2, 3]
+        assert run.engine.completed == 2
+        run.assert_at_rest()
+        run.engine.allow(3)
+        await run.engine.wait_step(3)
+        assert run.published == [0, 1, 2, 3, 4, 5]
+        run.engine.allow(None)
+        await run.engine.wait()
+        assert run.published == list(range(10))
+        assert run.engine.completed == 5
+
+    run_virtual(story())
+
+
+def test_a_step_is_done_when_its_last_turn_is_and_not_before() -> None:
+    async def story() -> list[float]:
+        client = Client(lambda prompt: {"1": 5.0}.get(prompt, 1.0))
+        run = Run(Listed(3, *(Turn(i, i // 3 + 1, i % 3, "write") for i in range(9))), client)
+        run.engine.start()
+        times = []
+        for step in (0, 1, 2, 3, 7):
+            await run.engine.wait_step(step)
+            times.append(asyncio.get_running_loop().time())
+            assert run.engine.completed >= min(step, 3)
+        return times
+
+    # Agent 1 takes 5 s for its first turn; nobody else waits for it, and step 1 is done when it is.
+    assert run_virtual(story()) == [0.0, 5.0, 6.0, 7.0, 7.0]
+
+
+def test_waiting_includes_what_an_agent_does_after_publishing() -> None:
+    async def story() -> tuple[float, float]:
+        run = Run(Listed(1, Turn(0, 1, 0, "write")), calls_per_event=2)
+        run.engine.start()
+        await asyncio.sleep(1.5)
+        assert run.published == [0]
+        await run.engine.wait_step(1)
+        return asyncio.get_running_loop().time(), run.engine.completed
+
+    assert run_virtual(story()) == (3.0, 1)
+
+
+def test_steps_without_turns_are_done_at_once() -> None:
+    async def story() -> None:
+        run = Run(Listed(1, Turn(0, 3, 0, "write"), steps=6))
+        run.engine.start()
+        await run.engine.wait_step(2)
+        assert (run.engine.completed, run.published) == (2, [])
+        await run.engine.wait_step(6)
+        assert (run.engine.completed, run.published) == (6, [0])
+        nothing = Run(Listed(1, steps=4))
+        nothing.engine.start()
+        await nothing.engine.wait_step(4)
+        await nothing.engine.wait()
+        assert nothing.engine.completed == 4
+
+    run_virtual(story())
+
+
+def test_a_transcript_is_by_index_from_a_turn_to_a_step() -> None:
+    async def story() -> None:
+        run = Run(_chain(3), Client(lambda prompt: 9.0 if prompt == "0" else 1.0))
+        run.engine.start()
+        await asyncio.sleep(3.5)
+        assert run.published == [1, 3, 5]
+        await run.engine.wait()
+        engine = run.engine
+        assert [turn.index for turn, _ in engine.transcript(1, until=2)] == [1, 2, 3]
+        assert [message.text for _, message in engine.transcript(4)] == ["re 4", "re 5"]
+
+    run_virtual(story())
+
+
+# -- adaptive schedules ----------------------------------------------------------------------------------
+
+
+def test_an_adaptive_schedule_sees_messages_and_opinions_of_turns_it_has_yielded() -> None:
+    seen: list[object] = []
+
+    async def decide(outcomes):
+        yield Turn(0, 1, 0, "write")
+        yield Turn(1, 1, 1, "write", (0,))
+        seen.append(await outcomes.message(1))
+        seen.append(await outcomes.opinion(0))
+        seen.append(await outcomes.message(0))
+        yield Turn(2, 2, int(seen[1]), "write")
+
+    async def rate(turn: Turn, message: Message) -> float:
+        assert message.text == f"re {turn.index}"
+        return 1.0
+
+    run = Run(Decided(2, 2, decide), rate=rate)
+    assert run_virtual(run.whole()) == 3.0
+    assert seen == ["re 1", 1.0, "re 0"]
+    assert [turn.agent for turn, _ in run.engine.transcript()] == [0, 1, 1]
+
+
+def test_an_adaptive_schedule_is_asked_for_one_turn_past_the_horizon_at_most() -> None:
+    decided: list[int] = []
+
+    async def decide(outcomes):
+        for index in range(10):
+            decided.append(index)
+            yield Turn(index, index + 1, 0, "write")
+
+    async def story() -> None:
+        run = Run(Decided(1, 10, decide), horizon=3)
+        run.engine.start()
+        await run.engine.wait_step(3)
+        await asyncio.sleep(50)
+        assert (decided, run.published, run.engine.completed) == ([0, 1, 2, 3], [0, 1, 2], 3)
+        run.engine.allow(4)
+        await run.engine.wait_step(4)
+        assert decided == [0, 1, 2, 3, 4]
+        run.engine.allow(None)
+        await run.engine.wait()
+        assert (run.published, run.engine.completed) == (list(range(10)), 10)
+
+    run_virtual(story())
+
+
+def _failing_decisions() -> list[tuple[Callable[..., AsyncIterator[Turn]], type[Exception], str]]:
+    async def breaks(outcomes):
+        yield Turn(0, 1, 0, "write")
+        await outcomes.message(0)
+        raise ZeroDivisionError("no partner is left")
+
+    async def foresees(outcomes):
+        yield Turn(0, 1, 0, "write")
+        await outcomes.message(1)
+
+    async def looks_back_too_far(outcomes):
+        yield Turn(0, 1, 0, "write")
+        await outcomes.message(-1)
+
+    async def jumps(outcomes):
+        yield Turn(0, 1, 0, "write")
+        yield Turn(2, 1, 0, "write")
+
+    async def acts_on_opinions(outcomes):
+        yield Turn(0, 1, 0, "write")
+        await outcomes.opinion(0)
+
+    return [
+        (breaks, ZeroDivisionError, "no partner is left"),
+        (foresees, ScheduleError, "waits for turn 1, which it has not yielded"),
+        (looks_back_too_far, ScheduleError, "waits for turn -1"),
+        (jumps, ScheduleError, "turn 2 of step 1 is out of order; expected index 1"),
+        (acts_on_opinions, ScheduleError, "acts on opinions, so the run needs a classifier"),
+    ]
+
+
+@pytest.mark.parametrize(("decide", "error", "message"), _failing_decisions())
+def test_an_error_in_an_adaptive_schedule_stops_the_run(decide, error, message) -> None:
+    async def story() -> None:
+        run = Run(Decided(1, 2, decide))
+        run.engine.start()
+        with pytest.raises(error, match=message):
+            await run.engine.wait_step(2)
+        with pytest.raises(error, match=message):
+            await run.engine.wait()
+        run.assert_at_rest()
+        # What had been asked has arrived and is kept.
+        assert [record.text for record in run.journal.records] == [f"re {prompt}" for prompt in run.client.order]
+
+    run_virtual(story())
+
+
+def test_a_rating_that_fails_stops_the_run() -> None:
+    async def decide(outcomes):
+        yield Turn(0, 1, 0, "write")
+        await outcomes.opinion(0)
+        yield Turn(1, 2, 0, "write")
+
+    async def rate(turn, message):
+        raise OpinionSimError("the classifier is gone")
+
+    run = Run(Decided(1, 2, decide), rate=rate)
+    with pytest.raises(OpinionSimError, match="the classifier is gone"):
+        run_virtual(run.whole())
+    assert run.published == [0]
+
+
+# -- schedules that break the contract -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("turns", "message"),
+    [
+        ([Turn(1, 1, 0, "write")], "turn 1 of step 1 is out of order; expected index 0"),
+        ([Turn(0, 1, 0, "write"), Turn(0, 1, 0, "write")], "turn 0 of step 1 is out of order; expected index 1"),
+        ([Turn(0, 2, 0, "write"), Turn(1, 1, 0, "write")], "turn 1 of step 1 is out of order"),
+        ([Turn(0, 1, 2, "write")], r"turn 0 names act 'write' and agent 2; valid: .*agents 0\.\.1"),
+        ([Turn(0, 1, -1, "write")], "agent -1"),
+        ([Turn(0, 1, 0, "sing")], "turn 0 names act 'sing' and agent 0; valid: write, .*, draw and agents"),
+        ([Turn(0, 1, 0, "write", (0,))], "turn 0 reads turn 0, which is not an earlier turn"),
+        ([Turn(0, 1, 0, "write", (1,)), Turn(1, 1, 1, "write")], "turn 0 reads turn 1"),
+        ([Turn(0, 1, 0, "write", (-1,))], "turn 0 reads turn -1"),
+        (
+            [Turn(0, 1, 0, "write", (External("gossip"),))],
+            "external message 'gossip', which the schedule does not hold",
+        ),
+    ],
+)
+def test_a_schedule_that_breaks_its_contract_is_refused_before_any_call(turns: list[Turn], message: str) -> None:
+    run = Run(Listed(2, *turns))
+    with pytest.raises(ScheduleError, match=message):
+        run_virtual(run.whole())
+    assert run.client.asked == []
+
+
+def test_a_schedule_needs_an_actor_for_every_agent() -> None:
+    with pytest.raises(ScheduleError, match="needs 3 actors; got 2"):
+        Run(Listed(3), actors=[Clerk(), Clerk()])
+    more = Run(Listed(1, Turn(0, 1, 1, "write")), actors=[Clerk(), Clerk()])
+    run_virtual(more.whole())
+    assert more.published == [0]
+
+
+# -- actors ----------------------------------------------------------------------------------------------
+
+
+class Silent(Clerk):
+    async def act(self, turn, received, ask, publish) -> None:
+        await ask("reply", [ChatMessage("user", f"{turn.index}")])
+
+
+class Stutterer(Clerk):
+    async def act(self, turn, received, ask, publish) -> None:
+        await super().act(turn, received, ask, publish)
+        publish(Message("and another thing"))
+
+
+class Broken(Clerk):
+    async def act(self, turn, received, ask, publish) -> None:
+        await super().act(turn, received, ask, publish)
+        raise ZeroDivisionError("lost the thread")
+
+
+@pytest.mark.parametrize(
+    ("actor", "error", "message"),
+    [
+        (Silent(), ScheduleError, r"turn 1 \(write\) ended without publishing a message"),
+        (Stutterer(), ScheduleError, r"turn 1 \(write\) published twice"),
+        (Broken(), ZeroDivisionError, "lost the thread"),
+    ],
+)
+def test_an_actor_that_breaks_stops_the_run_and_the_others_come_to_their_end(actor, error, message) -> None:
+    """Agent 1 breaks at 1 s; agent 0 is in the middle of a call of 3 s and then has a second turn."""
+    turns = [
+        Turn(0, 1, 0, "write"),
+        Turn(1, 1, 1, "write"),
+        Turn(2, 2, 0, "write"),
+        Turn(3, 2, 1, "write"),
+        Turn(4, 3, 2, "write", (1, 0)),
+    ]
+
+    async def story() -> None:
+        client = Client(lambda prompt: 3.0 if prompt == "0" else 1.0)
+        run = Run(Listed(3, *turns), client, actors=[Clerk(), actor, Clerk()])
+        run.engine.start()
+        with pytest.raises(error, match=message):
+            await run.engine.wait()
+        assert asyncio.get_running_loop().time() == 3.0
+        assert sorted(client.order) == ["0", "1"]
+        assert sorted(record.text for record in run.journal.records) == ["re 0", "re 1"]
+        assert type(run.engine.error) is error
+        run.assert_at_rest()
+
+    run_virtual(story())
+
+
+def test_a_step_that_was_done_before_the_error_is_still_done() -> None:
+    async def story() -> None:
+        run = Run(_chain(3), actors=[Clerk(), Clerk()])
+        run.engine.start()
+        await run.engine.wait_step(1)
+        run.engine.stop(OpinionSimError("enough"))
+        await run.engine.wait_step(1)
+        with pytest.raises(OpinionSimError, match="enough"):
+            await run.engine.wait_step(2)
+
+    run_virtual(story())
+
+
+def test_a_fork_has_the_memory_of_its_place_and_holds_nobody_up() -> None:
+    """Agent 0's probe (turn 2) reads agent 1's slow post; agent 0 writes on meanwhile."""
+    turns = [
+        Turn(0, 1, 0, "write"),
+        Turn(1, 1, 1, "write"),
+        Turn(2, 1, 0, "probe", (1,)),
+        Turn(3, 2, 0, "write"),
+        Turn(4, 3, 0, "write"),
+    ]
+    heard: dict[int, tuple[str, ...]] = {}
+
+    class Noting(Clerk):
+        def fork(self) -> Clerk:
+            return Noting(0, self.heard)
+
+        async def act(self, turn, received, ask, publish) -> None:
+            heard[turn.index] = self.heard
+            await super().act(turn, received, ask, publish)
+
+    client = Client(lambda prompt: 9.0 if prompt == "1" else 1.0)
+    run = Run(Listed(2, *turns), client, actors=[Noting(), Noting()])
+    assert run_virtual(run.whole()) == 10.0
+    assert {prompt: time for time, prompt in client.asked} == {"0": 0, "1": 0, "3": 1, "4": 2, "2": 9}
+    assert heard[2] == ("re 0",)
+    assert heard[4] == ("re 0", "re 3")
+
+
+def test_the_first_turn_that_keeps_memory_is_known() -> None:
+    turns = [Turn(0, 1, 0, "probe"), Turn(1, 1, 1, "report-once"), Turn(2, 1, 1, "write"), Turn(3, 1, 0, "write")]
+    run = Run(Listed(2, *turns))
+    assert run.engine.first_keeping is None
+    run_virtual(run.whole())
+    assert run.engine.first_keeping == 2
+
+
+# -- the end of a run ------------------------------------------------------------------------------------
+
+
+def test_a_failed_call_stops_the_run_naming_step_and_agent_and_keeps_the_rest() -> None:
+    class Gone(Client):
+        async def call(self, messages, seed) -> AIMessage:
+            reply = await super().call(messages, seed)
+            if messages[-1].content == "3":
+                raise ConnectionError("the provider is gone")
+            return reply
+
+    async def story() -> None:
+        run = Run(_chain(4), Gone(lambda prompt: 2.5 if prompt == "2" else 1.0))
+        run.engine.start()
+        with pytest.raises(ModelCallError, match=r"run run, step 2, agent 1 \(write\): ConnectionError: the provider"):
+            await run.engine.wait()
+        assert sorted(record.key.turn for record in run.journal.records) == [0, 1, 2]
+        run.assert_at_rest()
+
+    run_virtual(story())
+
+
+def test_stop_lets_calls_in_flight_arrive_and_cancels_those_that_wait_for_a_slot() -> None:
+    async def story() -> None:
+        run = Run(IndependentReports(1, 6), Client(4.0), slots=2)
+        run.engine.start()
+        await asyncio.sleep(1.0)
+        assert run.client.in_flight == 2
+        run.engine.stop(OpinionSimError("enough"))
+        run.engine.stop(OpinionSimError("too late to matter"))
+        with pytest.raises(OpinionSimError, match="enough"):
+            await run.engine.wait()
+        assert asyncio.get_running_loop().time() == 4.0
+        assert len(run.client.asked) == 2
+        assert len(run.journal.records) == 2
+        assert run.published == [0, 1]
+        run.assert_at_rest()
+
+    run_virtual(story())
+
+
+def test_stop_before_a_reflection_keeps_the_reply_and_asks_no_more() -> None:
+    async def story() -> None:
+        run = Run(Listed(1, Turn(0, 1, 0, "write"), Turn(1, 2, 0, "write")), calls_per_event=1)
+        run.engine.start()
+        await asyncio.sleep(0.5)
+        run.engine.stop(OpinionSimError("enough"))
+        with pytest.raises(OpinionSimError, match="enough"):
+            await run.engine.wait()
+        assert [record.key.part for record in run.journal.records] == ["reply"]
+        run.assert_at_rest()
+
+    run_virtual(story())
+
+
+def test_stop_wakes_whoever_waits_for_a_step() -> None:
+    async def story() -> float:
+        run = Run(_chain(3), Client(50.0))
+        run.engine.start()
+        waiting = asyncio.create_task(run.engine.wait_step(3))
+        await asyncio.sleep(1.0)
+        run.engine.stop(OpinionSimError("enough"))
+        with pytest.raises(OpinionSimError, match="enough"):
+            await waiting
+        return asyncio.get_running_loop().time()
+
+    assert run_virtual(story()) == 1.0
+
+
+@settings(max_examples=80)
+@given(schedules(), st.integers(1, 4), st.floats(0, 12), st.integers(0, 1), st.booleans())
+def test_after_stop_or_cancel_no_task_is_left_and_no_slot_is_held(schedule, slots, at, calls_per_event, hard) -> None:
+    async def story() -> None:
+        run = Run(schedule, Client(lambda prompt: 0.5 + len(prompt) % 3), slots, calls_per_event=calls_per_event)
+        run.engine.start()
+        await asyncio.sleep(at)
+        in_flight = run.client.in_flight
+        arrived = len(run.journal.records)
+        if hard:
+            await run.engine.cancel()
+        else:
+            run.engine.stop(OpinionSimError("enough"))
+            with pytest.raises(OpinionSimError, match="enough"):
+                await run.engine.wait()
+            # Calls in flight have arrived, and nothing was asked afterwards.
+            assert len(run.journal.records) == arrived + in_flight == len(run.client.asked)
+        run.assert_at_rest()
+        assert run.client.in_flight == 0
+        asked = len(run.client.asked)
+        await asyncio.sleep(100)
+        assert len(run.client.asked) == asked
+
+    run_virtual(story())
+
+
+@pytest.mark.parametrize("horizon", [None, 2])
+@pytest.mark.parametrize("at", [0.0, 0.5, 2.0, 2.5, 50.0])
+def test_cancel_ends_an_adaptive_schedule_wherever_it_is(horizon: int | None, at: float) -> None:
+    async def decide(outcomes):
+        for index in range(6):
+            yield Turn(index, index + 1, 0, "write")
+            if index % 2:
+                await outcomes.message(index)
+
+    async def story() -> None:
+        run = Run(Decided(1, 6, decide), Client(2.0), horizon=horizon)
+        run.engine.start()
+        await asyncio.sleep(at)
+        begun = len(run.client.asked)
+        await run.engine.cancel()
+        run.assert_at_rest()
+        await asyncio.sleep(100)
+        assert len(run.client.asked) == begun
+
+    run_virtual(story())
+
+
+def test_cancel_before_anything_has_begun() -> None:
+    async def story() -> None:
+        run = Run(_chain(3))
+        await run.engine.cancel()
+        run.assert_at_rest()
+
+    run_virtual(story())
+
+
+def test_cancel_loses_the_calls_in_flight_and_keeps_those_that_arrived() -> None:
+    async def story() -> None:
+        run = Run(_chain(3), Client(lambda prompt: 1.0 if prompt == "0" else 5.0))
+        run.engine.start()
+        await asyncio.sleep(2.0)
+        await run.engine.cancel()
+        assert asyncio.get_running_loop().time() == 2.0
+        assert [record.text for record in run.journal.records] == ["re 0"]
+        with pytest.raises(asyncio.CancelledError):
+            await run.engine.wait()
+
+    run_virtual(story())
