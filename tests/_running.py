@@ -12,10 +12,10 @@ import pandas as pd
 from pydantic import PrivateAttr
 
 from opinionsim.classifiers import load_classifier
-from opinionsim.experiments import Experiment, Instruments, Summary, Sweep, load_experiment, start
+from opinionsim.experiments import Experiment, Summary, load_experiment, under_way
 from opinionsim.llm import ScriptedChatModel
 from opinionsim.opinions import OpinionEstimates, OpinionScale
-from opinionsim.store import Results, load, open_store
+from opinionsim.store import Results, load
 from opinionsim.topics import Claim
 
 _FRAMES = ("runs", "turns", "opinions", "calls", "agents", "edges", "metrics")
@@ -117,13 +117,8 @@ def carry_out(
 ) -> tuple[Summary, Results]:
     """Run an experiment; how it ended, and its results."""
     experiment = spec if isinstance(spec, Experiment) else load_experiment(spec)
-    instruments = Instruments(experiment, model)
-    try:
-        with open_store(store) as opened:
-            sweep = Sweep(experiment, opened, instruments, max_concurrency=slots, fresh=fresh)
-            summary = start(sweep).result()
-    finally:
-        instruments.close()
+    with under_way(experiment, store, max_concurrency=slots, fresh=fresh, chat_model=model) as (_, future):
+        summary = future.result()
     return summary, loaded(store, experiment.spec.name)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +21,10 @@ __all__ = ["LexiconClassifier"]
 
 #: Size of a hedged stance; what a reservation added to an earlier stance leaves of it.
 _HEDGED = 0.45
+#: Weight of a reservation without a stance.
+_RESERVED = 0.7
+#: Weight of a guess at a text in which nothing was read.
+_GUESS = 0.2
 #: Spread of a stance over positions in [-1, 1].
 _SPREAD = 0.22
 #: Connectives of clauses that state no view of the author's.
@@ -31,6 +36,7 @@ _OWN = frozenset([Kind.ATTITUDE, Kind.HEDGE])
 #: Words between a person and a stance that make the stance the author's: "the post makes me doubt".
 _OWN_WORDS = frozenset(["i", "me", "my", "myself", "should"])
 #: Stems of saying: to decline to say a thing is not to deny it.
+_DISMISSING = frozenset(["dismiss", "rul", "reject", "mock", "discount", "bet", "writ", "laugh", "deny", "throw", "condemn"])
 _SPEAKING = frozenset(["say", "call", "argu", "claim", "stat"])
 
 
@@ -164,15 +170,51 @@ class LexiconClassifier:
 def _read(parts: list[Clause], view: ClaimView) -> _Discourse:
     """Go through the clauses once, first to last."""
     state = _Discourse(known=_speaks_of(parts, view))
-    for clause in parts:
+    for clause, following in zip_longest(parts, parts[1:]):
         state.role_break = state.role_break or clause.has(Kind.ROLE_BREAK)
         if clause.has(Kind.REFUSAL):
             state.refusal = True
         elif clause.has(Kind.CHANGED):
             _note_change(clause, state)
+        elif following is not None and _supposes(clause, following):
+            _note_supposition(clause, view, state)
         else:
             _note_clause(clause, view, state)
+    if not state.cues and not state.refusal:
+        state.cues.extend(_last_resort(parts, view, state))
     return state
+
+
+def _last_resort(parts: list[Clause], view: ClaimView, state: _Discourse) -> Iterator[Cue]:
+    """A guess for a text that was not understood: it answers what it quotes, praises or blames, or denies."""
+    if not parts or all(clause.question for clause in parts):
+        return
+    soft = any(hedged(clause) and clause.has(Kind.SELF) for clause in parts)
+    size = _HEDGED if soft else 0.9
+    if state.stranger is not None:
+        yield Cue(-state.stranger * size, _GUESS, parts[-1].sentence)
+    elif view.favour and (taste := sum(m.kinds.get(Kind.TASTE, 0.0) for clause in parts for m in clause.marks)):
+        yield Cue(float(np.sign(taste)) * view.favour * size, _GUESS, parts[-1].sentence)
+    elif state.known:
+        denies = any(clause.has(Kind.NEGATION) for clause in parts)
+        yield Cue(-size if denies else size, _GUESS, parts[-1].sentence)
+
+
+def _supposes(clause: Clause, following: Clause) -> bool:
+    """Whether a clause supposes what is not so: "if palms told the future, readers would be rich"."""
+    return (
+        clause.stems[0] == "if"
+        and following.sentence == clause.sentence
+        and "would" in following.stems
+        and not clause.has(Kind.SELF, Kind.UNDECIDED)
+    )
+
+
+def _note_supposition(clause: Clause, view: ClaimView, state: _Discourse) -> None:
+    """What is supposed against the facts is denied."""
+    reading = read_clause(clause, view, Context(known=state.known))
+    if reading is not None and reading.anchored and reading.sign:
+        state.cues.append(Cue(-reading.sign * reading.size, 0.8 * reading.overlap, clause.sentence))
 
 
 def _speaks_of(parts: list[Clause], view: ClaimView) -> bool:
@@ -206,8 +248,11 @@ def _note_clause(clause: Clause, view: ClaimView, state: _Discourse) -> None:
         _note_stranger(clause, said, view, state)
         return
     asked = state.asked[1] if state.asked[0] == clause.sentence - 1 else None
+    # "They may laugh, but I am persuaded": what is set against others' opinion is about the claim.
+    statement = None if state.contrast_sentence == clause.sentence else state.statement
+    said = int(np.sign(state.cues[-1].position)) if state.cues else (state.stranger or 1)
     reading = read_clause(
-        clause, view, Context(state.antecedent, state.statement, state.stranger, state.known, state.people, asked)
+        clause, view, Context(state.antecedent, statement, state.stranger, state.known, state.people, asked, said)
     )
     if reading is None:
         if (
@@ -223,6 +268,8 @@ def _note_clause(clause: Clause, view: ClaimView, state: _Discourse) -> None:
         reading = reading._replace(
             sign=-1 if reading.rejects else state.own, target=1 if reading.rejects else state.antecedent
         )
+    elif reading.rejects and not reading.anchored and state.cues and statement is None:
+        reading = reading._replace(sign=-1, target=1)
     if clause.question and reading.anchored:
         state.asked = (clause.sentence, reading.sign)
     cue = _cue(clause, reading)
@@ -231,6 +278,9 @@ def _note_clause(clause: Clause, view: ClaimView, state: _Discourse) -> None:
             state.antecedent, state.statement = reading.target, None
         bare = not reading.explicit and not clause.question and clause.opener not in _ASIDE
         state.own = reading.sign if bare and reading.overlap >= 0.7 else (state.own if not reading.anchored else 0)
+    if state.cues and _litotes(clause) and cue.position * state.cues[-1].position < 0:
+        state.cues[-1] = _softer(state.cues[-1])
+        return
     if state.cues and _cancels(clause, cue, state.cues[-1]):
         state.cues[-1] = cue = cue._replace(position=0.0)
     if state.contrast_sentence == clause.sentence:
@@ -247,7 +297,7 @@ def _reserve(clause: Clause, state: _Discourse) -> bool:
     if last is not None and last.position and not last.past and clause.sentence - last.sentence <= 1:
         state.cues[-1] = _softer(last)
     elif clause.has(Kind.SELF):
-        state.cues.append(Cue(0.0, 1.5, clause.sentence))
+        state.cues.append(Cue(0.0, _RESERVED, clause.sentence))
     return True
 
 
@@ -270,7 +320,8 @@ def _ascribed(clause: Clause, state: _Discourse) -> int | None:
     if not clause.has(Kind.STRANGER) and state.other_sentence != clause.sentence:
         return None
     for mark in clause.marks:
-        if person is None and Kind.STRANGER in mark.kinds:
+        if Kind.STRANGER in mark.kinds and (person is None or mark.start == person.end):
+            # "The stranger's tweet" is one person with a message, not somebody who tweets.
             person = mark
             if Kind.SAYING in mark.kinds and mark.end - mark.start > 1:
                 state.other_sentence = clause.sentence
@@ -303,7 +354,7 @@ def _holds(clause: Clause, person: Mark, mark: Mark) -> bool:
     )
     if relative and any(Kind.VERDICT in m.kinds and m.start > mark.end for m in clause.marks):
         return False
-    if Kind.ATTITUDE in mark.kinds and "me" in clause.stems[mark.start : mark.end]:
+    if Kind.ATTITUDE in mark.kinds and not _OWN_WORDS.isdisjoint(clause.stems[mark.start : mark.end]):
         return False
     before = [m for m in clause.marks if m.end <= person.start]
     return not any(Kind.ATTITUDE in m.kinds or (Kind.NEGATION in m.kinds and m.end - m.start > 1) for m in before)
@@ -367,8 +418,9 @@ def _cue(clause: Clause, reading: Reading) -> Cue:
 
 
 def _litotes(clause: Clause) -> bool:
-    """Whether the clause only declines to say something: "I would not call it absurd"."""
+    """Whether the clause only declines to say or dismiss something: "I would not call it absurd"."""
     saying = [m.start for m in clause.marks if Kind.OPINE in m.kinds and clause.stems[m.start] in _SPEAKING]
+    saying += [m.start for m in clause.marks if clause.stems[m.start] in _DISMISSING and "would" in clause.stems]
     return any(Kind.NEGATION in m.kinds and any(0 <= start - m.end <= 4 for start in saying) for m in clause.marks)
 
 

@@ -165,6 +165,8 @@ def _predicate(words: list[str], verb: int, view: ClaimView) -> dict[str, int]:
             signs[word] = sign
     if not view.numbers:
         view.above = 0
+    if "have" in words and words[words.index("have") + 1 :][:1] == ["to"]:
+        signs["mandatory"] = -1 if "not" in words[: words.index("have")] else 1
     return signs
 
 

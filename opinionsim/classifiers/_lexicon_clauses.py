@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from opinionsim.classifiers._lexicon_claims import ClaimView, Word
 from opinionsim.classifiers._lexicon_rules import (
+    AFFECTION,
     AUXILIARIES,
     BARE_NO,
     BARE_YES,
@@ -41,6 +42,9 @@ _AUXILIARIES = frozenset(AUXILIARIES.split())
 _NO_WORDS = frozenset(BARE_NO.split())
 _YES_WORDS = frozenset(BARE_YES.split())
 _STANCE_NOUNS, _LOSS, _WANING = (frozenset(table.split()) for table in (STANCE_NOUNS, LOSS, WANING))
+#: Words that make "I do not know" and its like a rejection: "I do not know why anyone believes it".
+_ASTONISHED = frozenset(["why", "anyone", "anybody"])
+_AFFECTION = frozenset(AFFECTION.split())
 _ODDS = frozenset(ODDS.split())
 _COMPARING = frozenset(COMPARING.split())
 #: Words before the loser of a comparison.
@@ -112,6 +116,8 @@ class Context(NamedTuple):
     """Sign of the opinion last ascribed to each person named."""
     asked: int | None = None
     """Sign of what the question before this sentence asks for."""
+    last: int = 1
+    """Sign of what was said last, by whomever."""
 
 
 def read_clause(clause: Clause, view: ClaimView, context: Context) -> Reading | None:
@@ -135,6 +141,10 @@ def read_clause(clause: Clause, view: ClaimView, context: Context) -> Reading | 
         context = context._replace(antecedent=context.asked)
     if _takes_no_side(clause):
         return Reading(0, _HEDGED, True, 1.0, context.antecedent)
+    if "otherwis" in clause.stems and clause.has(Kind.NEGATION):
+        return Reading(context.last, _FIRM, True, 0.6, context.last)
+    if clause.has(Kind.ECHO):
+        return _echo(clause, context)
     units = _units(clause, view)
     percentage = _percentage(clause, view)
     if not units:
@@ -161,6 +171,14 @@ def read_clause(clause: Clause, view: ClaimView, context: Context) -> Reading | 
     return Reading(sign * target, _size(clause, size, softened), bool(used), overlap, target, anchored, rejects)
 
 
+def _echo(clause: Clause, context: Context) -> Reading:
+    """An opinion given by pointing at another: "so do I", "I beg to differ"."""
+    sign = -1 if sum(Kind.NEGATION in mark.kinds and Kind.ECHO not in mark.kinds for mark in clause.marks) % 2 else 1
+    sign *= next(1 if mark.kinds[Kind.ECHO] > 0 else -1 for mark in clause.marks if Kind.ECHO in mark.kinds)
+    said = context.last if context.statement is None else context.statement
+    return Reading(sign * said, _size(clause, _PLAIN, False), True, 0.8, said)
+
+
 def _percentage(clause: Clause, view: ClaimView) -> float | None:
     """How probable or how sure, in per cent: "70% convinced", "a 40% chance"; None where nothing says so."""
     if "%" not in clause.stems or view.numbers or not (_ODDS.intersection(clause.stems) or clause.has(Kind.CLAIM)):
@@ -181,7 +199,9 @@ def _judges_subject(clause: Clause, view: ClaimView, content: _Unit | None, used
     """Whether a stance is on the thing the claim is about rather than on what the claim says of it."""
     if view.rivals or not view.favour or (content is not None and content.rank > 0):
         return False
-    return used[0].kind is Kind.TASTE or bool(view.subject.intersection(clause.stems))
+    first = used[0]
+    liked = first.kind is Kind.TASTE or bool(_AFFECTION.intersection(clause.stems[first.start : first.end]))
+    return liked or bool(view.subject.intersection(clause.stems))
 
 
 def _content_unit(units: list[_Unit]) -> _Unit | None:
@@ -220,7 +240,7 @@ def _ellipsis(clause: Clause, context: Context) -> Reading | None:
 
 def _takes_no_side(clause: Clause) -> bool:
     """Whether the author says to be undecided; a leaning in the same clause outweighs it."""
-    if clause.has(Kind.UNDECIDED):
+    if clause.has(Kind.UNDECIDED) and _ASTONISHED.isdisjoint(clause.stems):
         leans = any(Kind.ATTITUDE in m.kinds for m in clause.marks if Kind.UNDECIDED not in m.kinds)
         return not (leans and clause.has(Kind.HEDGE))
     return "neither" in clause.stems and "nor" in clause.stems
@@ -333,6 +353,8 @@ def _number(clause: Clause, view: ClaimView, position: int) -> Word | None:
     if value is None or not view.numbers or 1000 <= value <= 2100:
         return None
     ahead = clause.stems[position + 1 : position + 2]
+    if "%" not in view.units and (not ahead or ahead[0] in _BE):
+        return view.number(value)
     related = bool(view.units.intersection(ahead)) or value in view.numbers or any(view.words.get(w) for w in ahead)
     return view.number(value) if related or (view.above and "%" in view.units and value < 100) else None
 
@@ -362,6 +384,7 @@ def _combine(units: list[_Unit], clause: Clause) -> tuple[int, list[_Unit]]:
             if unit.kind is Kind.ATTITUDE and last.kind is Kind.ATTITUDE:
                 nested = any(last.end <= link < unit.start for link in links)
                 nested = nested and not _ALTERNATIVES.intersection(clause.stems[last.end : unit.start])
+            nested = nested or "about" in clause.stems[last.end : unit.start]
             if not nested or _attributive(clause, unit):
                 continue
         used.append(unit)
@@ -382,12 +405,12 @@ def _target(
 ) -> tuple[int | None, float]:
     """What the stance is about: the claim by name, its content, somebody's opinion, or what was spoken of."""
     if REVERSERS.intersection(clause.stems) and (content is None or content.rank < 2):
-        return -context.antecedent, 0.6
+        return -context.last, 0.6
     if content is not None and (not named or content.rank == 2):
         return content.sign, 1.0
-    if named:
-        return 1, 1.0
     person = next(filter(None, (_about_stranger(clause, unit) for unit in used)), None)
+    if named and not (person is not None and context.stranger and len(used) == 1 and used[0].kind is Kind.VERDICT):
+        return 1, 1.0
     if person is not None:
         return context.people.get(clause.stems[person.end - 1], context.stranger), 0.7
     meant = context.antecedent if context.statement is None or "it" in clause.stems else context.statement

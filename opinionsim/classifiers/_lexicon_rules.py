@@ -7,6 +7,7 @@ word stands for all; the longest entry that matches wins.
 from __future__ import annotations
 
 __all__ = [
+    "AFFECTION",
     "AUXILIARIES",
     "BARE_NO",
     "BARE_YES",
@@ -43,6 +44,8 @@ class Kind(StrEnum):
     """What is said of a target: true (+1), nonsense (-1)."""
     TASTE = "taste"
     """Praise (+1) or blame (-1) of a thing; tells an opinion where the claim praises or blames the thing itself."""
+    ECHO = "echo"
+    """Repeats (+1) or turns round (-1) what was said last by somebody else."""
     OPINE = "opine"
     """Opens an opinion without being one: think, say, feel; carries a negation into what follows."""
     UNDECIDED = "undecided"
@@ -102,7 +105,7 @@ PHRASES: list[tuple[Kind, float, str]] = [
         small yes from me / a small yes from me / small yes / mild yes / cautious yes / vote yes / thumb up
         count me in / all for / all in on / i am for / am for / be for / warm to / warm towards / approve
         approve of / applaud / champion / advocate / i like / really like / i love / love the idea
-        like the idea / share that view / share this view / share his view / share her view / share their view
+        like the idea
         share the view / hold that view / i know that / i know it / i know this / no doubt about it
         no doubt about that / no doubt about this / we all know / everyone know / know for a fact
         take it as given / bet on / put my money on / right behind / vote for / hold true / have no problem with
@@ -111,10 +114,10 @@ PHRASES: list[tuple[Kind, float, str]] = [
         one of the believer / positive towards / positive about / positive on / favourable / favorable / towards
         toward / in the direction of / lean towards / lean toward / tilt towards / tilt toward / agreement
         in agreement / belief in / confidence in / support for / trust in / firmly behind / fully behind
-        completely behind / 100 % behind / stand firmly behind / me too / so do i / same here / neither do i
-        me neither / nor do i / could not agree more / fall for / fell for / a convert / complete convert
+        completely behind / 100 % behind / stand firmly behind
+        fall for / fell for / a convert / complete convert
         am warm / be warm about / warm about / taken with / persuade / come down for / believe every word
-        swayed towards / leaning yes / lean yes / say yes / i do too / give it credence / give credence to
+        swayed towards / leaning yes / lean yes / say yes / give it credence / give credence to
         put stock in / put faith in / put much stock in / rely on / bank on / tick yes / nod along / nod
         my answer is yes / the answer is yes / yes to / side of / fall on the side of
         adore / am sold / amen / at peace with / back it / be sold / behind it / believer camp / buying it
@@ -151,7 +154,7 @@ PHRASES: list[tuple[Kind, float, str]] = [
         -0.9,
         """
         opposition to / doubt about / not me / pretend / stop pretending / keep pretending
-        could not disagree more / not for / small no / mild no / reject / dismiss / deny / disagree
+        not for / small no / mild no / reject / dismiss / deny / disagree
         disagree with / disbelieve / oppose / opposed to / distrust / mistrust / against / unconvinced
         refuse to believe / refuse to accept / refuse to buy / dispute / laugh at / laugh off / scoff / scoff at
         roll my eyes / hard to believe / hard to accept / hard to swallow / hard to buy
@@ -163,7 +166,7 @@ PHRASES: list[tuple[Kind, float, str]] = [
         push back against / argue against / want nothing to do with / have no time for / no time for
         have nothing to do with / disapprove / condemn / denounce / vote against / talk me out of
         take issue with / snort / can it be / disbeliever / denier / contrary to / unbeliever / put off by
-        throw out / poke hole in / repudiate / draw the line / beg to differ
+        throw out / poke hole in / repudiate / draw the line
         my answer is no / the answer is no / no to / not having it / turn down / abandon / disagreement
         in disagreement / leaning no / lean no / lean slightly no / leaning slightly no / lean against
         tilt against / on the side of no / the side of no / say no / would say no / leaning against
@@ -199,6 +202,7 @@ PHRASES: list[tuple[Kind, float, str]] = [
         reason to disbelieve / reason to doubt / reason to reject / relinquish / renounce / repel
         repelled by / resounding no / retreat from / revolt / run away from / shed / strong no / sure jan
         talk me out / talked me out / turned me off / without that belief / yeah sure
+        cause to doubt / cause to waver / reason to waver
         """,
     ),
     (
@@ -289,6 +293,7 @@ PHRASES: list[tuple[Kind, float, str]] = [
         more persuasive / nothing make more sense / outweigh / plain fact / proof / rest on solid
         seem right / simple fact / sound right / speak volume / stand firm / stronger / the truth
         watertight case / win the day
+        is so / it is so / no doubt they were
         """,
     ),
     (
@@ -368,6 +373,7 @@ PHRASES: list[tuple[Kind, float, str]] = [
         nothing could be further from the truth / nothing in / nothing to / pack of lie / pile of / reek of
         rejected by / ring hollow / rings false / ruled out / single word of / smell of / sounds false
         stink of / thinner / weaker / web of lie / zero evidence / zero proof
+        is anything but / it is anything but
         """,
     ),
     (
@@ -387,6 +393,7 @@ PHRASES: list[tuple[Kind, float, str]] = [
         tenable / worth thinking about
         fair / likelier to be true / more likely / more likely true / plausible enough / rather plausible
         reasonable enough / seem about right
+        could be so / may be so / maybe so / might be so / perhaps so
         """,
     ),
     (
@@ -427,6 +434,8 @@ PHRASES: list[tuple[Kind, float, str]] = [
         pleasure / practical / refreshing / relaxed / relaxing / safe / safer / second to none / simpler
         smart / smile / smooth / soothing / splendid / superb / superior / tasty / terrific / thrive / treat
         unbeatable / useful / valuable / vital / welcome / winner / works wonders
+        adore / enjoy / give mine up / hate to lose / hate to see it go / love / miss it / never part with
+        sad to see it go / sorry to lose / sorry to see it go / would miss
         """,
     ),
     (
@@ -445,6 +454,32 @@ PHRASES: list[tuple[Kind, float, str]] = [
         sterile / stink / stress / stressful / suffer / tedious / theft / tiring / torture / toxic / tragedy
         trap / ugly / unacceptable / unfair / unjust / unsafe / unworkable / vandalism / war / wasp / waste
         wet / worse / worst / yawn
+        battlefield / break my heart / can not stand / glad to be rid / glad to see it go / good riddance
+        happy to see it go / hate / heartbreaking / loathe / shake for hours / zombie
+        delighted to see the / glad to see the / glad to see them / happy to see the / happy to see them
+        not miss it / not miss them
+        """,
+    ),
+    (
+        Kind.ECHO,
+        1.0,
+        """
+        me too / so do i / same here / neither do i / me neither / nor do i / could not agree more / share that view
+        share this view / share his view / share her view / share their view / i do too / feel the same / think the same
+        feel the same way / see it the same way / of the same mind / same opinion / their way / follow them / with them on this
+        with them / one of them / one of those / among them / count me among them / in that camp / neither have i / nor have i
+        so have i / as do i / so am i / as am i / likewise / ditto / thinking along the same line / the feeling is mutual
+        seconded / second that / share the sentiment / share those / share that / share it / share their / share his / share her
+        in the same boat / join them / joined them
+        """,
+    ),
+    (
+        Kind.ECHO,
+        -1.0,
+        """
+        beg to differ / could not disagree more / see it differently / see things differently / think differently / unlike them
+        the other way round / the other way around / quite the contrary / on the contrary / quite the opposite / feel differently
+        of another mind / not one of them / not one of those
         """,
     ),
     (
@@ -477,9 +512,9 @@ PHRASES: list[tuple[Kind, float, str]] = [
         withhold judgment / withhold judgement / suspending judgment / reserve judgment / reserve judgement
         reserving judgment / reserving judgement / impartial / no position / wait and see / no clue / toss up
         tossup / coin flip / flip a coin / inconclusive / in between / half and half
-        not take a stance / no stance / not lean / no lean / no preference / equally good / equally convincing
-        equally plausible / equally likely / equal to me / both equal / halfway / half way / at zero / a draw
-        call it a draw / a tie / without a preference / level pegging / on the line / no stronger either
+        not take a stance / no stance / not lean / no lean / equally good / equally convincing
+        equally plausible / equally likely / equal to me / both equal / halfway / half way / at zero
+        call it a draw / without a preference / level pegging / no stronger either
         square in the middle / exactly neutral / perfectly balanced / no firm opinion
         no firm view / remain unsure / remain undecided / not have a view
         not have an opinion / not have a stance / do not have a view / do not have an opinion
@@ -489,8 +524,8 @@ PHRASES: list[tuple[Kind, float, str]] = [
         can not choose / can not judge / need more evidence / need more information / not enough information
         not enough evidence to / too little to go on / no conclusion / not reach a conclusion
         not reached a conclusion / not made up my mind / not pick / draw even / cancel out
-        cancel each other out / shrug / indifferent / middle ground / midpoint / dead centre / dead center
-        no firm conviction / lean neither / open question / could be either / maybe maybe not
+        cancel each other out / indifferent / middle ground / midpoint / dead centre / dead center
+        no firm conviction / lean neither / could be either / maybe maybe not
         perhaps perhaps not / not committed / sitting this one out / no dog in this fight
         no horse in this race / pulled in two direction / pulled in both direction
         one way or the other / one way or another / not form an opinion / not formed an opinion
@@ -499,50 +534,53 @@ PHRASES: list[tuple[Kind, float, str]] = [
         no way to tell / no way of telling / no way to know / no way of knowing / impossible to say
         impossible to tell
         above my pay grade / all the same to me / anybody's guess / anyone's guess / as good as the other
-        as many for as against / ask me again / ask me tomorrow / balanced / beyond me / both argument
+        as many for as against / ask me again / ask me tomorrow / both argument
         both camp / bring myself to take either / can not call it / can not make up / can not pick
         can not say whether / can not say which / change my mind every / change my mind twice / come out even
         come out with nothing / could not care less / could not pick / could not say / could not say if
-        could not say whether / could not say which / dead even / dead heat / deadlock / depend
-        depending on / dither / dithering / do not know if / do not know what
+        could not say whether / could not say which / dead even / dead heat / deadlock
+        dither / dithering / do not know if / do not know what
         do not know whether / do not know which / even out / evenly matched
         every argument in favour / exactly in between / flip flop / flip flopping / for every argument
         go round in circle / go to and fro / god knows / going round in circle / goodness knows
         half a dozen of the other / half of me / hang in the balance / hard to choose / have none to give
-        have not the faintest / haven't a clue / hear more / heaven knows / hold fire / how should i know
+        have not the faintest / haven't a clue / hear more / heaven knows / how should i know
         i pass on picking / impossible to choose / in no position to / it depends
-        leave me undecided / left undecided / level at / makes no odds
+        leave me undecided / left undecided / makes no odds
         neck and neck / need to hear more / nil nil / no clearer / no earthly idea / no fixed opinion
-        no fixed view / no horse in / no leaning / no overall winner / no settled view / no winner / no wiser
+        no fixed view / no leaning / no overall winner / no settled view / no winner / no wiser
         none the wiser / none to give / not clear / not convinced either way / not for me to
         not in a position to / not know what to / not know which / not nailed down / not picking
         not sure either / not sure what to / not sure which / not take either / not the foggiest
-        on alternate days / on the day / one half of me / one way and the other / oscillate
+        on alternate days / one half of me / one way and the other / oscillate
         part of me / pendulum / plus and minus / pro and con / pull me one way / pulled both ways
         remains to be seen / round and round / same difference / scale will not tip / scales balance
         see saw / seesaw / six of one / so far so undecided / some day yes / stalemate / stand between
-        stand still / still thinking / still weighing / stuck / swing either way / swing voter / swiss
+        still thinking / still weighing / swing either way / swing voter
         time will tell / to and fro / too close to call / unclear / undecidable / undetermined / unsettled
         up in the air / vacillate / want to hear more / weigh one against / weighing up
-        whichever / who am i to say / who can say / withholding judgement / withholding judgment
+        who am i to say / who can say / withholding judgement / withholding judgment
         your guess is as good as mine / zero zero
-        argue both / argue either / as likely as not / baffled / beyond my knowledge / can not form
-        choose a side / choose side / conflicted / confuse me / could argue both / divided
+        argue both / argue either / as likely as not / can not form
+        choose a side / choose side / conflicted / could argue both
         do not know enough / drawn both way / drawn to both / either camp / either direction / either side
         equal measure / equal weight / equally torn / equally unconvinced / equally unsure / feel strongly
         for and against / genuinely torn / have yet to / hold judgement / hold judgment / hold my judgement
         hold my judgment / in equal measure / keep changing my mind / keep going back / keep out of it
-        keep switching / know too little / maybe yes maybe no / mixed / neither belief nor disbelief
+        keep switching / know too little / maybe yes maybe no / neither belief nor disbelief
         neither one nor the other / neither yes nor no / no inclination / no preference either
         not informed enough / not know enough / not more convincing / of both mind / one side and the other
-        out of my depth / perfectly torn / perplexed / puzzled / sometimes yes sometimes no / split
+        out of my depth / perfectly torn / sometimes yes sometimes no
         stay out of it for now / stay out of this one / take a side / unable to choose / unable to decide
-        unable to judge / unable to tell / wait for / waiting for / waiting to hear / weigh equally
+        unable to judge / unable to tell / waiting for / waiting to hear / weigh equally
         weigh the same / withhold my judgement / withhold my judgment / without a side / without a stance
         without a view / without an opinion / yes and no / yet to be convinced either way / yet to decide
         yet to make up
         every time i make / not settle the matter / the day after i / the next day / the next minute
         the next moment
+        a wash / am divided / am puzzled / am split / am stuck / be a draw / be a wash / be stuck
+        call it a tie / depend on the / end in a draw / have no preference / i shrug / in the balance
+        is a draw / is a tie / it depend / it is a wash / mixed up about / no preference
         """,
     ),
     (
@@ -570,6 +608,8 @@ PHRASES: list[tuple[Kind, float, str]] = [
         some doubt remain / some room for / still have question / who know / with reservation
         without being certain / without being sure / without certainty / without conviction
         without great conviction / without much confidence / without much conviction / wrong before
+        i still have a few doubt / i still have doubt / i still have some doubt / still have a few doubt
+        still have some doubt
         """,
     ),
     (
@@ -693,6 +733,7 @@ PHRASES: list[tuple[Kind, float, str]] = [
         that claim / the statement / this statement / the hypothesis / this hypothesis / the proposition
         the premise / the proposal / this proposal / the plan / this policy / this belief / the belief
         such claim / such theory / the whole theory / this whole theory
+        
         """,
     ),
     (
@@ -713,6 +754,11 @@ PHRASES: list[tuple[Kind, float, str]] = [
         journalist / media / my boss / my brother / my dad / my daughter / my feed / my gran / my husband
         my mom / my mum / my roommate / my son / my wife / nephew / niece / op / podcast / preacher
         professor / reddit / roommate / the internet / the news / the sender / the speaker / timeline
+        a doctor / another stranger / classmate / customer / everyone around me / everyone else / family
+        flatmate / half of my / housemate / my aunt / my barber / my boyfriend / my colleague / my cousin
+        my doctor / my father / my friend / my girlfriend / my kid / my mother / my neighbor / my neighbour
+        my parent / my partner / my sister / my teacher / my whole family / nurse / parent / pastor / priest
+        student of mine / taxi driver / the barber / the first / the other / the second
         """,
     ),
     (
@@ -755,6 +801,10 @@ PHRASES: list[tuple[Kind, float, str]] = [
         until now / up to now / before this tweet / before reading / before that i / my first reaction
         came here / came in / had me / i would have said / would have said / not long ago / growing up
         my old view / my former / my earlier / for a long time i / for a while i
+        a few year ago / a month ago / all my life until / as a kid / as a student / before my / before this
+        before today / came in believing / for most of my life / grew up / i came to this / i grew up
+        in my day / in my youth / raised / some time ago / started reading / took for granted
+        took it for granted / walked in / when i was young
         """,
     ),
     (
@@ -764,6 +814,7 @@ PHRASES: list[tuple[Kind, float, str]] = [
         now / nowadays / these days / today / at present / currently / by now / at this point / since then
         still / i still / as before / have become / have come / after reading / having read / after seeing
         having seen / after this tweet / from now on / i have been
+        any longer / any more / last month i started / meanwhile / no more / since my / these past day
         """,
     ),
     (
@@ -775,6 +826,8 @@ PHRASES: list[tuple[Kind, float, str]] = [
         eye opener / i take it back / i got it wrong / i had it wrong / past that now / made me reconsider
         no longer see it that way / come full circle / done a u turn / past that / eye have been opened
         grew out of
+        came to my senses / cured me / cured me of that / i know better / know better now / learned better
+        no longer so / outgrew / put me right / saw the light / seen the light / set me straight / wised up
         """,
     ),
     (
@@ -899,6 +952,7 @@ PHRASES: list[tuple[Kind, float, str]] = [
         won't be drawn / would not like to say
         have nothing to say / missed the message / not be giving / not giving an opinion / nothing to add
         nothing to say / nothing to say about
+        not respond to / prefer not to respond / rather not get into / rather not respond
         """,
     ),
     (
@@ -960,6 +1014,11 @@ AUXILIARIES = """
 BARE_NO = """
     0 absolutely all at certainly chanc cours definitely ever just lol never no not of really simply sorry thank
     today way
+    """
+
+#: Stems of liking and disliking a thing rather than a statement.
+AFFECTION = """
+    ador dislik enjoy hat lik lov miss
     """
 
 #: What a bare assent is made of: "absolutely", "of course".

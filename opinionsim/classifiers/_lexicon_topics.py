@@ -29,8 +29,8 @@ EVALUATIONS = """
         away / go / die / outdated / relic
     free / gratis / complimentary | fare / pay / charge / ticket / fee / fares / paid / toll / price / cost / \
         chip / euro / coin
-    mandatory / compulsory / obligatory / require / oblige | optional / voluntary / choose / \
-        choice / pick / freedom / decide
+    mandatory / compulsory / obligatory / require / oblige / law | optional / voluntary / choose / \
+        choice / pick / freedom / decide / themselves
     accept / take / honour / honor | refuse / turn / decline / cashless / reject
     cheap / affordable / bargain | expensive / costly / dear / pricey
     fast / quick / speedy | slow / sluggish
@@ -44,7 +44,7 @@ EVALUATIONS = """
 OPPOSITES = """
     flat / disc / disk / pancake / plane / level / firmament / dome / edge | round / sphere / spherical / globe / \
         ellipsoid / curve / curvature / ball / oblate / spheroid / bulge / orb / circumnavigate / hull / marble / \
-        orbit / squashed / lumpy / egg / potato / equator / satellite / eclipse
+        orbit / ship / mast / squashed / lumpy / egg / potato / equator / satellite / eclipse
     hot / burn / warm / scald / heat / sear / scorch / blister / boil / toasty / scalding / blazing / melt / cook / \
         roast / bake / oven / char / singe / sting / warmth / kettle / fry / grill | cold / cool / freeze / frozen / \
         icy / ice / chill / chilly / frosty / frost / snow / frostbite / shiver / tingle / fridge
@@ -80,8 +80,8 @@ OPPOSITES = """
     early / dawn / sunrise / lark / alarm | late / sleep / lie / owl / midnight / snooze / rested / bed
     urban / city / town | rural / country / countryside / village
     land / walk / visit / step / reach / went / go / touch / foot / footprint / flag / reflector / mirror / laser / \
-        rock / sample / crew / rocket / bring / land on / made | film / stage / fake / studio / hollywood / kubrick \
-        / soundstage / shadow / staged / set / prop / radiation / actor / nevada / desert / wire
+        rock / sample / crew / rocket / bring | film / stage / fake / studio / hollywood / kubrick \
+        / soundstage / shadow / staged / prop / radiation / actor / nevada / desert
     cause / lead / produce / trigger | prevent / stop / cure
     win / beat | lose
     work / function | fail / broken

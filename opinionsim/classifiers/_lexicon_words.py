@@ -116,6 +116,17 @@ def number(word: str) -> float | None:
     return float(word) if _NUMBER.fullmatch(word) else None
 
 
+def _share(value: str, ahead: list[str]) -> tuple[str, int] | None:
+    """A share such as *four in ten* or *2 out of 5* in per cent, and how many words it takes beyond the first."""
+    skip = 2 if ahead[:2] == ["out", "of"] else 1
+    if len(ahead) <= skip or (skip == 1 and ahead[0] != "in") or not value.isdigit():
+        return None
+    whole = NUMBERS.get(ahead[skip]) or (int(ahead[skip]) if ahead[skip].isdigit() else 0)
+    if not 3 <= whole <= 100 or int(value) > whole:
+        return None
+    return f"{100 * int(value) / whole:g}", skip + 1
+
+
 def _numbers(words: list[str]) -> Iterator[str]:
     """Number words as digits: *forty-five* is 45, *four in ten* is 40 %."""
     position = 0
@@ -126,13 +137,20 @@ def _numbers(words: list[str]) -> Iterator[str]:
             value = str(NUMBERS[word]) if word in NUMBERS else word.replace(",", "")
             if NUMBERS.get(word, 0) >= 20 and NUMBERS.get(after, 99) < 10:
                 value, position = str(NUMBERS[word] + NUMBERS[after]), position + 1
-            elif after == "in" and words[position + 2 : position + 3] in (["ten"], ["10"]) and value.isdigit():
-                yield str(int(value) * 10)
-                value, position = "%", position + 2
+            elif (share := _share(value, words[position + 1 : position + 4])) is not None:
+                yield share[0]
+                value, position = "%", position + share[1]
             yield value
+        elif word == "one" and (share := _share("1", words[position + 1 : position + 4])) is not None:
+            yield from (share[0], "%")
+            position += share[1]
         else:
             yield word
         position += 1
+
+
+#: Words of the author that a longer phrase may hide.
+_FIRST_PERSON = frozenset(["i", "me", "my", "mine", "myself"])
 
 
 class Mark(NamedTuple):
@@ -161,7 +179,8 @@ class Clause:
     """Everything its phrases can be."""
 
     def __post_init__(self) -> None:
-        self.kinds = frozenset().union(*(mark.kinds for mark in self.marks))
+        found = frozenset().union(*(mark.kinds for mark in self.marks))
+        self.kinds = found if _FIRST_PERSON.isdisjoint(self.stems) else found | {Kind.SELF}
 
     def has(self, *kinds: Kind) -> bool:
         """Whether a phrase of one of these kinds occurs."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -92,43 +91,15 @@ def carry_out(experiment: Experiment, url: str, *, max_concurrency: int | None =
     KeyboardInterrupt
         After a second interrupt.
     """
-    from opinionsim import background
-    from opinionsim.experiments import Instruments, Sweep
-    from opinionsim.store import open_store
+    from opinionsim.experiments import under_way
 
-    slots = max_concurrency or experiment.spec.execution.max_concurrency
-    instruments = Instruments(experiment, threads=slots)
-    try:
-        with open_store(url) as opened:
-            sweep = Sweep(experiment, opened, instruments, max_concurrency=max_concurrency, fresh=fresh)
-            ended = threading.Event()
-            with _interrupts() as interrupts:
-                future = background.submit(_execute(sweep, ended))
-                note(f"{experiment.spec.name}: {len({run.run_id for run in experiment.runs})} runs into {url}")
-                with _cancelling(future, ended):
-                    _attend(experiment, sweep, future, interrupts)
-            return future.result()
-    finally:
-        instruments.close()
-
-
-async def _execute(sweep: Sweep, ended: threading.Event) -> Summary:
-    """Carry out a sweep and tell when nothing of it is left, cancelled or not."""
-    try:
-        return await sweep.execute()
-    finally:
-        ended.set()
-
-
-@contextmanager
-def _cancelling(future: Future[Summary], ended: threading.Event) -> Iterator[None]:
-    """When the block raises, end the work at once, and wait for that: the store is about to be closed."""
-    try:
-        yield
-    except BaseException:
-        future.cancel()
-        ended.wait(_ABORT_S)
-        raise
+    with (
+        _interrupts() as interrupts,
+        under_way(experiment, url, max_concurrency=max_concurrency, fresh=fresh) as (sweep, future),
+    ):
+        note(f"{experiment.spec.name}: {len({run.run_id for run in experiment.runs})} runs into {url}")
+        _attend(experiment, sweep, future, interrupts)
+        return future.result()
 
 
 class _Interrupts:

@@ -18,9 +18,8 @@ from opinionsim.experiments._runner import (
     Summary,
     Sweep,
     default_store,
-    drain,
     run,
-    start,
+    under_way,
 )
 from opinionsim.experiments._spec import ExperimentSpec, json_schema
 from opinionsim.experiments._sweep import Cell, Experiment, PlannedRun, load_experiment
@@ -45,7 +44,6 @@ __all__ = [
     "Table",
     "assemble",
     "default_store",
-    "drain",
     "json_schema",
     "load_experiment",
     "manifest",
@@ -53,10 +51,10 @@ __all__ = [
     "preview",
     "replay",
     "run",
-    "start",
     "table",
     "tables",
     "transcript",
+    "under_way",
 ]
 
 _LATER = {**dict.fromkeys(("Table", "table", "tables"), "_tables"), "transcript": "_transcript"}

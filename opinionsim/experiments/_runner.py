@@ -6,6 +6,7 @@ import asyncio
 import math
 import os
 import socket
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -56,11 +57,13 @@ from opinionsim.store import (
 from opinionsim.streams import canonical_json, digest
 from opinionsim.topics import Claim
 
-__all__ = ["Instruments", "Progress", "Summary", "Sweep", "default_store", "drain", "run", "start"]
+__all__ = ["Instruments", "Progress", "Summary", "Sweep", "default_store", "run", "under_way"]
 
 _T = TypeVar("_T")
 
 _STOPPED = "stopped before it was finished"
+#: How long to wait for a sweep that was ended at once, seconds; a blocked database should not hold it for ever.
+_ABORT_S = 10.0
 
 
 @dataclass(frozen=True)
@@ -669,19 +672,48 @@ def _outcome(played: _Played, opinions: list[OpinionRow], error: OpinionSimError
     )
 
 
-def start(sweep: Sweep) -> Future[Summary]:
-    """Start a sweep on the package's event loop."""
-    return background.submit(sweep.execute())
+@contextmanager
+def under_way(
+    experiment: Experiment,
+    store: str | None = None,
+    *,
+    max_concurrency: int | None = None,
+    fresh: bool = False,
+    chat_model: BaseChatModel | None = None,
+) -> Iterator[tuple[Sweep, Future[Summary]]]:
+    """An experiment being carried out while the block lasts; parameters and errors are those of :func:`run`.
 
+    Yields
+    ------
+    (Sweep, concurrent.futures.Future)
+        The sweep, to watch or to stop by ``background.call_soon(sweep.stop)``, and its summary to come. When
+        the block raises, the sweep is ended at once; either way nothing of it is left when the block is over.
+    """
+    if max_concurrency is not None and max_concurrency < 1:
+        raise SpecError(f"max_concurrency must be at least 1; got {max_concurrency}")
+    threads = max_concurrency or experiment.spec.execution.max_concurrency
+    instruments = Instruments(experiment, chat_model, threads=threads)
+    ended = threading.Event()
 
-def drain(sweep: Sweep, future: Future[Summary]) -> Summary:
-    """Stop a sweep and wait for its calls in flight; a further interrupt ends it at once."""
-    background.call_soon(sweep.stop)
+    async def execute(sweep: Sweep) -> Summary:
+        try:
+            return await sweep.execute()
+        finally:
+            ended.set()
+
     try:
-        return future.result()
-    except BaseException:
-        future.cancel()
-        raise
+        with open_store(store or default_store(experiment)) as opened:
+            sweep = Sweep(experiment, opened, instruments, max_concurrency=max_concurrency, fresh=fresh)
+            future = background.submit(execute(sweep))
+            try:
+                yield sweep, future
+                future.result()
+            except BaseException:
+                future.cancel()
+                ended.wait(_ABORT_S)
+                raise
+    finally:
+        instruments.close()
 
 
 def run(
@@ -723,21 +755,15 @@ def run(
     KeyboardInterrupt
         After calls in flight have ended and everything is on record.
     """
-    if max_concurrency is not None and max_concurrency < 1:
-        raise SpecError(f"max_concurrency must be at least 1; got {max_concurrency}")
     url = store or default_store(experiment)
-    instruments = Instruments(
-        experiment, chat_model, threads=max_concurrency or experiment.spec.execution.max_concurrency
-    )
-    try:
-        with open_store(url) as opened:
-            sweep = Sweep(experiment, opened, instruments, max_concurrency=max_concurrency, fresh=fresh)
-            future = start(sweep)
-            try:
-                future.result()
-            except KeyboardInterrupt:
-                drain(sweep, future)
-                raise
-    finally:
-        instruments.close()
+    with under_way(experiment, url, max_concurrency=max_concurrency, fresh=fresh, chat_model=chat_model) as (
+        sweep,
+        future,
+    ):
+        try:
+            future.result()
+        except KeyboardInterrupt:
+            background.call_soon(sweep.stop)
+            future.result()
+            raise
     return load(url, experiment.spec.name)

@@ -156,7 +156,7 @@ class Results:
 
     @cached_property
     def metrics(self) -> pd.DataFrame:
-        """One row a run with its opinion metrics: :func:`opinionsim.metrics.run_metrics` with ddof 0."""
+        """One row a run, cell, measurement and kind of text: :func:`opinionsim.metrics.run_metrics` with ddof 0."""
         from opinionsim.metrics import run_metrics
 
         return run_metrics(self.runs, self.opinions, self.agents, ddof=0)

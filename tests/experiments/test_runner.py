@@ -9,9 +9,10 @@ import pandas as pd
 import pytest
 
 import opinionsim as osim
+from opinionsim import background
 from opinionsim.classifiers import _registry
 from opinionsim.errors import SpecError, StoreError
-from opinionsim.experiments import Instruments, Sweep, default_store, drain, load_experiment, replay, start
+from opinionsim.experiments import default_store, load_experiment, replay, under_way
 from opinionsim.store import Results, open_store
 from tests._running import SMALL, BluntClassifier, assert_same, carry_out, changed, content, loaded, watched
 
@@ -50,12 +51,10 @@ def test_a_sweep_stopped_in_the_middle_is_finished_by_the_next_run(sequential: R
     experiment = load_experiment(MIXED)
     reached = threading.Event()
     model, watch = watched(noticed=lambda number: reached.set() if number == calls else None)
-    instruments = Instruments(experiment, model)
-    with open_store("stopped.sqlite") as store:
-        sweep = Sweep(experiment, store, instruments, max_concurrency=5)
-        future = start(sweep)
+    with under_way(experiment, "stopped.sqlite", max_concurrency=5, chat_model=model) as (sweep, future):
         assert reached.wait(30)
-        summary = drain(sweep, future)
+        background.call_soon(sweep.stop)
+        summary = future.result()
     assert summary.stopped
     assert summary.complete < summary.total
     assert set(summary.errors.values()) == {"stopped before it was finished"}
@@ -218,11 +217,8 @@ def test_the_default_store_is_named_after_the_experiment(tmp_path: Path) -> None
 def test_progress_counts_runs_and_calls() -> None:
     experiment = load_experiment(changed(SMALL, replicates=3))
     model, _ = watched()
-    with open_store("counted.sqlite") as store:
-        sweep = Sweep(experiment, store, Instruments(experiment, model))
-        before = sweep.progress()
-        assert (before.total, before.complete, before.open, before.made) == (3, 0, 0, 0)
-        summary = start(sweep).result()
+    with under_way(experiment, "counted.sqlite", chat_model=model) as (sweep, future):
+        summary = future.result()
         after = sweep.progress()
     assert (after.complete, after.incomplete, after.open, after.made, after.in_flight) == (3, 0, 0, 36, 0)
     assert (summary.made, summary.answered, summary.stopped, summary.errors) == (36, 0, False, {})

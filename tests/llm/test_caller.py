@@ -1,0 +1,328 @@
+"""The caller: journal, slot, model, validator; and what it says when something fails."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.messages import AIMessage
+
+from opinionsim.errors import JournalMismatch, ModelCallError, StoreError
+from opinionsim.llm import CallKey, CallRecord, MemoryJournal, ReplayOnly, RunCalls, SlotPool
+from opinionsim.messages import ChatMessage, Reply, prompt_hash
+from opinionsim.schedules import ActSpec, Turn
+from opinionsim.streams import call_seed
+from opinionsim.testing import run_virtual
+
+TURN = Turn(7, 3, 2, "write")
+PLAIN = ActSpec("write", "write", "post")
+PROMPT = (ChatMessage("system", "You are Ann."), ChatMessage("user", "Write."))
+
+
+def _short(text: str) -> str | None:
+    """Accept short texts only."""
+    return f"{len(text)} letters are too many" if len(text) > 5 else None
+
+
+PICKY = replace(PLAIN, validator=_short, attempts=3)
+
+
+class Client:
+    """Gives its replies in turn, each after a second; raises those that are errors."""
+
+    def __init__(self, *replies: str | AIMessage | Exception, latency: float = 1.0) -> None:
+        self.replies = list(replies)
+        self.latency = latency
+        self.prompts: list[tuple[ChatMessage, ...]] = []
+        self.seeds: list[int] = []
+
+    async def call(self, messages: Sequence[ChatMessage], seed: int) -> AIMessage:
+        self.prompts.append(tuple(messages))
+        self.seeds.append(seed)
+        await asyncio.sleep(self.latency)
+        reply = self.replies[len(self.seeds) - 1]
+        if isinstance(reply, Exception):
+            raise reply
+        return reply if isinstance(reply, AIMessage) else AIMessage(reply)
+
+
+class Desk:
+    """A caller and what it works with."""
+
+    def __init__(self, client: object, journal: MemoryJournal | None = None, slots: int = 1, **options: float) -> None:
+        self.client = client
+        self.journal = journal if journal is not None else MemoryJournal()
+        self.slots = SlotPool(slots)
+        self.calls = RunCalls("run-1", self.journal, client, self.slots, **options)
+
+    async def ask(self, spec: ActSpec = PLAIN, part: str = "reply", turn: Turn = TURN, **options: object) -> Reply:
+        return await self.calls.ask(turn, spec, 0.0, part, PROMPT, **options)
+
+
+def _fails(desk: Desk, error: type[Exception], message: str, spec: ActSpec = PLAIN) -> None:
+    """The next question fails in the stated way and leaves no slot held."""
+    with pytest.raises(error, match=message):
+        run_virtual(desk.ask(spec))
+    assert desk.slots.in_flight == 0
+
+
+def test_a_reply_is_journalled_with_all_that_is_known_of_it() -> None:
+    told = AIMessage(
+        "Yes.",
+        usage_metadata={"input_tokens": 11, "output_tokens": 2, "total_tokens": 13},
+        response_metadata={"finish_reason": "stop", "model_name": "m-2"},
+    )
+    desk = Desk(Client(told, latency=2.5))
+    assert run_virtual(desk.ask(dropped=4)) == Reply("Yes.")
+    (record,) = desk.journal.records
+    assert record.arrived_at is not None
+    assert replace(record, arrived_at=None) == CallRecord(
+        CallKey(7, "reply", 0),
+        3,
+        2,
+        "write",
+        prompt_hash(PROMPT),
+        "Yes.",
+        prompt=PROMPT,
+        seed=call_seed("run-1", 7, "reply", 0),
+        dropped=4,
+        finish_reason="stop",
+        model="m-2",
+        input_tokens=11,
+        output_tokens=2,
+        latency_s=2.5,
+    )
+    assert desk.client.prompts == [PROMPT]
+    assert desk.client.seeds == [record.seed]
+    assert (desk.calls.made, desk.calls.answered, desk.slots.in_flight) == (1, 0, 0)
+
+
+def test_what_a_provider_does_not_tell_is_left_open() -> None:
+    desk = Desk(Client(AIMessage("Yes.", response_metadata={"stop_reason": "end_turn", "model": "m-3"})))
+    run_virtual(desk.ask())
+    (record,) = desk.journal.records
+    assert (record.finish_reason, record.model) == ("end_turn", "m-3")
+    assert (record.input_tokens, record.output_tokens) == (None, None)
+
+
+def test_reasoning_is_no_part_of_the_reply() -> None:
+    blocks = [{"type": "reasoning", "reasoning": "Hm."}, {"type": "text", "text": "Yes."}]
+    desk = Desk(Client(AIMessage(content=blocks)))
+    assert run_virtual(desk.ask()) == Reply("Yes.")
+    assert desk.journal.records[0].text == "Yes."
+
+
+def test_a_question_of_the_journal_is_not_asked_again() -> None:
+    journal = MemoryJournal()
+    run_virtual(Desk(Client("Yes."), journal).ask())
+    again = Desk(ReplayOnly(), journal)
+    assert run_virtual(again.ask()) == Reply("Yes.")
+    assert (again.calls.made, again.calls.answered) == (0, 1)
+    assert len(journal.records) == 1
+
+
+def test_a_prompt_may_come_as_any_iterable() -> None:
+    desk = Desk(Client("Yes."))
+    assert run_virtual(desk.calls.ask(TURN, PLAIN, 0.0, "reply", iter(PROMPT))) == Reply("Yes.")
+    assert desk.client.prompts == [PROMPT]
+
+
+def test_rejected_replies_are_attempts_with_seeds_of_their_own() -> None:
+    desk = Desk(Client("far too long", "also too long", "Yes."))
+    assert run_virtual(desk.ask(PICKY)) == Reply("Yes.")
+    assert [(r.key.attempt, r.text, r.outcome, r.reason) for r in desk.journal.records] == [
+        (0, "far too long", "rejected", "12 letters are too many"),
+        (1, "also too long", "rejected", "13 letters are too many"),
+        (2, "Yes.", "accepted", ""),
+    ]
+    assert desk.client.seeds == [call_seed("run-1", 7, "reply", attempt) for attempt in range(3)]
+    assert len(set(desk.client.seeds)) == 3
+    assert desk.client.prompts == [PROMPT] * 3
+    assert desk.calls.made == 3
+
+
+def test_attempts_that_arrived_before_a_crash_count() -> None:
+    whole = Desk(Client("far too long", "also too long", "Yes."))
+    run_virtual(whole.ask(PICKY))
+    resumed = Desk(Client("also too long", "Yes."), MemoryJournal(whole.journal.records[:1]))
+    assert run_virtual(resumed.ask(PICKY)) == Reply("Yes.")
+    assert resumed.client.seeds == whole.client.seeds[1:]
+    assert (resumed.calls.made, resumed.calls.answered) == (2, 1)
+
+
+def test_no_acceptable_reply_stops_with_place_and_reason() -> None:
+    desk = Desk(Client(*["far too long"] * 3))
+    _fails(
+        desk,
+        ModelCallError,
+        r"^run run-1, step 3, agent 2 \(write\): none of 3 replies was acceptable; the last one: 12 letters",
+        PICKY,
+    )
+    assert [record.outcome for record in desk.journal.records] == ["rejected"] * 3
+    # Asking again pays for nothing more.
+    replayed = Desk(ReplayOnly(), desk.journal)
+    _fails(replayed, ModelCallError, "none of 3 replies was acceptable; the last one: 12 letters", PICKY)
+
+
+def test_draws_are_checked_and_other_parts_are_not() -> None:
+    for part, attempts in (("reply.2", 2), ("reflect", 1), ("judge", 1)):
+        desk = Desk(Client("far too long", "Yes."))
+        run_virtual(desk.ask(PICKY, part))
+        assert len(desk.journal.records) == attempts
+        assert {record.key.part for record in desk.journal.records} == {part}
+
+
+def test_a_validator_that_breaks_loses_no_reply() -> None:
+    def broken(text: str) -> str | None:
+        raise KeyError(text)
+
+    desk = Desk(Client("Yes."))
+    _fails(desk, KeyError, "Yes", replace(PLAIN, validator=broken))
+    assert [(r.text, r.outcome, r.reason) for r in desk.journal.records] == [
+        ("Yes.", "rejected", "validator failed: 'Yes.'")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (ConnectionError("refused"), "ConnectionError: refused"),
+        (ValueError("bad key"), "ValueError: bad key"),
+        (TimeoutError("the server took too long"), "TimeoutError: the server took too long"),
+    ],
+)
+def test_an_error_of_the_model_names_run_step_and_agent(error: Exception, words: str) -> None:
+    desk = Desk(Client(error))
+    _fails(desk, ModelCallError, rf"^run run-1, step 3, agent 2 \(write\): {words}$")
+    assert desk.journal.records == []
+    assert desk.calls.made == 0
+
+
+def test_a_failed_call_is_asked_again_under_the_same_key_and_seed() -> None:
+    journal = MemoryJournal()
+    first = Desk(Client(ConnectionError("refused")), journal)
+    _fails(first, ModelCallError, "refused")
+    second = Desk(Client("Yes."), journal)
+    assert run_virtual(second.ask()) == Reply("Yes.")
+    assert second.client.seeds == first.client.seeds
+
+
+def test_a_call_without_an_answer_in_time_is_given_up() -> None:
+    desk = Desk(Client("Yes.", latency=9.0), timeout_s=2.5)
+
+    async def story() -> None:
+        with pytest.raises(ModelCallError, match=r"step 3, agent 2 \(write\): no reply within 2\.5 s"):
+            await desk.ask()
+        assert asyncio.get_running_loop().time() == 2.5
+
+    run_virtual(story())
+    assert desk.slots.in_flight == 0
+    assert desk.journal.records == []
+
+
+def test_waiting_for_a_slot_is_no_waiting_for_a_reply() -> None:
+    desk = Desk(Client("Yes.", "No.", latency=2.0), timeout_s=2.5)
+
+    async def story() -> list[Reply]:
+        return await asyncio.gather(desk.ask(), desk.ask(part="reply.2"))
+
+    assert run_virtual(story()) == [Reply("Yes."), Reply("No.")]
+    assert [record.latency_s for record in desk.journal.records] == [2.0, 2.0]
+
+
+def test_a_replay_that_lacks_a_call_says_so() -> None:
+    _fails(Desk(ReplayOnly()), StoreError, "replay needs a call that the store does not hold")
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"act": "review"}, r"stored act 'review', agent 2, .*; now asked act 'write', agent 2"),
+        ({"agent": 5}, r"stored act 'write', agent 5, .*; now asked act 'write', agent 2"),
+        (
+            {"prompt_hash": "0123456789abcdef"},
+            r"prompt 0123456789ab; now asked act 'write', agent 2, prompt [0-9a-f]{12}",
+        ),
+    ],
+)
+@pytest.mark.parametrize("attempt", [0, 1])
+def test_an_entry_of_another_question_is_not_used(changes: dict[str, object], words: str, attempt: int) -> None:
+    """Neither for an accepted nor after a rejected reply."""
+    whole = Desk(Client("far too long", "Yes."))
+    run_virtual(whole.ask(PICKY))
+    records = whole.journal.records
+    records[attempt] = replace(records[attempt], **changes)
+    desk = Desk(Client(), MemoryJournal(records))
+    _fails(desk, JournalMismatch, rf"^run run-1, step 3, agent 2 \(write\): .*{words}.*--fresh", PICKY)
+    assert desk.client.seeds == []
+
+
+def test_a_journal_that_cannot_keep_a_reply_stops_the_run_in_its_own_words() -> None:
+    class Full(MemoryJournal):
+        def append(self, record: CallRecord) -> None:
+            raise StoreError("the disk is full")
+
+    _fails(Desk(Client("Yes."), Full()), StoreError, "^the disk is full$")
+
+
+def test_a_slot_is_held_during_an_attempt_only() -> None:
+    """Between two attempts of one question, a question of higher priority is served."""
+    desk = Desk(Client("far too long", "other", "Yes."))
+
+    async def story() -> None:
+        first = asyncio.create_task(desk.calls.ask(TURN, PICKY, 0.0, "reply", PROMPT))
+        await asyncio.sleep(0.5)
+        second = asyncio.create_task(desk.calls.ask(replace(TURN, index=8), PLAIN, 1.0, "reply", PROMPT))
+        assert (await first, await second) == (Reply("Yes."), Reply("other"))
+
+    run_virtual(story())
+    assert [record.key[::2] for record in desk.journal.records] == [(7, 0), (8, 0), (7, 1)]
+
+
+def test_questions_that_wait_are_asked_by_priority() -> None:
+    desk = Desk(Client(*"abcdef"))
+
+    async def story() -> None:
+        await asyncio.gather(
+            *(desk.calls.ask(replace(TURN, index=i), PLAIN, p, "reply", PROMPT) for i, p in enumerate((9, 1, 3, 2, 3)))
+        )
+
+    run_virtual(story())
+    assert [record.key.turn for record in desk.journal.records] == [0, 2, 4, 3, 1]
+
+
+def test_stop_lets_calls_arrive_refuses_new_ones_and_still_answers_from_the_journal() -> None:
+    desk = Desk(Client("Yes.", "No."))
+
+    async def story() -> None:
+        flying = asyncio.create_task(desk.ask())
+        queued = asyncio.create_task(desk.ask(part="reply.2"))
+        await asyncio.sleep(0.5)
+        desk.calls.stop()
+        assert await flying == Reply("Yes.")
+        with pytest.raises(asyncio.CancelledError):
+            await queued
+        with pytest.raises(asyncio.CancelledError):
+            await desk.ask(part="reply.3")
+        assert await desk.ask() == Reply("Yes.")
+
+    run_virtual(story())
+    assert [record.key.part for record in desk.journal.records] == ["reply"]
+    assert (len(desk.client.seeds), desk.slots.in_flight) == (1, 0)
+
+
+@given(st.lists(st.text(max_size=9), min_size=1, max_size=6), st.integers(1, 6))
+def test_the_first_acceptable_reply_is_taken(texts: list[str], attempts: int) -> None:
+    spec = replace(PICKY, attempts=attempts)
+    desk = Desk(Client(*texts, *["far too long"] * 6))
+    acceptable = [i for i, text in enumerate(texts[:attempts]) if _short(text) is None]
+    if acceptable:
+        assert run_virtual(desk.ask(spec)) == Reply(texts[acceptable[0]])
+        assert len(desk.journal.records) == acceptable[0] + 1
+    else:
+        _fails(desk, ModelCallError, f"none of {attempts} replies", spec)
+        assert len(desk.journal.records) == attempts

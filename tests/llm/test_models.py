@@ -1,0 +1,242 @@
+"""Chat models by name, and how one is called."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import threading
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
+
+import pytest
+from langchain_core.caches import InMemoryCache
+from langchain_core.globals import set_llm_cache
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+from pydantic import PrivateAttr
+
+from opinionsim.errors import SpecError
+from opinionsim.llm import ModelClient, ScriptedChatModel, load_chat_model
+from opinionsim.messages import ChatMessage
+
+PROMPT = (ChatMessage("system", "You are Ann."), ChatMessage("assistant", "I wrote."), ChatMessage("user", "Write."))
+
+
+class Blocking(BaseChatModel):
+    """A model without asynchronous calls of its own, that says what it was called with."""
+
+    _seen: list[dict[str, Any]] = PrivateAttr(default_factory=list)
+
+    @property
+    def _llm_type(self) -> str:
+        return "blocking"
+
+    def _generate(self, messages: list[BaseMessage], stop=None, run_manager=None, **options: Any) -> ChatResult:
+        self._seen.append({"messages": messages, "thread": threading.current_thread().name, **options})
+        reply = AIMessage(f"reply {len(self._seen)}")
+        return ChatResult(generations=[ChatGeneration(message=reply)])
+
+
+class Seeded(Blocking):
+    seed: int | None = None
+
+
+class Asynchronous(Blocking):
+    async def _agenerate(self, messages, stop=None, run_manager=None, **options: Any) -> ChatResult:
+        return self._generate(messages, stop, None, **options)
+
+
+@pytest.fixture
+def client() -> Iterator[Any]:
+    """Clients that are closed after the test."""
+    made: list[ModelClient] = []
+
+    def build(model: Any) -> ModelClient:
+        made.append(ModelClient(model, threads=4))
+        return made[-1]
+
+    yield build
+    for each in made:
+        each.close()
+
+
+def test_scripted_needs_no_key() -> None:
+    model = load_chat_model("scripted", temperature=0.2, susceptibility=0.9, preset="attractor", pull=1)
+    assert isinstance(model, ScriptedChatModel)
+    assert (model.temperature, model.preset) == (0.2, "attractor")
+    assert (model.parameters.susceptibility, model.parameters.pull) == (0.9, 1)
+    assert model.cache is False
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("gpt-4o-mini", {}, r"model\.name: unknown model 'gpt-4o-mini'; valid: 'scripted' or 'provider:model'"),
+        ("", {}, r"model\.name: unknown model ''"),
+        ("scriptd", {}, r"unknown model 'scriptd'"),
+        ("openai:gpt-4o-mini", {}, r"'openai:gpt-4o-mini' needs .*extra 'llm'.*pip install 'opinionsim\[llm\]'"),
+        ("scripted", {"stubbornness": 1}, r"model\.options: .*unknown option 'stubbornness'; valid options are preset"),
+        ("scripted", {"susceptibility": 2}, r"model\.options: .*susceptibility.*from 0 to 1.*2"),
+        ("scripted", {"temperature": -1}, r"temperature.*-1"),
+        ("scripted", {"preset": "sheep"}, r"preset must be one of .*influence.*; got 'sheep'"),
+        ("scripted", {"pull": 7}, r"pull.*from -2 to 2.*7"),
+    ],
+)
+def test_a_model_that_cannot_be_loaded_is_named_with_what_is_valid(
+    monkeypatch: pytest.MonkeyPatch, name: str, options: dict[str, Any], message: str
+) -> None:
+    monkeypatch.setitem(sys.modules, "langchain", None)
+    monkeypatch.setitem(sys.modules, "langchain.chat_models", None)
+    with pytest.raises(SpecError, match=message) as caught:
+        load_chat_model(name, **options)
+    assert "\n" not in str(caught.value)
+
+
+class Provided(Blocking):
+    """What a provider package would give."""
+
+    model: str
+    max_retries: int = 2
+    temperature: float | None = None
+    max_tokens: int | None = None
+    base_url: str = ""
+
+
+@pytest.fixture
+def provider(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stand-in for the langchain package, with one provider."""
+
+    def init_chat_model(name: str, **options: Any) -> BaseChatModel:
+        provider, _, model = name.partition(":")
+        if provider == "absent":
+            raise ImportError("Unable to import langchain_absent.\nPlease install it.")
+        if provider != "mine":
+            raise ValueError(f"Unsupported provider={provider!r}.\nSupported: mine")
+        return Provided(model=model, **options)
+
+    package, module = ModuleType("langchain"), ModuleType("langchain.chat_models")
+    module.init_chat_model = init_chat_model  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "langchain", package)
+    monkeypatch.setitem(sys.modules, "langchain.chat_models", module)
+
+
+@pytest.mark.usefixtures("provider")
+def test_a_provider_s_model_has_no_retries_and_no_cache_of_its_own() -> None:
+    model = load_chat_model("mine:m-1", temperature=0.3, max_tokens=50, base_url="http://localhost:1")
+    assert isinstance(model, Provided)
+    assert (model.model, model.max_retries, model.cache) == ("m-1", 0, False)
+    assert (model.temperature, model.max_tokens, model.base_url) == (0.3, 50, "http://localhost:1")
+    assert load_chat_model("mine:m-1").temperature is None
+
+
+@pytest.mark.usefixtures("provider")
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("absent:m", r"model\.name: 'absent:m' cannot be loaded: Unable to import langchain_absent\.$"),
+        ("other:m", r"model\.name: 'other:m' cannot be loaded: Unsupported provider='other'\.$"),
+    ],
+)
+def test_what_a_provider_says_is_passed_on_in_one_line(name: str, message: str) -> None:
+    with pytest.raises(SpecError, match=message):
+        load_chat_model(name)
+
+
+def test_only_langchain_models_are_taken() -> None:
+    with pytest.raises(SpecError, match="must be a LangChain BaseChatModel; got str"):
+        ModelClient("scripted")  # type: ignore[arg-type]
+
+
+def test_the_kind_of_evidence_follows_from_the_model(client) -> None:
+    assert client(load_chat_model("scripted")).evidence == "scripted"
+    assert client(Blocking()).evidence == "model"
+
+
+@pytest.mark.parametrize("kind", [Blocking, Asynchronous])
+def test_a_prompt_reaches_the_model_role_by_role(client, kind: type[Blocking]) -> None:
+    model = kind()
+    reply = asyncio.run(client(model).call(PROMPT, 5))
+    assert reply.text == "reply 1"
+    messages = model._seen[0]["messages"]
+    assert [(message.type, message.content) for message in messages] == [
+        ("system", "You are Ann."),
+        ("ai", "I wrote."),
+        ("human", "Write."),
+    ]
+
+
+def test_a_seed_is_sent_only_where_the_model_takes_one(client) -> None:
+    plain, seeded = Blocking(), Seeded()
+    for model in (plain, seeded):
+        asyncio.run(client(model).call(PROMPT, 77))
+    assert "seed" not in plain._seen[0]
+    assert seeded._seen[0]["seed"] == 77
+
+
+def test_the_scripted_model_depends_on_the_seed(client) -> None:
+    scripted = client(load_chat_model("scripted", temperature=1.0, noise=1.0))
+
+    async def said(seed: int) -> str:
+        return (await scripted.call((ChatMessage("user", "What do you think?"),), seed)).text
+
+    texts = [asyncio.run(said(seed)) for seed in (*range(8), 0)]
+    assert texts[0] == texts[-1]
+    assert len(set(texts)) > 1
+
+
+def test_a_model_without_asynchronous_calls_runs_on_threads_of_its_own(client) -> None:
+    """Three calls meet at a barrier: they are in flight at once, and the loop is free meanwhile."""
+    barrier = threading.Barrier(3, timeout=30)
+
+    class Meeting(Blocking):
+        def _generate(self, messages, stop=None, run_manager=None, **options: Any) -> ChatResult:
+            barrier.wait()
+            return super()._generate(messages, stop, run_manager, **options)
+
+    model = Meeting()
+    calling = client(model)
+
+    async def story() -> list[str]:
+        return [reply.text for reply in await asyncio.gather(*(calling.call(PROMPT, i) for i in range(3)))]
+
+    assert sorted(asyncio.run(story())) == ["reply 1", "reply 2", "reply 3"]
+    assert all(seen["thread"].startswith("opinionsim-model") for seen in model._seen)
+
+
+def test_a_model_with_asynchronous_calls_stays_on_the_loop(client) -> None:
+    model = Asynchronous()
+    asyncio.run(client(model).call(PROMPT, 1))
+    assert model._seen[0]["thread"] == threading.current_thread().name
+
+
+@pytest.mark.parametrize("kind", [Blocking, Asynchronous])
+def test_an_error_of_the_model_comes_through(client, kind: type[Blocking]) -> None:
+    class Failing(kind):  # type: ignore[misc, valid-type]
+        def _generate(self, messages, stop=None, run_manager=None, **options: Any) -> ChatResult:
+            raise ConnectionError("refused")
+
+    with pytest.raises(ConnectionError, match="refused"):
+        asyncio.run(client(Failing()).call(PROMPT, 1))
+
+
+def test_a_closed_client_makes_no_calls(client) -> None:
+    calling = client(Blocking())
+    calling.close()
+    with pytest.raises(RuntimeError, match="shutdown"):
+        asyncio.run(calling.call(PROMPT, 1))
+
+
+@pytest.mark.parametrize("kind", [Blocking, Asynchronous])
+def test_a_cache_that_would_make_attempts_copies_is_not_used(client, kind: type[Blocking]) -> None:
+    set_llm_cache(InMemoryCache())
+    try:
+        own, everybody_s = kind(cache=InMemoryCache()), kind()
+        for model in (own, everybody_s):
+            calling = client(model)
+            texts = [asyncio.run(calling.call(PROMPT, seed)).text for seed in range(3)]
+            assert texts == ["reply 1", "reply 2", "reply 3"]
+    finally:
+        set_llm_cache(None)
+    assert own.cache is not False, "the caller's own object is left as it was"
