@@ -25,9 +25,8 @@ from typing import Any
 import numpy as np
 from pydantic import PrivateAttr
 
-from opinionsim.experiments import Experiment, Instruments, Sweep, load_experiment, start
+from opinionsim.experiments import Experiment, load_experiment, under_way
 from opinionsim.llm import ScriptedChatModel
-from opinionsim.store import open_store
 from tests._running import assert_same, carry_out, loaded
 
 SPEC: dict[str, Any] = {
@@ -113,8 +112,8 @@ def _carry_out(experiment: Experiment, store: str, log: Path) -> None:
     """The process that is killed."""
     model = _LoggingModel()
     model._log = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-    with open_store(store) as opened:
-        start(Sweep(experiment, opened, Instruments(experiment, model))).result()
+    with under_way(experiment, store, chat_model=model) as (_, future):
+        future.result()
 
 
 def _stored(path: Path) -> frozenset[int]:

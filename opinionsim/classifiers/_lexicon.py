@@ -193,7 +193,7 @@ def _last_resort(parts: list[Clause], view: ClaimView, state: _Discourse) -> Ite
     size = _HEDGED if soft else 0.9
     if state.stranger is not None:
         yield Cue(-state.stranger * size, _GUESS, parts[-1].sentence)
-    elif view.favour and (taste := sum(m.kinds.get(Kind.TASTE, 0.0) for clause in parts for m in clause.marks)):
+    elif state.known and view.favour and (taste := sum(m.kinds.get(Kind.TASTE, 0.0) for clause in parts for m in clause.marks)):
         yield Cue(float(np.sign(taste)) * view.favour * size, _GUESS, parts[-1].sentence)
     elif state.known:
         denies = any(clause.has(Kind.NEGATION) for clause in parts)
@@ -401,8 +401,12 @@ def _cue(clause: Clause, reading: Reading) -> Cue:
     if sign == 0:
         weight *= 1.7
     if clause.question:
-        rhetorical = _rhetorical(clause)
-        sign, weight = (-sign, weight) if rhetorical else (sign, weight * 0.05)
+        if _rhetorical(clause):
+            sign = -sign
+        elif not reading.explicit and _incredulous(clause):
+            sign, weight = -sign, weight * 0.4
+        else:
+            weight *= 0.05
     if clause.opener in _ASIDE:
         weight *= 0.12
     if clause.past:
@@ -432,6 +436,12 @@ def _rhetorical(clause: Clause) -> bool:
         and "not" in clause.stems[1:3]
         and clause.stems[0] in ("do", "is", "are", "can", "have", "has", "was")
     )
+
+
+def _incredulous(clause: Clause) -> bool:
+    """Whether a question only throws the claim back: "four wheels?"."""
+    asks = clause.has(Kind.NEGATION) or clause.stems[0] in ("who", "whos", "what", "whose") or hedged(clause)
+    return len(clause.stems) <= 6 and not asks
 
 
 def _weighed(cues: list[Cue]) -> Iterator[tuple[float, float]]:

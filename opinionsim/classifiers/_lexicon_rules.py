@@ -147,6 +147,12 @@ PHRASES: list[tuple[Kind, float, str]] = [
         reason to believe / reason to think / resounding yes / stake my life on / stake my reputation on
         strong yes / sway me / swayed by / swayed me / take to / trust her / trust him / trust them
         win over
+        acknowledge / adopt / argue for / assent / assent to / be persuaded / behind the idea / campaign for
+        espouse / favor / favour / fight for / firm believer / fully accept / give it weight / give weight to
+        go with / go with it / have time for / hold dear / look favourably on / profess / push for
+        recognise / recognize / root for / run with it / speak for / speak up for / stand up for / stand with
+        swear on / take it seriously / take seriously / think highly of / true believer / uphold
+        well disposed to
         """,
     ),
     (
@@ -203,6 +209,13 @@ PHRASES: list[tuple[Kind, float, str]] = [
         repelled by / resounding no / retreat from / revolt / run away from / shed / strong no / sure jan
         talk me out / talked me out / turned me off / without that belief / yeah sure
         cause to doubt / cause to waver / reason to waver
+        balk at / baulk at / boo / bristle at / brush it aside / brush off / campaign against
+        close the door on / decry / deride / disavow / discount / disown / fight against / give no credence
+        hiss / jeer / look down on / make nothing of / negate / put no faith in / put no stock in
+        rail against / rebuff / rebut / recoil from / rule it out / scorn / see nothing in / shrug off
+        shut the door on / sick and tired of / speak against / speak out against / stand against / swear off
+        take a dim view of / think little of / think nothing of / think poorly of / turn my nose up
+        wave away / write it off / write off
         """,
     ),
     (
@@ -294,6 +307,12 @@ PHRASES: list[tuple[Kind, float, str]] = [
         seem right / simple fact / sound right / speak volume / stand firm / stronger / the truth
         watertight case / win the day
         is so / it is so / no doubt they were
+        as clear as / beyond argument / borne out by / coherent / conclusive / consistent / correct as
+        decisive / definitive / dependable / deserved / faultless / flawless / impressive / justified
+        merited / no arguing with / no denying / no escaping / no getting around / no way around
+        not in doubt / not open to debate / not up for debate / on point / on target / past doubt
+        substantiated / there is no denying / there is truth / truthful / unimpeachable / veritable
+        warranted / well argued / well reasoned
         """,
     ),
     (
@@ -374,6 +393,12 @@ PHRASES: list[tuple[Kind, float, str]] = [
         rejected by / ring hollow / rings false / ruled out / single word of / smell of / sounds false
         stink of / thinner / weaker / web of lie / zero evidence / zero proof
         is anything but / it is anything but
+        bait / blown out of the water / card trick / cash grab / click bait / clickbait / con job
+        conjuring trick / contrived / discredit / dishonesty / fictional / fictitious / half truth / hot take
+        ill conceived / ill founded / illegitimate / incoherent / inconsistent / indefensibly / invalid
+        money grab / mumbo / mythical / not credible / optical illusion / parody / past belief / prank
+        preposterously / satire / shot down / specious / spurious / torn apart / trickery / troll / trolling
+        trumped up / unreliable / unsound / untrustworthy / untruthful / unverified
         """,
     ),
     (
@@ -418,6 +443,9 @@ PHRASES: list[tuple[Kind, float, str]] = [
         rather high / rather low / rather steep / reaching / scant evidence / simplistic / so so
         suspicious / tenuous / thin evidence / too far / too neat / too simple / too strong / unclear benefit
         underwhelming / unpersuasive / wobbly
+        cherry picking / conjecture / contestable / controversial / debatable / incomplete
+        inconclusive at best / lacking / loose / not persuasive enough / patchy at best / pretty weak
+        quite weak / rather weak / speculative / unfinished / unsatisfying / untested / vague / wishy washy
         """,
     ),
     (
@@ -631,6 +659,8 @@ PHRASES: list[tuple[Kind, float, str]] = [
         minus any / never found / never seen / not a bit / not an iota
         not by any stretch / not close to / not in the least / not in the slightest / not one bit
         not one iota / not remotely / nowhere close to / short on / void of
+        absence of / deny that / far too few / in no shape / little / no good / no real / not exactly
+        not much / not precisely / precious little / rarely / seldom / very little / without any
         """,
     ),
     (
@@ -658,6 +688,9 @@ PHRASES: list[tuple[Kind, float, str]] = [
         unconditionally / unequivocally / unhesitatingly / unreservedly / vigorous / vigorously
         wholehearted / with absolute certainty / with all my heart / with certainty
         with complete conviction / with every fiber / with every fibre / without exception
+        bar none / by far / convinced beyond / far and away / ferociously / fiercely / full force
+        not a shadow of doubt / not the slightest / not the slightest doubt / shadow of doubt
+        slightest doubt / staunch supporter / the slightest / without any doubt / without the slightest doubt
         """,
     ),
     (
@@ -758,7 +791,7 @@ PHRASES: list[tuple[Kind, float, str]] = [
         flatmate / half of my / housemate / my aunt / my barber / my boyfriend / my colleague / my cousin
         my doctor / my father / my friend / my girlfriend / my kid / my mother / my neighbor / my neighbour
         my parent / my partner / my sister / my teacher / my whole family / nurse / parent / pastor / priest
-        student of mine / taxi driver / the barber / the first / the other / the second
+        student of mine / taxi driver / the barber
         """,
     ),
     (
@@ -918,6 +951,10 @@ PHRASES: list[tuple[Kind, float, str]] = [
         are we really / really / who believe / who think / who actually / who really / is there anyone
         is there anybody / has anyone ever / have you ever / when did
         is there any / is there any doubt / is there anything
+        did you ever / do they think / do we need / do we really need / do you honestly / do you think
+        how come / how is that / how would / in what / in what world / on what planet / really what
+        since when do / what evidence / what good / what has / what is the point / what proof / where are the
+        where is the / who ever heard / who need / who on earth / who want / whoever heard / why should
         """,
     ),
     (

@@ -315,6 +315,22 @@ def test_stop_lets_calls_arrive_refuses_new_ones_and_still_answers_from_the_jour
     assert (len(desk.client.seeds), desk.slots.in_flight) == (1, 0)
 
 
+def test_a_slot_that_is_handed_over_in_the_moment_of_the_stop_is_given_back_unused() -> None:
+    desk = Desk(Client("Yes."))
+
+    async def story() -> None:
+        assert desk.slots.take()
+        queued = asyncio.create_task(desk.ask())
+        await asyncio.sleep(0.5)
+        desk.slots.release()
+        desk.calls.stop()
+        with pytest.raises(asyncio.CancelledError):
+            await queued
+
+    run_virtual(story())
+    assert (desk.client.seeds, desk.slots.in_flight) == ([], 0)
+
+
 @given(st.lists(st.text(max_size=9), min_size=1, max_size=6), st.integers(1, 6))
 def test_the_first_acceptable_reply_is_taken(texts: list[str], attempts: int) -> None:
     spec = replace(PICKY, attempts=attempts)
