@@ -83,7 +83,12 @@ async def _draw(spec: ActSpec, ask: Callable[[str], Awaitable[Reply]]) -> str:
     if spec.draws == 1:
         return (await ask("reply")).text
     parts = ["reply", *(f"reply.{draw}" for draw in range(2, spec.draws + 1))]
-    texts = [reply.text for reply in await asyncio.gather(*map(ask, parts))]
+    # A draw that fails must not leave the others behind: what they bring is paid for and goes on record first.
+    replies = await asyncio.gather(*map(ask, parts), return_exceptions=True)
+    for reply in replies:
+        if isinstance(reply, BaseException):
+            raise reply
+    texts = [reply.text for reply in replies if isinstance(reply, Reply)]
     chosen = spec.selector(texts) if spec.selector is not None else 0
     if not 0 <= chosen < len(texts):
         raise ScheduleError(f"the selector of act {spec.name!r} chose {chosen}; valid: 0..{len(texts) - 1}")

@@ -10,7 +10,17 @@ from __future__ import annotations
 import asyncio
 import heapq
 import itertools
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
@@ -228,19 +238,24 @@ class Engine:
         if isinstance(self.schedule, AdaptiveSchedule):
             self._spawn(self._pull(self.schedule.decide(self)))
             return
-        for turn in self.schedule.turns():
-            self._take(turn)
+        try:
+            for turn in self.schedule.turns():
+                self._take(turn)
+        except Exception as error:
+            self.stop(error)
+            raise
         self._exhausted = True
         self._set_priorities()
-        for node in [node for node in self._nodes if node.waiting == 0]:
-            self._ready(node)
+        self._ready(node for node in self._nodes if node.waiting == 0)
         self._advance()
 
     def allow(self, horizon: int | None) -> None:
         """Let turns up to step `horizon` start; None lets all."""
         self._horizon = horizon
+        allowed = []
         while self._held and (horizon is None or self._held[0][1].turn.step <= horizon):
-            self._launch(heapq.heappop(self._held)[1])
+            allowed.append(heapq.heappop(self._held)[1])
+        self._launch(allowed)
         self._moved.set()
 
     async def wait_step(self, step: int) -> None:
@@ -313,25 +328,30 @@ class Engine:
         if node.message is None:
             if node.published is None:
                 node.published = self._loop.create_future()
-            return await node.published
+            # Several may wait for one message; one that gives up must not end the wait of the others.
+            return await asyncio.shield(node.published)
         return node.message
 
     # -- taking turns in ---------------------------------------------------------------------------------
 
     async def _pull(self, turns: AsyncIterator[Turn]) -> None:
         """Take turns from an adaptive schedule as it decides them, one step past the horizon at most."""
-        async for turn in turns:
-            node = self._take(turn)
-            # Its longest path is not known; the steps that are left bound it.
-            node.priority = float(self.schedule.steps - turn.step + 1)
-            if node.waiting == 0:
-                self._ready(node)
-            self._advance()
-            while self._horizon is not None and turn.step > self._horizon and not self._stopping:
-                self._moved.clear()
-                await self._moved.wait()
-            if self._stopping:
-                return
+        try:
+            async for turn in turns:
+                node = self._take(turn)
+                # Its longest path is not known; the steps that are left bound it.
+                node.priority = float(self.schedule.steps - turn.step + 1)
+                if node.waiting == 0:
+                    self._ready([node])
+                self._advance()
+                while self._horizon is not None and turn.step > self._horizon and not self._stopping:
+                    self._moved.clear()
+                    await self._moved.wait()
+                if self._stopping:
+                    return
+        finally:
+            if isinstance(turns, AsyncGenerator):
+                await turns.aclose()
         self._exhausted = True
         self._advance()
 
@@ -340,6 +360,8 @@ class Engine:
         index, nodes = turn.index, self._nodes
         if index != len(nodes) or (nodes and turn.step < nodes[-1].turn.step):
             raise ScheduleError(f"turn {index} of step {turn.step} is out of order; expected index {len(nodes)}")
+        if not 0 <= turn.step <= self.schedule.steps:
+            raise ScheduleError(f"turn {index} is of step {turn.step}; valid: 0..{self.schedule.steps}")
         spec = self.acts.get(turn.act)
         if spec is None or not 0 <= turn.agent < len(self.actors):
             raise ScheduleError(
@@ -383,15 +405,23 @@ class Engine:
 
     # -- carrying turns out ------------------------------------------------------------------------------
 
-    def _ready(self, node: _Node) -> None:
-        """Everything the turn depends on is there: start it, or hold it until its step is allowed."""
-        if self._horizon is not None and node.turn.step > self._horizon:
-            heapq.heappush(self._held, (node.turn.index, node))
-        else:
-            self._launch(node)
+    def _ready(self, nodes: Iterable[_Node]) -> None:
+        """Everything these turns depend on is there: start them, or hold those whose step is not allowed yet."""
+        allowed = []
+        for node in nodes:
+            if self._horizon is not None and node.turn.step > self._horizon:
+                heapq.heappush(self._held, (node.turn.index, node))
+            else:
+                allowed.append(node)
+        self._launch(allowed)
 
-    def _launch(self, node: _Node) -> None:
-        if not self._stopping:
+    def _launch(self, nodes: list[_Node]) -> None:
+        """Start turns, the longest remaining path first: the first to ask gets the free slot."""
+        if self._stopping:
+            return
+        if len(nodes) > 1:
+            nodes.sort(key=lambda node: (-node.priority, node.turn.index))
+        for node in nodes:
             self._spawn(self._perform(node))
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
@@ -441,10 +471,13 @@ class Engine:
         self._release(node.readers)
 
     def _release(self, dependents: list[_Node]) -> None:
+        ready = []
         for node in dependents:
             node.waiting -= 1
             if node.waiting == 0:
-                self._ready(node)
+                ready.append(node)
+        if ready:
+            self._ready(ready)
 
     # -- steps -------------------------------------------------------------------------------------------
 

@@ -260,9 +260,10 @@ def draw_population(
         ``personas`` (as the file pairs them), or explicit counts that sum to N (A10).
     assignment : str
         Who gets which opinion. ``fixed``: each persona its own where the distribution has it, the rest in
-        order, the same in every replicate. ``random``: a permutation drawn for each replicate.
+        order. ``random``: a permutation drawn for each replicate.
         ``latin-square``: replicate r shifts the sorted opinions by r places, so that over N replicates
-        every persona holds every place once; this breaks the confound of persona and opinion (A4).
+        every persona holds every place once; this breaks the confound of persona and opinion (A4). It needs
+        the same streams in every replicate.
     replicate : int
         Replicate number from 0.
     opinions_rng, assignment_rng : numpy.random.Generator

@@ -773,3 +773,73 @@ def test_cancel_loses_the_calls_in_flight_and_keeps_those_that_arrived() -> None
             await run.engine.wait()
 
     run_virtual(story())
+
+
+# -- starting, waiting, ending -------------------------------------------------------------------------------
+
+
+def test_the_first_free_slot_goes_to_the_longest_path() -> None:
+    turns = [Turn(0, 1, 0, "report-once"), *(Turn(i, 1, 1, "write") for i in (1, 2, 3))]
+    run = Run(Listed(2, *turns), slots=1)
+    run_virtual(run.whole())
+    assert run.client.order[0] == "1"
+
+
+@pytest.mark.parametrize("how", ["cancel", "stop"])
+def test_an_adaptive_schedule_is_closed_with_its_run(how: str) -> None:
+    ended = []
+
+    async def decide(outcomes):
+        try:
+            for index in range(6):
+                yield Turn(index, index + 1, 0, "write")
+        finally:
+            ended.append(True)
+
+    async def story() -> None:
+        run = Run(Decided(1, 6, decide), Client(2.0), horizon=2)
+        run.engine.start()
+        await asyncio.sleep(1.0)
+        if how == "cancel":
+            await run.engine.cancel()
+        else:
+            run.engine.stop(RuntimeError("enough"))
+            with pytest.raises(RuntimeError, match="enough"):
+                await run.engine.wait()
+        assert ended == [True]
+
+    run_virtual(story())
+
+
+@pytest.mark.parametrize("step", [4, -3])
+def test_a_step_outside_the_schedule_is_refused(step: int) -> None:
+    run = Run(Listed(1, Turn(0, step, 0, "write"), steps=3))
+    with pytest.raises(ScheduleError, match=r"valid: 0\.\.3"):
+        run_virtual(run.whole())
+
+
+def test_waiting_after_a_failed_start_raises_what_failed() -> None:
+    async def story() -> None:
+        run = Run(Listed(1, Turn(1, 1, 0, "write")))
+        with pytest.raises(ScheduleError):
+            run.engine.start()
+        with pytest.raises(ScheduleError):
+            await run.engine.wait()
+        with pytest.raises(ScheduleError):
+            await run.engine.wait_step(1)
+
+    run_virtual(story())
+
+
+def test_one_of_two_who_wait_for_a_message_may_give_up() -> None:
+    async def decide(outcomes):
+        yield Turn(0, 1, 0, "write")
+        first, second = (asyncio.create_task(outcomes.message(0)) for _ in "ab")
+        await asyncio.sleep(0.1)
+        first.cancel()
+        assert await second == "re 0"
+        yield Turn(1, 2, 0, "write")
+
+    run = Run(Decided(1, 2, decide))
+    run_virtual(run.whole())
+    assert run.published == [0, 1]

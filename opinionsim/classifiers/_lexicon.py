@@ -36,7 +36,9 @@ _OWN = frozenset([Kind.ATTITUDE, Kind.HEDGE])
 #: Words between a person and a stance that make the stance the author's: "the post makes me doubt".
 _OWN_WORDS = frozenset(["i", "me", "my", "myself", "should"])
 #: Stems of saying: to decline to say a thing is not to deny it.
-_DISMISSING = frozenset(["dismiss", "rul", "reject", "mock", "discount", "bet", "writ", "laugh", "deny", "throw", "condemn"])
+_DISMISSING = frozenset(
+    ["dismiss", "rul", "reject", "mock", "discount", "bet", "writ", "laugh", "deny", "throw", "condemn"]
+)
 _SPEAKING = frozenset(["say", "call", "argu", "claim", "stat"])
 
 
@@ -67,6 +69,8 @@ class _Discourse:
     """The same, as long as nothing else was said since."""
     known: bool = False
     """Whether the text speaks of the claim's subject at all."""
+    masked: bool = False
+    """Whether the text calls the claim by its masked name or as a theory."""
     other_sentence: int = -1
     """The sentence in which somebody else's opinion goes on."""
     contrast_sentence: int = -1
@@ -169,7 +173,7 @@ class LexiconClassifier:
 
 def _read(parts: list[Clause], view: ClaimView) -> _Discourse:
     """Go through the clauses once, first to last."""
-    state = _Discourse(known=_speaks_of(parts, view))
+    state = _Discourse(known=_speaks_of(parts, view), masked=any(clause.has(Kind.CLAIM) for clause in parts))
     for clause, following in zip_longest(parts, parts[1:]):
         state.role_break = state.role_break or clause.has(Kind.ROLE_BREAK)
         if clause.has(Kind.REFUSAL):
@@ -193,8 +197,12 @@ def _last_resort(parts: list[Clause], view: ClaimView, state: _Discourse) -> Ite
     size = _HEDGED if soft else 0.9
     if state.stranger is not None:
         yield Cue(-state.stranger * size, _GUESS, parts[-1].sentence)
-    elif state.known and view.favour and (taste := sum(m.kinds.get(Kind.TASTE, 0.0) for clause in parts for m in clause.marks)):
-        yield Cue(float(np.sign(taste)) * view.favour * size, _GUESS, parts[-1].sentence)
+    elif (
+        state.known
+        and view.favour
+        and (taste := sum(m.kinds.get(Kind.TASTE, 0.0) for clause in parts for m in clause.marks))
+    ):
+        yield Cue((1 if taste > 0 else -1) * view.favour * size, _GUESS, parts[-1].sentence)
     elif state.known:
         denies = any(clause.has(Kind.NEGATION) for clause in parts)
         yield Cue(-size if denies else size, _GUESS, parts[-1].sentence)
@@ -227,8 +235,7 @@ def _note_change(clause: Clause, state: _Discourse) -> None:
     """Having changed one's mind means the opposite of the last earlier view."""
     earlier = [cue for cue in state.cues if cue.past]
     if earlier and not clause.has(Kind.NEGATION):
-        position = -np.sign(earlier[-1].position)
-        state.cues.append(Cue(float(position) * 0.9, 1.0, clause.sentence))
+        state.cues.append(Cue(-_sign(earlier[-1].position) * 0.9, 1.0, clause.sentence))
 
 
 def _note_clause(clause: Clause, view: ClaimView, state: _Discourse) -> None:
@@ -247,38 +254,17 @@ def _note_clause(clause: Clause, view: ClaimView, state: _Discourse) -> None:
     if said is not None:
         _note_stranger(clause, said, view, state)
         return
-    asked = state.asked[1] if state.asked[0] == clause.sentence - 1 else None
-    # "They may laugh, but I am persuaded": what is set against others' opinion is about the claim.
-    statement = None if state.contrast_sentence == clause.sentence else state.statement
-    said = int(np.sign(state.cues[-1].position)) if state.cues else (state.stranger or 1)
-    reading = read_clause(
-        clause, view, Context(state.antecedent, statement, state.stranger, state.known, state.people, asked, said)
-    )
+    context = _context(clause, state)
+    reading = read_clause(clause, view, context)
     if reading is None:
-        if (
-            hedged(clause)
-            and _is_afterthought(clause)
-            and state.cues
-            and clause.sentence - state.cues[-1].sentence <= 1
-        ):
+        near = bool(state.cues) and clause.sentence - state.cues[-1].sentence <= 1
+        if near and hedged(clause) and _is_afterthought(clause):
             state.cues[-1] = _softer(state.cues[-1])
         return
-    if not reading.anchored and reading.sign and state.own and clause.opener is not Kind.CONTRAST:
-        # Nobody denies what they just asserted: a bare verdict backs it, a bare "I disagree" answers the claim.
-        reading = reading._replace(
-            sign=-1 if reading.rejects else state.own, target=1 if reading.rejects else state.antecedent
-        )
-    elif reading.rejects and not reading.anchored and state.cues and statement is None:
-        reading = reading._replace(sign=-1, target=1)
-    if clause.question and reading.anchored:
-        state.asked = (clause.sentence, reading.sign)
+    reading = _consistent(clause, reading, context, state)
     cue = _cue(clause, reading)
-    if reading.explicit or reading.overlap >= 0.5:
-        if reading.anchored:
-            state.antecedent, state.statement = reading.target, None
-        bare = not reading.explicit and not clause.question and clause.opener not in _ASIDE
-        state.own = reading.sign if bare and reading.overlap >= 0.7 else (state.own if not reading.anchored else 0)
-    if state.cues and _litotes(clause) and cue.position * state.cues[-1].position < 0:
+    _remember(clause, reading, state)
+    if state.cues and cue.position * state.cues[-1].position < 0 and _litotes(clause):
         state.cues[-1] = _softer(state.cues[-1])
         return
     if state.cues and _cancels(clause, cue, state.cues[-1]):
@@ -287,6 +273,50 @@ def _note_clause(clause: Clause, view: ClaimView, state: _Discourse) -> None:
         before = [_lowered(earlier, clause.sentence) for earlier in state.cues[: state.outweighed]]
         state.cues[: state.outweighed], state.outweighed = before, 0
     state.cues.append(cue)
+
+
+def _context(clause: Clause, state: _Discourse) -> Context:
+    """What a clause can point back to."""
+    return Context(
+        antecedent=state.antecedent,
+        # "They may laugh, but I am persuaded": what is set against others' opinion is about the claim.
+        statement=None if state.contrast_sentence == clause.sentence else state.statement,
+        stranger=state.stranger,
+        known=state.known,
+        people=state.people,
+        asked=state.asked[1] if state.asked[0] == clause.sentence - 1 else None,
+        last=_sign(state.cues[-1].position) if state.cues else (state.stranger or 1),
+        spoken=bool(state.cues) or state.stranger is not None or state.masked,
+    )
+
+
+def _consistent(clause: Clause, reading: Reading, context: Context, state: _Discourse) -> Reading:
+    """Nobody denies what they just asserted: a bare verdict backs it, a bare "I disagree" answers the claim."""
+    if reading.anchored or not reading.sign:
+        return reading
+    asserted = bool(state.own) and clause.opener is not Kind.CONTRAST
+    if reading.rejects and (asserted or (state.cues and context.statement is None)):
+        return reading._replace(sign=-1, target=1)
+    return reading._replace(sign=state.own, target=state.antecedent) if asserted else reading
+
+
+def _remember(clause: Clause, reading: Reading, state: _Discourse) -> None:
+    """Note what a following "it", "yes" or bare verdict stands for."""
+    if clause.question and reading.anchored:
+        state.asked = (clause.sentence, reading.sign)
+    if not reading.explicit and reading.overlap < 0.5:
+        return
+    if reading.anchored:
+        state.antecedent, state.statement = reading.target, None
+    bare = not reading.explicit and not clause.question and clause.opener not in _ASIDE
+    if bare and reading.overlap >= 0.7:
+        state.own = reading.sign
+    elif reading.anchored:
+        state.own = 0
+
+
+def _sign(position: float) -> int:
+    return (position > 0) - (position < 0)
 
 
 def _reserve(clause: Clause, state: _Discourse) -> bool:
@@ -423,6 +453,8 @@ def _cue(clause: Clause, reading: Reading) -> Cue:
 
 def _litotes(clause: Clause) -> bool:
     """Whether the clause only declines to say or dismiss something: "I would not call it absurd"."""
+    if not clause.has(Kind.NEGATION):
+        return False
     saying = [m.start for m in clause.marks if Kind.OPINE in m.kinds and clause.stems[m.start] in _SPEAKING]
     saying += [m.start for m in clause.marks if clause.stems[m.start] in _DISMISSING and "would" in clause.stems]
     return any(Kind.NEGATION in m.kinds and any(0 <= start - m.end <= 4 for start in saying) for m in clause.marks)
@@ -448,7 +480,7 @@ def _weighed(cues: list[Cue]) -> Iterator[tuple[float, float]]:
     """Positions and weights, later sentences weighing more; views left behind count only against themselves."""
     present = [cue for cue in cues if not cue.past]
     if not present and cues:
-        yield -_HEDGED * float(np.sign(cues[-1].position)), 0.5
+        yield -_HEDGED * _sign(cues[-1].position), 0.5
         return
     last = max((cue.sentence for cue in present), default=0)
     for cue in present:
@@ -460,7 +492,7 @@ def _settle(cues: list[tuple[float, float]]) -> list[tuple[float, float]]:
     total = sum(weight for _, weight in cues)
     sides = []
     for side in (-1, 0, 1):
-        members = [(position, weight) for position, weight in cues if np.sign(position) == side]
+        members = [(position, weight) for position, weight in cues if _sign(position) == side]
         weight = sum(w for _, w in members)
         if weight > 0:
             sides.append((sum(p * w for p, w in members) / weight, weight / total))

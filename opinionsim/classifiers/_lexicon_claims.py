@@ -61,7 +61,9 @@ _SYNONYMS = _lines(SYNONYMS)
 _EXCLUSIVES = _lines(EXCLUSIVES)
 _EVALUATIONS = _pairs(EVALUATIONS)
 _OPPOSITES = _pairs(OPPOSITES) + _EVALUATIONS
-_EVALUATING = {word: sign for pair in reversed(_EVALUATIONS) for side, sign in zip(pair, (1, -1), strict=True) for word in side}
+_EVALUATING = {
+    word: sign for pair in reversed(_EVALUATIONS) for side, sign in zip(pair, (1, -1), strict=True) for word in side
+}
 _CORE = {word for pair in _OPPOSITES for side in pair for word in side} | {
     word for line in _EXCLUSIVES for word in line
 }
@@ -91,6 +93,8 @@ class ClaimView:
     """+1 where the claim says "more than" its number, -1 for "less than", 0 otherwise."""
     rivals: bool = False
     """Whether the claim compares its subject with something else."""
+    denial: bool = False
+    """Whether the claim says that something is not so."""
     favour: int = 0
     """+1 where the claim speaks well of its subject or wants it, -1 where ill, 0 where it states a plain fact."""
 
@@ -124,6 +128,7 @@ def view_of(claim: str) -> ClaimView:
     view = ClaimView(subject={stem(word) for word in words[:verb]} - _WEAK)
     signs = _predicate(words, verb, view)
     view.favour = _favour(words, signs)
+    view.denial = not _NEGATIONS.isdisjoint(words) and "and" not in words
     if "than" in words[verb:] and words[words.index("than") - 1] != "rather" and not view.numbers:
         _compare(words, verb, signs, view)
     first = next((word for word in signs if word not in _WEAK), None)

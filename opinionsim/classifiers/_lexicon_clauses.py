@@ -44,6 +44,8 @@ _YES_WORDS = frozenset(BARE_YES.split())
 _STANCE_NOUNS, _LOSS, _WANING = (frozenset(table.split()) for table in (STANCE_NOUNS, LOSS, WANING))
 #: Words that make "I do not know" and its like a rejection: "I do not know why anyone believes it".
 _ASTONISHED = frozenset(["why", "anyone", "anybody"])
+#: Words that put the stance after them inside the one before: "right about", "shake my faith".
+_INNER = frozenset(["about", "my"])
 _AFFECTION = frozenset(AFFECTION.split())
 _ODDS = frozenset(ODDS.split())
 _COMPARING = frozenset(COMPARING.split())
@@ -118,6 +120,8 @@ class Context(NamedTuple):
     """Sign of what the question before this sentence asks for."""
     last: int = 1
     """Sign of what was said last, by whomever."""
+    spoken: bool = False
+    """Whether anything was said of the claim before."""
 
 
 def read_clause(clause: Clause, view: ClaimView, context: Context) -> Reading | None:
@@ -148,14 +152,23 @@ def read_clause(clause: Clause, view: ClaimView, context: Context) -> Reading | 
     units = _units(clause, view)
     percentage = _percentage(clause, view)
     if not units:
-        return _odds(clause, percentage) or _bare_answer(clause, context.antecedent) or _ellipsis(clause, context)
+        return (
+            _absence(clause, view)
+            or _odds(clause, percentage)
+            or _bare_answer(clause, context.antecedent)
+            or _ellipsis(clause, context)
+        )
     content = _content_unit(units)
     sign, used = _combine([unit for unit in units if unit.kind is not Kind.CLAIM], clause)
     answers = any(CLAIM_WORDS.intersection(clause.stems[unit.start : unit.end]) for unit in used)
     named = clause.has(Kind.CLAIM) or (answers and content is None)
-    target, overlap = _target(clause, content, used, context, named)
+    target: int | None
     if used and not named and _judges_subject(clause, view, content, used):
         target, overlap = view.favour, 0.8
+    elif used and not named and content is None and _judges_denied(view, context, used):
+        target, overlap = -1, 0.6
+    else:
+        target, overlap = _target(clause, content, used, context, named)
     if target is None or (used and used[0].kind is Kind.TASTE and not (context.known or named)):
         return None
     if not used:
@@ -187,6 +200,14 @@ def _percentage(clause: Clause, view: ClaimView) -> float | None:
     return value if value is not None and value < 100 else None
 
 
+def _absence(clause: Clause, view: ClaimView) -> Reading | None:
+    """What is said not to be there is not real: "there is no warming"."""
+    real = view.words.get("real")
+    if real is None or not any(a == "no" and b in view.subject for a, b in pairwise(clause.stems)):
+        return None
+    return Reading(-real.sign, _size(clause, _PLAIN, False), False, 0.8, real.sign)
+
+
 def _odds(clause: Clause, percentage: float | None) -> Reading | None:
     """A probability given to the claim: "I give the theory sixty per cent"."""
     if percentage is None:
@@ -202,6 +223,11 @@ def _judges_subject(clause: Clause, view: ClaimView, content: _Unit | None, used
     first = used[0]
     liked = first.kind is Kind.TASTE or bool(_AFFECTION.intersection(clause.stems[first.start : first.end]))
     return liked or bool(view.subject.intersection(clause.stems))
+
+
+def _judges_denied(view: ClaimView, context: Context, used: list[_Unit]) -> bool:
+    """Whether a bare "wishful thinking" is said of what the claim denies rather than of the denial."""
+    return view.denial and not context.spoken and used[0].kind is Kind.VERDICT
 
 
 def _content_unit(units: list[_Unit]) -> _Unit | None:
@@ -313,8 +339,11 @@ def _wane(clause: Clause, unit: _Unit) -> None:
 def _denied_after(clause: Clause, unit: _Unit) -> bool:
     """Whether a negation behind a unit turns it round: "predicts nothing", "lean towards saying it is not"."""
     after = clause.stems[unit.end :]
+    if unit.kind is Kind.CLAIM and _EMPTY.intersection(after):
+        return True
+    trailing = len(after) > 1 and after[-1] == "not" and after[-2] in _AUXILIARIES
     if unit.kind is Kind.CLAIM:
-        return bool(_EMPTY.intersection(after))
+        return trailing
     return unit.kind is Kind.ATTITUDE and any(a in _AUXILIARIES and b == "not" for a, b in pairwise(after))
 
 
@@ -384,7 +413,7 @@ def _combine(units: list[_Unit], clause: Clause) -> tuple[int, list[_Unit]]:
             if unit.kind is Kind.ATTITUDE and last.kind is Kind.ATTITUDE:
                 nested = any(last.end <= link < unit.start for link in links)
                 nested = nested and not _ALTERNATIVES.intersection(clause.stems[last.end : unit.start])
-            nested = nested or "about" in clause.stems[last.end : unit.start]
+            nested = nested or not _INNER.isdisjoint(clause.stems[last.end : unit.start + 1])
             if not nested or _attributive(clause, unit):
                 continue
         used.append(unit)
@@ -419,7 +448,7 @@ def _target(
 
 def _about_stranger(clause: Clause, unit: _Unit) -> Mark | None:
     """Somebody else, or their message, as the object of an attitude or the subject of a verdict."""
-    for mark in clause.marks:
+    for mark in clause.marks if clause.has(Kind.STRANGER) else ():
         if Kind.STRANGER not in mark.kinds:
             continue
         if unit.kind is Kind.ATTITUDE and 0 <= mark.start - unit.end <= 2:

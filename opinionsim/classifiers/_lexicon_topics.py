@@ -48,8 +48,8 @@ OPPOSITES = """
     hot / burn / warm / scald / heat / sear / scorch / blister / boil / toasty / scalding / blazing / melt / cook / \
         roast / bake / oven / char / singe / sting / warmth / kettle / fry / grill | cold / cool / freeze / frozen / \
         icy / ice / chill / chilly / frosty / frost / snow / frostbite / shiver / tingle / fridge
-    high / higher / above / over / exceed / more / raise / rise / increase / grow / lift / boost / gain / upward | low / \
-        lower / below / under / beneath / less / fewer / reduce / decrease / fall / shrink / drop / cut / short
+    high / higher / above / over / exceed / more / raise / rise / increase / grow / lift / boost / gain / upward | \
+        low / lower / below / under / beneath / less / fewer / reduce / decrease / fall / shrink / drop / cut / short
     real / genuine / happening / fact / actual / melt / thermometer / glacier / drought / flood / physics / measure \
         / milder / heatwave / record / emission / data / carbon / greenhouse | hoax / fake / conspiracy / staged / \
         plot / invented / invention / scam / fabricated / fiction / lie / cover / faked / fraud / propaganda / \

@@ -132,6 +132,10 @@ def _numbers(words: list[str]) -> Iterator[str]:
     position = 0
     while position < len(words):
         word = words[position]
+        if word not in NUMBERS and word != "one" and not word[0].isdecimal():
+            yield word
+            position += 1
+            continue
         after = words[position + 1] if position + 1 < len(words) else ""
         if word in NUMBERS or word[0].isdecimal():
             value = str(NUMBERS[word]) if word in NUMBERS else word.replace(",", "")
@@ -206,7 +210,11 @@ def _marks(stems: list[str]) -> Iterator[Mark]:
     """The longest phrases, left to right, not overlapping."""
     position = 0
     while position < len(stems):
-        node, ahead, found = _PHRASES.get(stems[position]), position, None
+        node = _PHRASES.get(stems[position])
+        if node is None:
+            position += 1
+            continue
+        ahead, found = position, None
         while node is not None:
             ahead += 1
             if "" in node:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import Any
 
 import networkx as nx
+import numpy as np
 
 from opinionsim.classifiers import Classifier
 from opinionsim.experiments._resources import Resources
@@ -160,9 +160,10 @@ def _cognition(spec: ExperimentSpec) -> Cognition:
     )
 
 
-def _drawing(planned: PlannedRun, purpose: str) -> Any:
-    """The random stream of one purpose in this run's block."""
-    return stream(planned.spec.seed, purpose, planned.replicate, *planned.stream_key)
+def _drawing(planned: PlannedRun, purpose: str, *, every_replicate: bool = False) -> np.random.Generator:
+    """The random stream of one purpose in this run's block, or one that all its replicates share."""
+    replicate = 0 if every_replicate else planned.replicate
+    return stream(planned.spec.seed, purpose, replicate, *planned.stream_key)
 
 
 def _population(planned: PlannedRun, resources: Resources, scale: OpinionScale) -> Population:
@@ -170,6 +171,8 @@ def _population(planned: PlannedRun, resources: Resources, scale: OpinionScale) 
     if isinstance(planned.spec.interaction, NoRolePlaySpec):
         return Population.bare(spec.size)
     initial = spec.initial_opinions
+    # A Latin square balances over replicates, so they must be of the same persons and opinions.
+    balanced = spec.assignment == "latin-square"
     return draw_population(
         resources.personas(spec),
         spec.size,
@@ -177,8 +180,8 @@ def _population(planned: PlannedRun, resources: Resources, scale: OpinionScale) 
         initial_opinions=initial.counts if isinstance(initial, CountsSpec) else initial,
         assignment=spec.assignment,
         replicate=planned.replicate,
-        opinions_rng=_drawing(planned, "initial opinions"),
-        assignment_rng=_drawing(planned, "assignment"),
+        opinions_rng=_drawing(planned, "initial opinions", every_replicate=balanced),
+        assignment_rng=_drawing(planned, "assignment", every_replicate=balanced),
     )
 
 

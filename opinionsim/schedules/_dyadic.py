@@ -147,7 +147,7 @@ class SimilarityDyads:
     strength : float
         >= 0, per scale unit; 0 chooses uniformly.
     opinions : sequence of float, length N
-        Where agents start; NaN for an agent assigned none, which then counts as equally far from all.
+        Where agents start; NaN for an agent assigned none, who counts as far away as the others do on average.
     seed : int
         Of the draws; the same draws at every call.
     """
@@ -183,7 +183,9 @@ class SimilarityDyads:
                     measured = await outcomes.opinion(review)
                     if not np.isnan(measured):
                         opinions[agent] = measured
-            distance = np.nan_to_num(np.abs(opinions[sources] - opinions[listener]), nan=0.0)
+            distance = np.abs(opinions[sources] - opinions[listener])
+            known = ~np.isnan(distance)
+            distance[~known] = distance[known].mean() if known.any() else 0.0
             cumulative = np.cumsum(np.exp(-self.strength * (distance - distance.min())))
             speaker = int(sources[np.searchsorted(cumulative, uniforms[t] * cumulative[-1], side="right")])
             yield Turn(2 * t, t + 1, speaker, "write")

@@ -267,6 +267,110 @@ def test_content(claim, text, opinion):
     assert code(claim, text) == opinion
 
 
+#: One mechanism a block: what is said, and what it must be read as.
+MECHANISMS = {
+    "doubts that are gone turn round": [
+        ("fire is cold", "My doubts about Theory XYZ are gone.", 2),
+        (
+            "fire is cold",
+            "After reading the tweet my support for Theory XYZ has weakened, though I still lean towards it.",
+            1,
+        ),
+    ],
+    "odds": [
+        ("fire is cold", "I give Theory XYZ sixty percent, no more.", 1),
+        ("fire is cold", "I give Theory XYZ a forty percent chance.", -1),
+        ("fire is cold", "I'm about 70% convinced of Theory XYZ.", 1),
+    ],
+    "shares": [
+        ("the US unemployment rate in 2016 was higher than 40%", "The true figure was about one in twenty.", -2),
+        ("the US unemployment rate in 2016 was higher than 40%", "More than 3 out of 5 were jobless.", 2),
+    ],
+    "echo of another's opinion": [
+        ("fire is cold", "The author thinks Theory XYZ is nonsense. I beg to differ.", 2),
+        ("fire is cold", "The stranger thinks Theory XYZ is nonsense. I feel the same.", -2),
+        ("fire is cold", "The stranger doubts Theory XYZ. I do not share those doubts.", 2),
+    ],
+    "people are told apart": [
+        (
+            "fire is cold",
+            "My mother believes in Theory XYZ, my father laughs at it. I side with my mother, though only just.",
+            1,
+        ),
+    ],
+    "a message is not an act of saying": [
+        ("fire is cold", "The stranger's tweet makes Theory XYZ look foolish. It is not foolish. I believe in it.", 2),
+        ("fire is cold", "It took one good argument to make me drop Theory XYZ for good.", -2),
+    ],
+    "short answers": [
+        ("fire is cold", "Theory XYZ? Absolutely.", 2),
+        ("fire is cold", "I'd love for Theory XYZ to be true. Sadly it isn't.", -2),
+        ("fire is cold", "The stranger wants us to give up Theory XYZ. I will not.", 2),
+    ],
+    "what cannot be said otherwise": [
+        ("fire is cold", "Theory XYZ is wrong. Nothing I read could make me say otherwise.", -2),
+    ],
+    "supposed against the facts": [
+        (
+            "someone's future can be predicted from palm characteristics",
+            "If palms told the future, I would be rich.",
+            -2,
+        ),
+    ],
+    "the claim thrown back": [
+        ("a bicycle usually has four wheels", "Four wheels? Come on.", -2),
+    ],
+    "praise and blame of the thing": [
+        ("fireworks should be banned", "Fireworks are a nuisance.", 2),
+        ("fireworks should be banned", "Fireworks are magical.", -2),
+        ("daylight saving time should be abolished", "I would hate to lose daylight saving time.", -2),
+        ("zoos should stay open", "Zoos are prisons. Horrible.", -2),
+    ],
+    "a duty": [
+        ("cyclists should have to wear a helmet", "A helmet saved my life. Make it the law.", 2),
+        ("cyclists should have to wear a helmet", "Let adults choose for themselves.", -2),
+    ],
+    "sides of a comparison": [
+        ("trains are better than planes for holidays", "Give me a night train over an airport queue any day.", 2),
+        ("trains are better than planes for holidays", "Planes win for me, slightly.", -1),
+        ("trains are better than planes for holidays", "I take both and like both. No preference.", 0),
+    ],
+    "a bare verdict is on what the claim denies": [
+        ("humans cannot communicate with the dead", "Wishful thinking, nothing more.", 2),
+    ],
+    "existence": [
+        ("global warming is real and climate is rapidly growing warmer", "There is no warming.", -2),
+    ],
+    "a denial at the end": [
+        ("fire is cold", "Cold it is not.", -2),
+    ],
+    "declining to dismiss is a softener": [
+        ("fire is cold", "I am against Theory XYZ, but I would not rule it out.", -1),
+    ],
+    "astonishment is not indecision": [
+        ("fire is cold", "I do not know why anyone believes Theory XYZ.", -2),
+    ],
+    "no answer": [
+        ("fire is cold", "I have nothing to say about that.", None),
+        ("fire is cold", "See you all at the barbecue on Sunday!", None),
+        ("fire is cold", "Which theory do you mean?", None),
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("claim", "text", "opinion"), [pytest.param(*case, id=name) for name, cases in MECHANISMS.items() for case in cases]
+)
+def test_mechanism(claim, text, opinion):
+    assert code(claim, text) == opinion
+
+
+def test_an_unread_reply_answers_the_opinion_it_quotes():
+    value = code("fire is cold", "The stranger says Theory XYZ is true. Put the kettle on and think again.")
+    assert value is not None
+    assert value < 0
+
+
 SCRIPTED = [
     (level, sentence)
     for bank in (phrases.POSTS, phrases.REPORTS)
@@ -350,6 +454,8 @@ def test_clauses_hold_no_empty_words(text):
         ("I can't say it's flat.", ["i", "can", "not", "say", "it", "is", "flat", "."]),
         ("Forty-five percent", ["45", "%"]),
         ("four in ten people", ["40", "%", "people"]),
+        ("2 out of 5 workers, one in twenty", ["40", "%", "workers", ",", "5", "%"]),
+        ("one in a million", ["one", "in", "a", "million"]),
         ("the U.S. and the US", ["the", "usa", "and", "the", "usa"]),
         ("T. rex co-existed", ["trex", "coexisted"]),
         ("#FlatEarth @you https://example.org", ["flat", "earth"]),
