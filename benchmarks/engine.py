@@ -1,4 +1,7 @@
-"""What the engine costs per call, with actors that answer at once. Run: python benchmarks/engine.py"""
+"""What the engine costs per call, with actors that answer at once.
+
+Run: python benchmarks/engine.py
+"""
 
 from __future__ import annotations
 

@@ -22,6 +22,8 @@ from opinionsim.opinions import OpinionEstimates
 from opinionsim.topics import Claim, Framing
 
 _DATA = Path(__file__).parent / "data" / "opinion_texts"
+#: The texts rules were tuned on, those whose overall figures guided the tuning, and those that only measure.
+_FILES = ("development", "validation", "held_out")
 
 
 def quadratic_weighted_kappa(truth: np.ndarray, coded: np.ndarray, points: tuple[int, ...]) -> float:
@@ -102,12 +104,12 @@ def report(name: str, rows: list[dict[str, Any]], errors: bool) -> None:
 def main() -> None:
     """Read the command line and report on each file found."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, default=_DATA, help="folder with development.jsonl and held_out.jsonl")
+    parser.add_argument("--data", type=Path, default=_DATA, help="folder with the labelled texts")
     parser.add_argument("--errors", action="store_true", help="list the texts of development.jsonl coded otherwise")
     arguments = parser.parse_args()
-    found = [path for name in ("development", "held_out") if (path := arguments.data / f"{name}.jsonl").is_file()]
+    found = [path for name in _FILES if (path := arguments.data / f"{name}.jsonl").is_file()]
     if not found:
-        parser.error(f"no development.jsonl or held_out.jsonl in {arguments.data}")
+        parser.error(f"none of {', '.join(_FILES)}.jsonl in {arguments.data}")
     for path in found:
         report(path.stem, read(path), arguments.errors and path.stem == "development")
 

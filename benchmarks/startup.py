@@ -1,4 +1,7 @@
-"""Start-up times of whole commands, beside their bars. Run: python benchmarks/startup.py"""
+"""Start-up times of whole commands, beside their bars.
+
+Run: python benchmarks/startup.py
+"""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
+from math import exp
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -434,7 +435,7 @@ def _cue(clause: Clause, reading: Reading) -> Cue:
         if _rhetorical(clause):
             sign = -sign
         elif not reading.explicit and _incredulous(clause):
-            sign, weight = -sign, weight * 0.4
+            sign, weight = -sign, weight * 0.5
         else:
             weight *= 0.05
     if clause.opener in _ASIDE:
@@ -505,4 +506,4 @@ def _off_scale(state: _Discourse, total: float) -> float:
         return 0.97
     if state.refusal and total < 1.5:
         return 0.9
-    return float(0.95 * np.exp(-total / 0.2))
+    return 0.95 * exp(-total / 0.2)

@@ -42,8 +42,6 @@ _AUXILIARIES = frozenset(AUXILIARIES.split())
 _NO_WORDS = frozenset(BARE_NO.split())
 _YES_WORDS = frozenset(BARE_YES.split())
 _STANCE_NOUNS, _LOSS, _WANING = (frozenset(table.split()) for table in (STANCE_NOUNS, LOSS, WANING))
-#: Words that make "I do not know" and its like a rejection: "I do not know why anyone believes it".
-_ASTONISHED = frozenset(["why", "anyone", "anybody"])
 #: Words that put the stance after them inside the one before: "right about", "shake my faith".
 _INNER = frozenset(["about", "my"])
 _AFFECTION = frozenset(AFFECTION.split())
@@ -266,7 +264,7 @@ def _ellipsis(clause: Clause, context: Context) -> Reading | None:
 
 def _takes_no_side(clause: Clause) -> bool:
     """Whether the author says to be undecided; a leaning in the same clause outweighs it."""
-    if clause.has(Kind.UNDECIDED) and _ASTONISHED.isdisjoint(clause.stems):
+    if clause.has(Kind.UNDECIDED):
         leans = any(Kind.ATTITUDE in m.kinds for m in clause.marks if Kind.UNDECIDED not in m.kinds)
         return not (leans and clause.has(Kind.HEDGE))
     return "neither" in clause.stems and "nor" in clause.stems
@@ -322,8 +320,9 @@ def _units(clause: Clause, view: ClaimView) -> list[_Unit]:
         position = mark.end if mark is not None and whole else position + 1
     if negated < 0 and found and _denied_after(clause, found[-1]):
         found[-1].sign = -found[-1].sign
-    for unit in found:
-        _wane(clause, unit)
+    if not _STANCE_NOUNS.isdisjoint(clause.stems):
+        for unit in found:
+            _wane(clause, unit)
     return found
 
 
@@ -475,6 +474,8 @@ def _overlap(clause: Clause, view: ClaimView, content: _Unit | None, known: bool
 
 def hedged(clause: Clause) -> bool:
     """Whether a hedge occurs that is not itself negated: "nothing tentative" is firm."""
+    if not clause.has(Kind.HEDGE):
+        return False
     negations = [mark.end for mark in clause.marks if Kind.NEGATION in mark.kinds]
     return any(Kind.HEDGE in m.kinds and not any(0 <= m.start - end <= 1 for end in negations) for m in clause.marks)
 

@@ -633,6 +633,9 @@ PHRASES: list[tuple[Kind, float, str]] = [
         nowhere close to / short on / void of / absence of / deny that / far too few / in no shape / little
         no good / no real / not exactly / not much / not precisely / precious little / rarely / seldom
         very little / without any
+        beyond me how / beyond me why / can not say why / can not tell why / do not know anybody
+        do not know anyone / do not know how / do not know why / no clue how / no clue why / no idea how
+        no idea why
         """,
     ),
     (

@@ -68,4 +68,4 @@ def test_report_on_an_empty_folder_says_what_is_missing(benchmark, tmp_path, cap
     monkeypatch.setattr("sys.argv", ["lexicon.py", "--data", str(tmp_path)])
     with pytest.raises(SystemExit):
         benchmark.main()
-    assert "no development.jsonl or held_out.jsonl" in capsys.readouterr().err
+    assert "none of development, validation, held_out.jsonl" in capsys.readouterr().err
