@@ -89,7 +89,10 @@ async def _draw(spec: ActSpec, ask: Callable[[str], Awaitable[Reply]]) -> str:
         if isinstance(reply, BaseException):
             raise reply
     texts = [reply.text for reply in replies if isinstance(reply, Reply)]
-    chosen = spec.selector(texts) if spec.selector is not None else 0
+    try:
+        chosen = spec.selector(texts) if spec.selector is not None else 0
+    except Exception as error:  # a selector is a function of the user's
+        raise ScheduleError(f"the selector of act {spec.name!r} failed with {type(error).__name__}: {error}") from error
     if not 0 <= chosen < len(texts):
         raise ScheduleError(f"the selector of act {spec.name!r} chose {chosen}; valid: 0..{len(texts) - 1}")
     return texts[chosen]

@@ -8,15 +8,38 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import os
 import threading
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
-__all__ = ["call_soon", "run", "submit"]
+__all__ = ["call_soon", "measuring_thread", "run", "submit"]
 
 _T = TypeVar("_T")
 _lock = threading.Lock()
 _loop: asyncio.AbstractEventLoop | None = None
+
+
+_measuring: concurrent.futures.ThreadPoolExecutor | None = None
+
+
+def _forget() -> None:
+    """Begin anew in a forked child, which has the loop's objects but none of its threads."""
+    global _lock, _loop, _measuring
+    _lock, _loop, _measuring = threading.Lock(), None, None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
+
+
+def measuring_thread() -> concurrent.futures.Executor:
+    """The thread in which models measure, so that the loop is free to serve calls meanwhile."""
+    global _measuring
+    with _lock:
+        if _measuring is None:
+            _measuring = concurrent.futures.ThreadPoolExecutor(1, "opinionsim-measure")
+        return _measuring
 
 
 def _running_loop() -> asyncio.AbstractEventLoop:

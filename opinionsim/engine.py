@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import heapq
-import itertools
 from collections.abc import (
     AsyncGenerator,
     AsyncIterator,
@@ -153,7 +152,19 @@ def critical_path(
 class _Node:
     """A turn in the dataflow graph, and what has become of it."""
 
-    __slots__ = ("actor", "done", "followers", "message", "priority", "published", "readers", "spec", "turn", "waiting")
+    __slots__ = (
+        "actor",
+        "done",
+        "followers",
+        "message",
+        "priority",
+        "published",
+        "readers",
+        "rest",
+        "spec",
+        "turn",
+        "waiting",
+    )
 
     def __init__(self, turn: Turn, spec: ActSpec, actor: Actor) -> None:
         self.turn = turn
@@ -163,6 +174,7 @@ class _Node:
         self.readers: list[_Node] = []
         self.followers: list[_Node] = []
         self.priority = 0.0
+        self.rest = 0.0
         self.message: Message | None = None
         self.published: asyncio.Future[Message] | None = None
         self.done = False
@@ -187,6 +199,8 @@ class Engine:
         ``await rate(turn, message)`` gives the measured opinion an adaptive schedule asks for.
     horizon : int or None
         Turns of later steps wait until :meth:`allow` moves it; None lets everything start.
+    most : int or None
+        Turns under way at a time, >= 1: each holds its prompt. None sets no bound.
 
     Notes
     -----
@@ -205,6 +219,7 @@ class Engine:
         calls_per_event: int = 0,
         rate: Callable[[Turn, Message], Awaitable[float]] | None = None,
         horizon: int | None = None,
+        most: int | None = None,
     ) -> None:
         if len(actors) < schedule.n_agents:
             raise ScheduleError(f"the schedule needs {schedule.n_agents} actors; got {len(actors)}")
@@ -224,6 +239,9 @@ class Engine:
         self._last_keeping: dict[int, _Node] = {}
         self._open: dict[int, int] = {}
         self._held: list[tuple[int, _Node]] = []
+        self._ready_turns: list[tuple[float, int, _Node]] = []
+        self._under_way = 0
+        self._most = most
         self._tasks: set[asyncio.Task[None]] = set()
         self._exhausted = False
         self._stopping = False
@@ -302,7 +320,8 @@ class Engine:
 
     def transcript(self, start: int = 0, until: int | None = None) -> Iterator[tuple[Turn, Message]]:
         """Turns from index `start` to step `until` that have published, with their messages, by index."""
-        for node in itertools.islice(self._nodes, start, None):
+        for index in range(start, len(self._nodes)):
+            node = self._nodes[index]
             if until is not None and node.turn.step > until:
                 return
             if node.message is not None:
@@ -326,6 +345,8 @@ class Engine:
             raise ScheduleError(f"the schedule waits for turn {turn}, which it has not yielded")
         node = self._nodes[turn]
         if node.message is None:
+            if self._stopping:
+                raise asyncio.CancelledError
             if node.published is None:
                 node.published = self._loop.create_future()
             # Several may wait for one message; one that gives up must not end the wait of the others.
@@ -340,7 +361,7 @@ class Engine:
             async for turn in turns:
                 node = self._take(turn)
                 # Its longest path is not known; the steps that are left bound it.
-                node.priority = float(self.schedule.steps - turn.step + 1)
+                node.priority = node.rest = float(self.schedule.steps - turn.step + 1)
                 if node.waiting == 0:
                     self._ready([node])
                 self._advance()
@@ -401,7 +422,8 @@ class Engine:
             after = self._calls_per_event if node.spec.memory == "keep" else 0
             rest = max([other.priority for other in node.readers], default=0.0)
             own = max([other.priority for other in node.followers], default=0.0)
-            node.priority = 1.0 + max(rest, after + own)
+            node.rest = after + own
+            node.priority = 1.0 + max(rest, node.rest)
 
     # -- carrying turns out ------------------------------------------------------------------------------
 
@@ -416,13 +438,16 @@ class Engine:
         self._launch(allowed)
 
     def _launch(self, nodes: list[_Node]) -> None:
-        """Start turns, the longest remaining path first: the first to ask gets the free slot."""
-        if self._stopping:
-            return
-        if len(nodes) > 1:
-            nodes.sort(key=lambda node: (-node.priority, node.turn.index))
+        """Queue turns that may start."""
         for node in nodes:
-            self._spawn(self._perform(node))
+            heapq.heappush(self._ready_turns, (-node.priority, node.turn.index, node))
+        self._fill()
+
+    def _fill(self) -> None:
+        """Start turns, the longest remaining path first: the first to ask gets the free slot."""
+        while self._ready_turns and not self._stopping and (self._most is None or self._under_way < self._most):
+            self._under_way += 1
+            self._spawn(self._perform(heapq.heappop(self._ready_turns)[2]))
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = self._loop.create_task(work)
@@ -440,9 +465,13 @@ class Engine:
 
     async def _perform(self, node: _Node) -> None:
         turn = node.turn
-        received = [self._received(ref) for ref in turn.reads]
-        ask = partial(self._calls.ask, turn, node.spec, node.priority)
-        await node.actor.act(turn, received, ask, partial(self._publish, node))
+        try:
+            received = [self._received(ref) for ref in turn.reads]
+            await node.actor.act(turn, received, partial(self._ask, node), partial(self._publish, node))
+        finally:
+            self._under_way -= 1
+            if self._ready_turns:
+                self._fill()
         if node.message is None:
             raise ScheduleError(f"turn {turn.index} ({turn.act}) ended without publishing a message")
         node.done = True
@@ -453,6 +482,11 @@ class Engine:
         self._open[turn.step] -= 1
         if not self._open[turn.step]:
             self._advance()
+
+    def _ask(self, node: _Node, part: str, messages: Iterable[ChatMessage], *, dropped: int = 0) -> Awaitable[Reply]:
+        """Ask on behalf of a turn: once it has published, only its agent waits for what it still asks."""
+        priority = node.priority if node.message is None else node.rest
+        return self._calls.ask(node.turn, node.spec, priority, part, messages, dropped=dropped)
 
     def _received(self, ref: Ref) -> Message:
         if not isinstance(ref, int):

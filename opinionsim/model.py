@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import weakref
 from collections.abc import Iterator, Mapping
-from dataclasses import fields
+from dataclasses import asdict, fields
 from enum import Enum
 from pathlib import Path
 from typing import Any, ClassVar
@@ -174,13 +174,13 @@ class OpinionModel(mesa.Model):
         model = load_chat_model(chat_model) if isinstance(chat_model, str) else chat_model
         if isinstance(model, ScriptedChatModel):
             model = model.bound(self.pack.marks, self.scale)
-        self._client = ModelClient(model, threads=max_concurrency)
+        self._client = ModelClient(model)
         self.evidence = self._client.evidence
         self.classifier = _classifier(classifier, self.scale, self.evidence)
         self._journal = journal if journal is not None else MemoryJournal()
         self._timeout_s = timeout_s
         self._lookahead = len(self.population) if lookahead is None else lookahead
-        self._run_id = digest(canonical_json(["model", seed, self.claim.text, len(self.population)]))
+        self._run_id = self._identity(seed)
         self._simulation: Simulation | None = None
         self._finalizer: weakref.finalize[..., Any] | None = None
         self._committed = 0
@@ -243,6 +243,20 @@ class OpinionModel(mesa.Model):
     def __exit__(self, *exc_info: object) -> None:
         self.close()
 
+    def _identity(self, seed: int) -> str:
+        """Hash of what can reach a prompt, a draw or a model: call seeds differ where any of it does."""
+        model = self._client.model
+        parts = [
+            seed,
+            self.claim.text,
+            [persona.name for persona in self.population.personas],
+            self.population.opinions,
+            asdict(self.cognition),
+            [type(self.schedule).__name__, self.schedule.steps],
+            [model._llm_type, str(model._identifying_params)],
+        ]
+        return digest(canonical_json(["model", *parts]))
+
     async def _commit(self, step: int) -> list[Happening]:
         """What has happened since the last commit, up to `step`; starts the run if it does not run yet."""
         happened: list[Happening] = []
@@ -283,6 +297,7 @@ class OpinionModel(mesa.Model):
             cognition=self.cognition,
             classifier=self.classifier,
             lookahead=self._lookahead,
+            executor=background.measuring_thread(),
         )
 
 

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 from opinionsim.actors import PersonaActor
 from opinionsim.classifiers import Classifier
 from opinionsim.engine import Engine
-from opinionsim.errors import OpinionSimError, SpecError, StoreError
+from opinionsim.errors import MeasurementError, OpinionSimError, SpecError, StoreError
 from opinionsim.llm import CallKey, CallRecord, RunCalls
 from opinionsim.memory import MEMORIES, new_memory
 from opinionsim.messages import Message, text_id
@@ -24,6 +24,10 @@ from opinionsim.schedules import ACTS, ActSpec, AdaptiveSchedule, StaticSchedule
 from opinionsim.topics import Claim
 
 __all__ = ["Cognition", "Estimate", "Happening", "Simulation", "measure"]
+
+
+#: Turns a run has under way for each call slot: enough that no slot waits for a prompt, few enough for memory.
+_TURNS_PER_SLOT = 4
 
 
 @dataclass(frozen=True)
@@ -83,7 +87,12 @@ class Happening(NamedTuple):
 
 def measure(classifier: Classifier, claim: Claim, texts: Sequence[str]) -> list[Estimate]:
     """Code the opinions that texts express of one claim, in order."""
-    found = classifier.classify([claim] * len(texts), texts)
+    try:
+        found = classifier.classify([claim] * len(texts), texts)
+    except OpinionSimError:
+        raise
+    except Exception as error:  # a classifier of the user's own may raise anything
+        raise MeasurementError(f"classifier {classifier.name!r} failed with {type(error).__name__}: {error}") from error
     return [
         Estimate(value, tuple(probabilities), off_scale)
         for value, probabilities, off_scale in zip(
@@ -170,6 +179,7 @@ class Simulation:
             calls_per_event=cognition.calls_per_event,
             rate=self._rate,
             horizon=None if lookahead is None else lookahead + 1,
+            most=_TURNS_PER_SLOT * calls.limit,
         )
         self._acts = acts
 

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
+import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -81,3 +84,23 @@ def test_cancelling_what_was_submitted_cancels_the_work() -> None:
     assert begun.wait(10)
     assert future.cancel()
     assert cancelled.wait(10)
+
+
+def test_a_forked_child_gets_a_loop_of_its_own(checkout: Path) -> None:
+    script = """
+import os, warnings
+import opinionsim as osim
+warnings.simplefilter("ignore")  # later versions of Python warn of forks beside threads
+osim.OpinionModel(schedule=1, seed=1).run()
+child = os.fork()
+if child == 0:
+    model = osim.OpinionModel(schedule=1, seed=2)
+    model.run()
+    os._exit(0 if model.steps == 1 else 1)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    environment = {**os.environ, "PYTHONPATH": str(checkout)}
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=environment, capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout.strip() == "0"

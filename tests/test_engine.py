@@ -15,7 +15,7 @@ from langchain_core.messages import AIMessage
 from opinionsim.engine import CriticalPath, Engine, critical_path
 from opinionsim.errors import ModelCallError, OpinionSimError, ScheduleError
 from opinionsim.llm import MemoryJournal, RunCalls, SlotPool
-from opinionsim.messages import ChatMessage, Message
+from opinionsim.messages import ChatMessage, Message, Reply
 from opinionsim.schedules import ACTS as schedule_acts
 from opinionsim.schedules import ActSpec, Broadcast, Dyads, External, IndependentReports, Turn, with_probes
 from opinionsim.testing import run_virtual
@@ -843,3 +843,83 @@ def test_one_of_two_who_wait_for_a_message_may_give_up() -> None:
     run = Run(Decided(1, 2, decide))
     run_virtual(run.whole())
     assert run.published == [0, 1]
+
+
+def test_a_stopped_adaptive_run_ends_although_its_schedule_would_wait_for_more() -> None:
+    """The opinion it waits for comes after the stop; the next turn is then never started."""
+
+    async def decide(outcomes):
+        yield Turn(0, 1, 0, "write")
+        await outcomes.opinion(0)
+        yield Turn(1, 2, 0, "write")
+        await outcomes.message(1)
+
+    async def rate(turn, message):
+        await asyncio.sleep(5)
+        return 0.0
+
+    async def story() -> None:
+        run = Run(Decided(1, 2, decide), rate=rate)
+        run.engine.start()
+        await asyncio.sleep(2)
+        run.engine.stop(RuntimeError("enough"))
+        with pytest.raises(RuntimeError, match="enough"):
+            await run.engine.wait()
+
+    run_virtual(story())
+
+
+@pytest.mark.parametrize("most", [1, 3])
+def test_turns_under_way_are_bounded(most: int) -> None:
+    """However many turns are ready, no more than `most` are started; results and order of paths stay."""
+
+    class Counting(Client):
+        under_way = highest = 0
+
+        async def call(self, messages, seed):
+            self.under_way += 1
+            self.highest = max(self.highest, self.under_way)
+            try:
+                return await super().call(messages, seed)
+            finally:
+                self.under_way -= 1
+
+    client = Counting(1.0)
+    run = Run(Listed(1, *(Turn(i, 1, 0, "report-once") for i in range(9))), client, slots=50, most=most)
+    run_virtual(run.whole())
+    assert sorted(run.published) == list(range(9))
+    assert client.highest == most
+
+
+def test_once_published_a_turn_asks_on_behalf_of_its_own_agent_only() -> None:
+    """Agent 0 reflects after a post that a long chain waits for; the reflection itself holds up nobody."""
+    asked = []
+
+    class Calls:
+        async def ask(self, turn, spec, priority, part, messages, *, dropped=0):
+            asked.append((turn.index, part, priority))
+            return Reply("text")
+
+        def stop(self) -> None:
+            raise AssertionError("nothing stops this run")
+
+    class Reflecting:
+        async def act(self, turn, received, ask, publish):
+            publish(Message((await ask("reply", ())).text))
+            await ask("reflect", ())
+
+        def fork(self):
+            return self
+
+    chain = [Turn(0, 1, 0, "write"), *(Turn(i, 1, 1, "review", (i - 1,)) for i in (1, 2, 3))]
+    engine = Engine(Listed(2, *chain), [Reflecting(), Reflecting()], Calls(), calls_per_event=1)
+
+    async def story() -> None:
+        engine.start()
+        await engine.wait()
+
+    run_virtual(story())
+    priorities = {(index, part): priority for index, part, priority in asked}
+    assert priorities[0, "reply"] == 7.0
+    assert priorities[0, "reflect"] == 1.0
+    assert priorities[1, "reflect"] == 5.0

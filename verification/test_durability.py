@@ -1,4 +1,4 @@
-"""DESIGN's durability bar: 200 deaths of a sweep, fired after a drawn number of durable calls."""
+"""The durability bar: 200 deaths of a sweep, fired after a drawn number of durable calls."""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -21,6 +22,8 @@ _NAMES = (*(f"{name}.csv" for name in _FRAMES), _MANIFEST)
 
 def write_export(results: Results, folder: Path) -> list[Path]:
     """Write every frame as CSV and the manifest as JSON, all or nothing.
+
+    Characters that no CSV file can hold (half a surrogate pair, NUL) are written as ``\\udXXX`` and ``\\x00``.
 
     Parameters
     ----------
@@ -63,6 +66,24 @@ def _write(results: Results, folder: Path) -> None:
         frame: pd.DataFrame = getattr(results, name)
         if name == "turns":
             frame = frame.assign(reads=[json.dumps(list(reads)) for reads in frame["reads"]])
-        frame.to_csv(folder / f"{name}.csv", index=False)
+        _plain(frame).to_csv(folder / f"{name}.csv", index=False)
     text = json.dumps(results.manifest, indent=2, ensure_ascii=False) + "\n"
-    (folder / _MANIFEST).write_text(text, encoding="utf-8")
+    # Half a surrogate pair is written as its escape, which JSON reads back as it was.
+    (folder / _MANIFEST).write_bytes(text.encode("utf-8", "backslashreplace"))
+
+
+def _plain(frame: pd.DataFrame) -> pd.DataFrame:
+    """A frame whose texts a CSV file can hold: half a surrogate pair and NUL are written as their escapes."""
+    texts = [position for position, dtype in enumerate(frame.dtypes) if not pd.api.types.is_numeric_dtype(dtype)]
+    found = frame.copy(deep=False)
+    for position in texts:
+        column = found.iloc[:, position]
+        found.isetitem(position, column.map(_escaped))
+    return found.rename(columns=_escaped)
+
+
+def _escaped(value: Any) -> Any:
+    """A text with what no CSV file can hold spelled out; any other value as it is."""
+    if not isinstance(value, str):
+        return value
+    return value.encode("utf-8", "backslashreplace").decode("utf-8").replace("\0", "\\x00")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from opinionsim.cli._console import aligned, say, say_json
 from opinionsim.cli._options import AsJson, Changes, Prompts, Slots, Spec, read_spec
+from opinionsim.errors import SpecError
 
 if TYPE_CHECKING:
     from opinionsim.experiments import Experiment, Forecast
@@ -29,6 +31,8 @@ def plan(
     from opinionsim.experiments import Instruments
     from opinionsim.experiments import plan as forecast_of
 
+    if not math.isfinite(latency):
+        raise SpecError(f"--latency must be a finite number of seconds; got {latency}")
     experiment = read_spec(spec, changes, prompts)
     forecast = forecast_of(experiment, max_concurrency=max_concurrency)
     if as_json:
@@ -36,7 +40,7 @@ def plan(
     else:
         say(_forecast_text(experiment, forecast, latency))
     # After the forecast, which a missing package or key for a model should not hide.
-    Instruments(experiment).close()
+    Instruments(experiment)
 
 
 def _forecast_json(experiment: Experiment, forecast: Forecast, latency: float) -> dict[str, Any]:
@@ -105,6 +109,8 @@ def preview(
         say(f"\n===== {act} =====")
         for message in messages:
             say(f"\n[{message.role}]\n{message.content}")
+    if not found.prompts:
+        say("\nNothing happens in this run: it has no step and no probe, so no prompt is sent.")
 
 
 def schema() -> None:

@@ -36,7 +36,8 @@ Changes = Annotated[
     typer.Option(
         "--set",
         metavar="A.B=VALUE",
-        help="Replace a value of the specification, as in --set topic.framing=truth; may be repeated.",
+        help="Replace a value of the specification, as in --set topic.framing=truth; may be repeated. "
+        "Relative paths start from the current folder.",
         show_default=False,
     ),
 ]

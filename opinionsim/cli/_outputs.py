@@ -51,7 +51,7 @@ def table(
 
     results = load(store, experiment)
     measured = run_metrics(results.runs, results.opinions, results.agents, ddof)
-    made = tables(results.runs, measured, kind)
+    made = tables(results.runs, measured, None if kind is None else kind.value)
     if as_json:
         say_json([_table_json(each) for each in made])
     else:

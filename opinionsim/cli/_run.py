@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import time
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Protocol
 
@@ -16,6 +17,7 @@ import typer
 from opinionsim.cli._console import note, stderr
 from opinionsim.cli._options import Changes, Prompts, Slots, Spec, read_spec
 from opinionsim.cli._stores import spelled
+from opinionsim.errors import SpecError
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bars
@@ -32,6 +34,13 @@ _ABORT_S = 10.0
 #: Reasons spelled out at the end; the rest are counted.
 _REASONS_SHOWN = 5
 _INCOMPLETE, _INTERRUPTED = 1, 130
+
+#: Where in a run an error arose, as errors begin with it.
+_PLACE = re.compile(r"run [0-9a-f]+(?:, step -?\d+, agent \d+ \([\w-]+\))?: ")
+#: What differs between errors of one cause: digests of prompts, and who was asked.
+_PARTICULAR = re.compile(r"prompt [0-9a-f]+|agent \d+|act '[\w-]+'")
+#: By this an error says that nothing but --fresh, or undoing an edit, lets its run go on.
+_CHANGED_PROMPTS = "start these runs anew with --fresh"
 
 
 def run(
@@ -53,14 +62,29 @@ def run(
     """Carry out an experiment. Running it again finishes what is missing and repeats nothing."""
     from opinionsim.experiments import default_store
 
+    if store is not None and not store.strip():
+        raise SpecError("--store must be the path of a store (.sqlite), or its sqlite:/// address; got an empty text")
     experiment = read_spec(spec, changes, prompts)
-    url = store or default_store(experiment)
+    url = default_store(experiment) if store is None else store
+    before = _complete_before(experiment, url)
     summary = carry_out(experiment, url, max_concurrency=max_concurrency, fresh=fresh)
-    _report(experiment, url, summary)
+    # Which finished runs --fresh began anew is known to the sweep only.
+    _report(url, summary, 0 if fresh else len(before - set(summary.errors)))
     if summary.stopped:
         raise typer.Exit(_INTERRUPTED)
     if summary.complete < summary.total:
         raise typer.Exit(_INCOMPLETE)
+
+
+def _complete_before(experiment: Experiment, url: str) -> set[str]:
+    """Ids of the runs that are complete before anything is done."""
+    from opinionsim.store import open_store
+
+    if not Path(url.removeprefix("sqlite:///")).is_file():
+        return set()
+    with open_store(url) as opened:
+        states = opened.states(list({run.run_id for run in experiment.runs}))
+    return {run_id for run_id, state in states.items() if state.status == "complete"}
 
 
 def carry_out(experiment: Experiment, url: str, *, max_concurrency: int | None = None, fresh: bool = False) -> Summary:
@@ -212,22 +236,36 @@ class _Drawn:
         )
 
 
-def _report(experiment: Experiment, url: str, summary: Summary) -> None:
+def _report(url: str, summary: Summary, already: int) -> None:
     """How it ended, what failed and why, and what to do next."""
-    note(
-        f"{summary.complete} of {summary.total} runs complete after {summary.seconds:.1f} s; "
-        f"{summary.made:,} calls made, {summary.answered:,} answered by the store"
-    )
-    reasons = Counter(summary.errors.values())
-    for reason, count in reasons.most_common(_REASONS_SHOWN):
-        note(f"  {count} {'run' if count == 1 else 'runs'}: {reason}")
-    if len(reasons) > _REASONS_SHOWN:
-        hidden = sum(count for _, count in reasons.most_common()[_REASONS_SHOWN:])
-        note(f"  and {hidden} more (see: opinionsim status {spelled(url)})")
-    if summary.complete < summary.total:
+    if already == summary.total:
+        note(f"all {already} runs were complete already; no call was made")
+    else:
+        note(
+            f"{summary.complete} of {summary.total} runs complete after {summary.seconds:.1f} s; "
+            f"{summary.made:,} calls made, {summary.answered:,} answered by the store"
+        )
+        if already:
+            note(f"{already} of {summary.total} runs were complete already")
+    _say_reasons(url, summary.errors.values())
+    if any(_CHANGED_PROMPTS not in error for error in summary.errors.values()):
         note("Run the same command again to go on from here.")
     if summary.complete:
         where = spelled(url)
         note("Next:")
         for command in ("table", "plot", "show"):
             note(f"  opinionsim {command} {where}")
+
+
+def _say_reasons(url: str, errors: Iterable[str]) -> None:
+    """Why runs are not complete: one error of each cause, with the number of runs it stands for."""
+    causes: dict[str, list[str]] = {}
+    for error in errors:
+        causes.setdefault(_PARTICULAR.sub("", _PLACE.sub("", error, count=1)), []).append(error)
+    ordered = sorted(causes.values(), key=len, reverse=True)
+    for alike in ordered[:_REASONS_SHOWN]:
+        count = "1 run" if len(alike) == 1 else f"{len(alike)} runs"
+        note(f"  {count}{', for instance' if len(set(alike)) > 1 else ':'} {alike[0]}")
+    hidden = sum(map(len, ordered[_REASONS_SHOWN:]))
+    if hidden:
+        note(f"  and {hidden} more (see: opinionsim status {spelled(url)})")

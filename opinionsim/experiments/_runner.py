@@ -21,7 +21,7 @@ import opinionsim
 from opinionsim import background
 from opinionsim.classifiers import Classifier, load_classifier
 from opinionsim.engine import critical_path
-from opinionsim.errors import JournalMismatch, OpinionSimError, SpecError, StoreError
+from opinionsim.errors import JournalMismatch, OpinionSimError, SpecError
 from opinionsim.experiments._assembly import Parts, assemble
 from opinionsim.experiments._manifest import manifest
 from opinionsim.experiments._replay import check_prompts, replay_run, turn_rows
@@ -131,8 +131,6 @@ class Instruments:
     chat_model : BaseChatModel, optional
         Used instead of every model the experiment names. The names stay what identifies the runs, so a real
         model needs a name other than ``scripted``, and the scripted one no other.
-    threads : int
-        For models without asynchronous calls of their own.
 
     Raises
     ------
@@ -140,9 +138,8 @@ class Instruments:
         If a model or classifier cannot be loaded.
     """
 
-    def __init__(self, experiment: Experiment, chat_model: BaseChatModel | None = None, *, threads: int = 64) -> None:
+    def __init__(self, experiment: Experiment, chat_model: BaseChatModel | None = None) -> None:
         self._chat_model = chat_model
-        self._threads = threads
         self._models: dict[str, BaseChatModel] = {}
         self._clients: dict[str, ModelClient] = {}
         self._classifiers: dict[str, Classifier] = {}
@@ -178,7 +175,7 @@ class Instruments:
             if isinstance(model, ScriptedChatModel):
                 with _field("model.options"):
                     model = model.bound(pack.marks, spec.scale.scale())
-            self._clients[key] = ModelClient(model, threads=self._threads)
+            self._clients[key] = ModelClient(model)
         return self._clients[key]
 
     def classifier(self, spec: ExperimentSpec) -> Classifier:
@@ -189,11 +186,6 @@ class Instruments:
             with _field("measurement.classifier"):
                 self._classifiers[key] = load_classifier(wanted.name, spec.scale.scale(), **wanted.options)
         return self._classifiers[key]
-
-    def close(self) -> None:
-        """Let go of thread pools."""
-        for client in self._clients.values():
-            client.close()
 
 
 @contextmanager
@@ -262,6 +254,7 @@ class Sweep:
         self._complete: set[str] = set()
         self._open: dict[str, tuple[Simulation, RunCalls]] = {}
         self._stopped = False
+        self._defect: Exception | None = None
         self._inputs: dict[int, str] = {}
         self._changed: set[str] = set()
         # SQLite and classification block; each has a thread of its own so that dispatch goes on.
@@ -312,9 +305,12 @@ class Sweep:
             except ExceptionGroup as failures:
                 raise failures.exceptions[0] from None
             await self._in_store(self._save_experiment)
+            if self._defect is not None:
+                raise self._defect
         finally:
+            # The loop is shared with other sweeps and models, which must not wait for what these threads still do.
             for thread in (self._store_thread, self._opening_thread, self._measuring_thread):
-                thread.shutdown(wait=True)
+                await asyncio.to_thread(thread.shutdown)
         return Summary(
             total=len(self._planned),
             complete=len(self._complete),
@@ -409,9 +405,16 @@ class Sweep:
         states = await self._in_store(self._store.states, run_ids)
         stored = await self._in_store(self._store.fields, run_ids)
         measured = await self._in_store(self._store.measured_kinds, run_ids)
+        present = await self._in_store(self._store.kinds, run_ids)
         pending = []
         for planned in self._planned:
             run_id = planned.run_id
+            if self._stopped:
+                if states[run_id].status == "complete":
+                    self._complete.add(run_id)
+                else:
+                    self._counts.errors[run_id] = _STOPPED
+                continue
             if stored[run_id].get("inputs") != self._inputs_of(planned):
                 self._changed.add(run_id)
             if states[run_id].status != "complete":
@@ -419,7 +422,7 @@ class Sweep:
             elif run_id not in self._changed or await self._still_agrees(planned):
                 if states[run_id].error:
                     await self._in_store(self._store.save_error, run_id, "")
-                await self._measure_again(planned, measured.get(run_id, {}))
+                await self._measure_again(planned, measured.get(run_id, {}), present.get(run_id, set()))
                 self._complete.add(run_id)
             elif self._fresh:
                 await self._in_store(self._store.forget, [run_id])
@@ -431,7 +434,7 @@ class Sweep:
         records = await self._in_store(self._store.records, planned.run_id)
         try:
             await replay_run(planned, self.experiment.resources, records)
-        except StoreError as error:
+        except OpinionSimError as error:
             if not self._fresh:
                 self._counts.errors[planned.run_id] = str(error)
                 await self._in_store(self._store.save_error, planned.run_id, str(error))
@@ -444,10 +447,10 @@ class Sweep:
         fields = {**planned.cell.fields, "inputs": self._inputs_of(planned)}
         self._store.save_fields(planned.run_id, fields)
 
-    async def _measure_again(self, planned: PlannedRun, measured: dict[str, set[str]]) -> None:
-        """Code a finished run's stored texts by every measurement that has not coded them yet."""
+    async def _measure_again(self, planned: PlannedRun, measured: dict[str, set[str]], present: set[str]) -> None:
+        """Code a finished run's stored texts, of the kinds present, by every measurement that has not yet."""
         for measurement_id, (spec, kinds) in self._readings[planned.run_id].items():
-            wanted = kinds - measured.get(measurement_id, set())
+            wanted = (kinds & present) - measured.get(measurement_id, set())
             if not wanted:
                 continue
             turns = [turn for turn in await self._in_store(self._store.turns, planned.run_id) if turn.kind in wanted]
@@ -463,14 +466,19 @@ class Sweep:
 
     def _open_runs(self, pending: list[PlannedRun]) -> int:
         """Runs under way at a time: enough to fill every slot four times over, so that none stands idle."""
-        # An adaptive schedule decides one step at a time.
-        width = 1.0
+        widths: dict[str, float] = {}
         for planned in pending:
-            with suppress(SpecError):
-                schedule = assemble(planned, self.experiment.resources).schedule
-                if not isinstance(schedule, AdaptiveSchedule):
-                    width = max(width, critical_path(schedule).mean_width)
-                break
+            spec = planned.spec
+            shape = canonical_json([spec.interaction.model_dump(mode="json"), spec.population.size])
+            if shape not in widths:
+                with suppress(SpecError):
+                    schedule = assemble(planned, self.experiment.resources).schedule
+                    if isinstance(schedule, AdaptiveSchedule):
+                        widths[shape] = 1.0  # it decides one step at a time
+                    else:
+                        widths[shape] = critical_path(schedule).mean_width
+        # The narrowest runs may be all that is left in the end.
+        width = max(1.0, min(widths.values(), default=1.0))
         return min(max(8, math.ceil(4 * self._slots.limit / width)), len(pending))
 
     async def _open_ahead(self, pending: list[PlannedRun], opened: asyncio.Queue[_Opened | None], n_open: int) -> None:
@@ -546,11 +554,20 @@ class Sweep:
                 await simulation.run()
         except OpinionSimError as failure:
             error = failure
+        except Exception as failure:
+            error = await self._broken(simulation, failure)
         finally:
             del self._open[run_id]
             self._counts.made += calls.made
             self._counts.answered += calls.answered
         return _Played(planned, parts, opened.epoch, simulation, error)
+
+    async def _broken(self, simulation: Simulation, failure: Exception) -> OpinionSimError:
+        """Stop a run over a defect of the program, which is raised when all other runs are over."""
+        error = OpinionSimError(f"{type(failure).__name__}: {failure}")
+        await simulation.end(error)
+        self._defect = self._defect or failure
+        return error
 
     async def _conclude(self, played: _Played) -> None:
         """Measure a run that is over and put what it led to on record."""
@@ -691,8 +708,7 @@ def under_way(
     """
     if max_concurrency is not None and max_concurrency < 1:
         raise SpecError(f"max_concurrency must be at least 1; got {max_concurrency}")
-    threads = max_concurrency or experiment.spec.execution.max_concurrency
-    instruments = Instruments(experiment, chat_model, threads=threads)
+    instruments = Instruments(experiment, chat_model)
     ended = threading.Event()
 
     async def execute(sweep: Sweep) -> Summary:
@@ -701,19 +717,16 @@ def under_way(
         finally:
             ended.set()
 
-    try:
-        with open_store(store or default_store(experiment)) as opened:
-            sweep = Sweep(experiment, opened, instruments, max_concurrency=max_concurrency, fresh=fresh)
-            future = background.submit(execute(sweep))
-            try:
-                yield sweep, future
-                future.result()
-            except BaseException:
-                future.cancel()
-                ended.wait(_ABORT_S)
-                raise
-    finally:
-        instruments.close()
+    with open_store(store or default_store(experiment)) as opened:
+        sweep = Sweep(experiment, opened, instruments, max_concurrency=max_concurrency, fresh=fresh)
+        future = background.submit(execute(sweep))
+        try:
+            yield sweep, future
+            future.result()
+        except BaseException:
+            future.cancel()
+            ended.wait(_ABORT_S)
+            raise
 
 
 def run(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import re
 import time
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol
@@ -16,6 +18,13 @@ from opinionsim.messages import ChatMessage, Reply, prompt_hash
 from opinionsim.streams import call_seed
 
 __all__ = ["CallSite", "Checks", "Client", "ReplayOnly", "RunCalls"]
+
+
+_CREDENTIAL = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL)", re.IGNORECASE)
+_QUERY = re.compile(r"(https?://[^\s?'\"]+)\?[^\s'\"]*")
+_KEY = re.compile(r"\b(sk|pk|key|token|Bearer)[-_ ][A-Za-z0-9_\-*.]{8,}")
+#: Shorter values of such variables are flags and names, and stand in ordinary text.
+_SHORTEST = 8
 
 
 class CallSite(Protocol):
@@ -96,6 +105,11 @@ class RunCalls:
         self.answered = 0
         self._stopped = False
         self._queued: set[asyncio.Future[None]] = set()
+
+    @property
+    def limit(self) -> int:
+        """Calls in flight at most, over all runs."""
+        return self._slots.limit
 
     def stop(self) -> None:
         """Dispatch nothing more; calls in flight go on to their end and are journalled."""
@@ -181,7 +195,7 @@ class RunCalls:
         except Exception as error:
             if isinstance(error, TimeoutError) and limit.expired():
                 raise ModelCallError(f"{self._place(turn)}: no reply within {self._timeout_s:g} s") from None
-            raise ModelCallError(f"{self._place(turn)}: {type(error).__name__}: {error}") from error
+            raise ModelCallError(f"{self._place(turn)}: {type(error).__name__}: {_redacted(str(error))}") from error
         finally:
             self._slots.release()
         text = reply.text
@@ -214,7 +228,7 @@ class RunCalls:
         # arrive together would otherwise hold back each other's successors.
         await asyncio.sleep(0)
         if failure is not None:
-            raise failure
+            raise ModelCallError(f"{self._place(turn)}: {reason}") from failure
         return record
 
     async def _take_slot(self, priority: float) -> None:
@@ -245,6 +259,8 @@ class RunCalls:
                 f"now asked act {asked[0]!r}, agent {asked[1]}, prompt {asked[2][:12]}. "
                 "The wording of the prompts was changed since; undo the change, or start these runs anew with --fresh"
             )
+        if record.seed is not None and record.seed != call_seed(self.run_id, *record.key):
+            raise JournalMismatch(f"{self._place(turn)}: the journal is that of another run; give each its own")
 
     def _place(self, turn: CallSite) -> str:
         return f"run {self.run_id}, step {turn.step}, agent {turn.agent} ({turn.act})"
@@ -253,11 +269,23 @@ class RunCalls:
 def _judge(validator: Callable[[str], str | None] | None, text: str) -> tuple[str, Exception | None]:
     """Why a reply is refused ('' when it is not), and the error of a validator that broke on it.
 
-    A broken validator must not lose a reply that was paid for, so its error is raised after the journal has it.
+    A broken validator must lose no reply that was paid for, so its error is raised after the journal has it.
     """
     if validator is None:
         return "", None
     try:
         return validator(text) or "", None
     except Exception as error:
-        return f"validator failed: {error}", error
+        return f"the validator failed with {type(error).__name__}: {error}", error
+
+
+def _redacted(text: str) -> str:
+    """An error's text without credentials: errors are kept in stores and shown to others.
+
+    Left out are values of environment variables that are named like credentials, query strings of addresses, and
+    what looks like a key.
+    """
+    secrets = [value for name, value in os.environ.items() if _CREDENTIAL.search(name) and len(value) >= _SHORTEST]
+    for secret in sorted(secrets, key=len, reverse=True):
+        text = text.replace(secret, "***")
+    return _KEY.sub("***", _QUERY.sub(r"\1?***", text))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
+import threading
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
@@ -77,10 +78,13 @@ def load_chat_model(
     return model
 
 
-@lru_cache(maxsize=1 << 16)
 def _langchain_message(message: ChatMessage) -> BaseMessage:
-    """The LangChain form of a message; cached, for memory repeats its messages in every prompt."""
+    """The LangChain form of a message."""
     return _MESSAGE_TYPES[message.role](content=message.content)
+
+
+#: The same, made once for equal messages: memory repeats its messages in every prompt.
+_shared_message = lru_cache(maxsize=1 << 16)(_langchain_message)
 
 
 class ModelClient:
@@ -89,33 +93,56 @@ class ModelClient:
     Parameters
     ----------
     model : BaseChatModel
-        Any LangChain chat model. One without asynchronous calls of its own runs on a thread pool; one that
-        would answer from a cache is used without it.
-    threads : int
-        Size of that pool.
+        Any LangChain chat model. One without asynchronous calls of its own runs on threads of ours, one a call
+        in flight; one that would answer from a cache is used without it.
     """
 
-    def __init__(self, model: BaseChatModel, *, threads: int = 64) -> None:
+    def __init__(self, model: BaseChatModel) -> None:
         if not isinstance(model, BaseChatModel):
             raise SpecError(f"chat_model must be a LangChain BaseChatModel; got {type(model).__name__}")
         # A prompt-keyed cache would make replicates, and repeated attempts, copies of one reply.
         cached = get_llm_cache() is not None if model.cache is None else model.cache is not False
         self.model = model.model_copy(update={"cache": False}) if cached else model
-        self.evidence = "scripted" if isinstance(model, ScriptedChatModel) else "model"
-        self._takes_seed = isinstance(model, ScriptedChatModel) or "seed" in type(model).model_fields
-        blocking = type(model)._agenerate is BaseChatModel._agenerate
-        self._pool = ThreadPoolExecutor(threads, "opinionsim-model") if blocking else None
+        scripted = isinstance(model, ScriptedChatModel)
+        self.evidence = "scripted" if scripted else "model"
+        # Other integrations may change the messages they are given, so each call gets its own.
+        self._message = _shared_message if scripted else _langchain_message
+        self._takes_seed = scripted or "seed" in type(model).model_fields
+        self._blocking = type(model)._agenerate is BaseChatModel._agenerate
 
     async def call(self, messages: Iterable[ChatMessage], seed: int) -> AIMessage:
         """One attempt at one call; raises whatever the model raises."""
-        prompt = [_langchain_message(message) for message in messages]
+        prompt = [self._message(message) for message in messages]
         options: dict[str, Any] = {"seed": seed} if self._takes_seed else {}
-        if self._pool is None:
-            return await self.model.ainvoke(prompt, **options)
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._pool, lambda: self.model.invoke(prompt, **options))
+        if self._blocking:
+            return await _in_thread(lambda: self.model.invoke(prompt, **options))
+        return await self.model.ainvoke(prompt, **options)
 
-    def close(self) -> None:
-        """Let go of the thread pool."""
-        if self._pool is not None:
-            self._pool.shutdown(wait=False, cancel_futures=True)
+
+async def _in_thread(function: Callable[[], AIMessage]) -> AIMessage:
+    """The result of a blocking call, made in a thread that nobody ever waits for.
+
+    A pool would be full for all others when calls hang, and would hold up the end of the process.
+    """
+    loop = asyncio.get_running_loop()
+    answer: asyncio.Future[AIMessage] = loop.create_future()
+
+    def settle(result: AIMessage | None, error: BaseException | None) -> None:
+        if answer.done():
+            return
+        if error is not None:
+            answer.set_exception(error)
+        elif result is not None:
+            answer.set_result(result)
+
+    def work() -> None:
+        result, error = None, None
+        try:
+            result = function()
+        except BaseException as failure:  # whatever it was, the one who waits must hear of it
+            error = failure
+        with suppress(RuntimeError):  # the loop may be gone by then
+            loop.call_soon_threadsafe(settle, result, error)
+
+    threading.Thread(target=work, name="opinionsim-model", daemon=True).start()
+    return await answer

@@ -85,7 +85,7 @@ def as_store_error(what: str) -> Iterator[None]:
 def open_for_writing(given: Path) -> OpenFile:
     """Lock a store's file and open it, creating the file and its folders where they are absent."""
     with as_store_error(f"cannot write the store {given}"), ExitStack() as undo:
-        path = given.resolve()
+        path = _resolved(given)
         if path.is_dir():
             raise StoreError(f"the store {given} is a folder; {_VALID}")
         _make_folders(path.parent, undo)
@@ -107,7 +107,7 @@ def open_for_writing(given: Path) -> OpenFile:
 def open_for_reading(given: Path) -> OpenFile:
     """Open an existing store without lock and without the right to change it."""
     with as_store_error(f"cannot read the store {given}"), ExitStack() as undo:
-        path = given.resolve()
+        path = _resolved(given)
         if not path.is_file():
             raise StoreError(f"there is no store at {given}; check the path, or run an experiment to make one")
         engine = _engine(path, _reading_mode(path), read_only=True)
@@ -123,6 +123,17 @@ def open_for_reading(given: Path) -> OpenFile:
             )
         undo.pop_all()
         return OpenFile(engine)
+
+
+def _resolved(given: Path) -> Path:
+    """The file itself, behind any links; a loop of links is an error of the file system on every Python."""
+    try:
+        path = given.resolve()
+    except RuntimeError:
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(given)) from None
+    with suppress(FileNotFoundError, NotADirectoryError):
+        path.stat()
+    return path
 
 
 def _reading_mode(path: Path) -> str:

@@ -291,14 +291,16 @@ class Store:
     # Measurements
 
     def save_measurement(self, measurement: MeasurementRow) -> None:
-        """Insert a measurement, or replace the one with its id."""
+        """Insert a measurement, or add kinds of text to the one with its id."""
+        known = {row.measurement_id: row.kinds for row in self.measurements()}
+        kinds = dict.fromkeys((*known.get(measurement.measurement_id, ()), *measurement.kinds))
         row = {
             "measurement_id": measurement.measurement_id,
             "classifier": measurement.classifier,
             "options": _schema.to_json(dict(measurement.options), "a classifier's options"),
             "points": _schema.to_json(measurement.points, "scale points"),
             "labels": _schema.to_json(measurement.labels, "scale labels"),
-            "kinds": _schema.to_json(measurement.kinds, "text kinds"),
+            "kinds": _schema.to_json(list(kinds), "text kinds"),
         }
         with self._writing() as connection:
             _schema.upsert(connection, _schema.measurements, [row])
@@ -336,6 +338,17 @@ class Store:
             for some in _schema.chunks(run_ids):
                 for row in connection.execute(statement.where(opinions.c.run_id.in_(some))):
                     found.setdefault(row.run_id, {}).setdefault(row.measurement_id, set()).add(row.kind)
+        return found
+
+    def kinds(self, run_ids: Sequence[str]) -> dict[str, set[str]]:
+        """Kinds of text that the stored turns of runs have, by run id."""
+        table = _schema.turns
+        found: dict[str, set[str]] = {}
+        with self.reading() as connection:
+            for some in _schema.chunks(run_ids):
+                statement = select(table.c.run_id, table.c.kind).where(table.c.run_id.in_(some)).distinct()
+                for row in connection.execute(statement):
+                    found.setdefault(row.run_id, set()).add(row.kind)
         return found
 
     def save_opinions(self, run_id: str, rows: Sequence[OpinionRow]) -> None:

@@ -12,7 +12,8 @@ import opinionsim as osim
 from opinionsim import background
 from opinionsim.classifiers import _registry
 from opinionsim.errors import SpecError, StoreError
-from opinionsim.experiments import default_store, load_experiment, replay, under_way
+from opinionsim.experiments import Instruments, default_store, load_experiment, replay, under_way
+from opinionsim.simulation import Simulation
 from opinionsim.store import Results, open_store
 from tests._running import SMALL, BluntClassifier, assert_same, carry_out, changed, content, loaded, watched
 
@@ -511,3 +512,44 @@ def test_an_unfinished_run_goes_on_where_the_edit_touches_nothing_on_record(pack
     assert summary.complete == 1
     assert not set(first.answered) & set(second.asked)
     assert_same(results, carry_out(spec, "anew.sqlite")[1])
+
+
+# -- defects of others ---------------------------------------------------------------------------------------
+
+
+def test_a_classifier_that_breaks_loses_no_reply_and_names_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Broken(BluntClassifier):
+        def classify(self, claims, texts):
+            raise ValueError("cannot read this")
+
+    model, watch = watched()
+    with monkeypatch.context() as patched:
+        patched.setattr(Instruments, "classifier", lambda self, spec: Broken())
+        summary, results = carry_out(changed(SMALL, replicates=3), "broken.sqlite", model)
+    assert summary.complete == 0
+    assert all("failed with ValueError: cannot read this" in error for error in summary.errors.values())
+    assert set(results.runs["status"]) == {"incomplete"}
+    again, second = watched()
+    summary, _ = carry_out(changed(SMALL, replicates=3), "broken.sqlite", again)
+    assert summary.complete == 3
+    assert watch.asked
+    assert not second.asked
+
+
+def test_a_defect_in_one_run_is_raised_when_the_others_are_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    played = Simulation.run
+    broken = []
+
+    async def run(self: Simulation) -> None:
+        if not broken:
+            broken.append(self)
+            raise KeyError("a defect")
+        await played(self)
+
+    monkeypatch.setattr(Simulation, "run", run)
+    model, _ = watched()
+    with pytest.raises(KeyError, match="a defect"):
+        carry_out(changed(SMALL, replicates=3), "defect.sqlite", model)
+    runs = loaded("defect.sqlite").runs
+    assert sorted(runs["status"]) == ["complete", "complete", "incomplete"]
+    assert "KeyError" in " ".join(runs["error"].dropna())

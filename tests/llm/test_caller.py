@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -181,10 +182,28 @@ def test_a_validator_that_breaks_loses_no_reply() -> None:
         raise KeyError(text)
 
     desk = Desk(Client("Yes."))
-    _fails(desk, KeyError, "Yes", replace(PLAIN, validator=broken))
+    _fails(desk, ModelCallError, r"run run-1, step 3.*validator failed with KeyError", replace(PLAIN, validator=broken))
     assert [(r.text, r.outcome, r.reason) for r in desk.journal.records] == [
-        ("Yes.", "rejected", "validator failed: 'Yes.'")
+        ("Yes.", "rejected", "the validator failed with KeyError: 'Yes.'")
     ]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "401: the key open-sesame-1234 is not valid",
+        "GET https://api.example.org/v1/chat?key=abcdefgh&x=1 failed",
+        "boom sk-secret12345 is wrong",
+        "header was 'Bearer abc.def.ghi-jkl'",
+    ],
+)
+def test_credentials_do_not_reach_the_error(message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EXAMPLE_API_KEY", "open-sesame-1234")
+    desk = Desk(Client(ConnectionError(message)))
+    with pytest.raises(ModelCallError) as caught:
+        run_virtual(desk.ask())
+    assert "***" in str(caught.value)
+    assert not re.search(r"sesame|abcdefgh|secret12345|abc\.def", str(caught.value))
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import sys
 import threading
-from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
@@ -49,17 +48,9 @@ class Asynchronous(Blocking):
 
 
 @pytest.fixture
-def client() -> Iterator[Any]:
-    """Clients that are closed after the test."""
-    made: list[ModelClient] = []
-
-    def build(model: Any) -> ModelClient:
-        made.append(ModelClient(model, threads=4))
-        return made[-1]
-
-    yield build
-    for each in made:
-        each.close()
+def client() -> type[ModelClient]:
+    """What makes calls."""
+    return ModelClient
 
 
 def test_scripted_needs_no_key() -> None:
@@ -221,11 +212,31 @@ def test_an_error_of_the_model_comes_through(client, kind: type[Blocking]) -> No
         asyncio.run(client(Failing()).call(PROMPT, 1))
 
 
-def test_a_closed_client_makes_no_calls(client) -> None:
-    calling = client(Blocking())
-    calling.close()
-    with pytest.raises(RuntimeError, match="shutdown"):
-        asyncio.run(calling.call(PROMPT, 1))
+def test_calls_that_hang_keep_nobody_waiting(client) -> None:
+    """Hanging calls fill no pool: later ones reach the model, and a time-out ends the wait."""
+    release = threading.Event()
+
+    class Hanging(Blocking):
+        def _generate(self, messages, stop=None, run_manager=None, **options: Any) -> ChatResult:
+            if options.get("hang"):
+                release.wait(30)
+            return super()._generate(messages, stop, run_manager, **options)
+
+    calling = client(Hanging())
+    hanging = client(Hanging())
+    hanging.model = hanging.model.bind(hang=True)
+
+    async def story() -> str:
+        for _ in range(80):
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.001):
+                    await hanging.call(PROMPT, 1)
+        return (await calling.call(PROMPT, 1)).text
+
+    try:
+        assert asyncio.run(story()) == "reply 1"
+    finally:
+        release.set()
 
 
 @pytest.mark.parametrize("kind", [Blocking, Asynchronous])
