@@ -10,6 +10,7 @@ import json
 import math
 import re
 import types
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
@@ -27,6 +28,7 @@ __all__ = [
     "DocumentModel",
     "KeyPath",
     "fields_at",
+    "is_one_line",
     "parse_value",
     "read_document",
     "show_value",
@@ -149,7 +151,10 @@ class Document:
 
     def error(self, keys: Sequence[str | int], problem: str) -> SpecError:
         """An error about the value at `keys`, in the common form: place, field, problem."""
-        return SpecError(": ".join(part for part in (self.locate(keys), spell_path(keys), problem) if part))
+        place, spelled = self.locate(keys), spell_path(keys)
+        # A place such as "--set prompts" names the field already.
+        named = bool(spelled) and f" {place}".endswith(f" {spelled}")
+        return SpecError(": ".join(part for part in (place, "" if named else spelled, problem) if part))
 
     def with_value(self, value: dict[str, Any], *origins: tuple[KeyPath, str]) -> Document:
         """The same document with other content, some of which came from the places in `origins`."""
@@ -164,6 +169,11 @@ class Document:
             raise self.error(keys, f"must be a mapping of fields; got {show_value(value)}")
         origins = tuple((path[len(keys) :], origin) for path, origin in self.origins if path[: len(keys)] == keys)
         return replace(self, value=value, origins=origins, _within=(*self._within, *keys))
+
+
+def is_one_line(text: str) -> bool:
+    """Whether a text has neither line breaks nor other control characters."""
+    return not any(unicodedata.category(character) in ("Cc", "Zl", "Zp") for character in text)
 
 
 def spell_path(keys: Sequence[str | int]) -> str:
@@ -492,12 +502,16 @@ def _plain(kind: str, context: Mapping[str, Any], fallback: str) -> str:
         "greater_than": f"must be greater than {context.get('gt')}",
         "less_than_equal": f"must be at most {context.get('le')}",
         "less_than": f"must be less than {context.get('lt')}",
-        "too_short": f"must have at least {context.get('min_length')} entries",
-        "too_long": f"must have at most {context.get('max_length')} entries",
+        "too_short": f"must have at least {_entries(context.get('min_length'))}",
+        "too_long": f"must have at most {_entries(context.get('max_length'))}",
         "string_too_short": "must not be empty",
         "string_pattern_mismatch": f"must match the pattern {context.get('pattern')}",
     }
     return wording.get(kind, fallback.replace("Input should", "must"))
+
+
+def _entries(count: object) -> str:
+    return "1 entry" if count == 1 else f"{count} entries"
 
 
 def _trace(location: Sequence[str | int], value: Any, *, keep_last: bool) -> KeyPath:

@@ -163,6 +163,10 @@ class OpinionModel(mesa.Model):
     ) -> None:
         _require_count("seed", seed)
         _require_count("lookahead", lookahead or 0)
+        if not timeout_s > 0:
+            raise SpecError(f"timeout_s must be above 0 seconds; got {timeout_s}")
+        if scale is not None and not isinstance(scale, OpinionScale):
+            raise SpecError(f"scale must be an OpinionScale; got {type(scale).__name__}")
         super().__init__(rng=seed)
         self.scale = scale or OpinionScale()
         self.population = _population(population, self.scale, seed)
@@ -192,7 +196,12 @@ class OpinionModel(mesa.Model):
             PersonaAgent(self, index, persona, opinion) for index, (persona, opinion) in enumerate(members)
         ]
         self.datacollector = mesa.DataCollector(
-            model_reporters={"bias": _bias, "diversity": _diversity, "n_measured": _n_measured},
+            model_reporters={
+                "bias": _bias,
+                "diversity": _diversity,
+                "n_measured": _n_measured,
+                "evidence": "evidence",
+            },
             agent_reporters={"opinion": "opinion"},
         )
         self.datacollector.collect(self)
@@ -363,8 +372,10 @@ def _schedule(
     schedule: StaticSchedule | AdaptiveSchedule | int, n_agents: int, seed: int
 ) -> StaticSchedule | AdaptiveSchedule:
     """A schedule as given, or random dyads on the complete graph."""
-    if isinstance(schedule, int):
+    if isinstance(schedule, int) and not isinstance(schedule, bool):
         return Dyads(n_agents, schedule, stream(seed, "schedule"))
+    if not isinstance(schedule, StaticSchedule | AdaptiveSchedule):
+        raise SpecError(f"schedule must be a schedule or a number of steps; got {schedule!r}")
     return schedule
 
 

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from opinionsim.documents import Document, read_document, validate
+from opinionsim.documents import Document, KeyPath, is_one_line, read_document, validate
 from opinionsim.errors import SpecError
 from opinionsim.opinions import OpinionScale
 
@@ -80,7 +80,7 @@ class PersonaSet:
 class _PersonaModel(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, coerce_numbers_to_str=True)
 
-    name: str = Field(min_length=1)
+    name: str
     opinion: int | None = None
     attributes: dict[str, str] = Field(default_factory=dict)
     background: str = ""
@@ -110,16 +110,46 @@ def parse_personas(document: Document | Mapping[str, Any], source: str = "person
     Raises
     ------
     SpecError
-        If a field is unknown, missing or of the wrong type, or two personas share a name.
+        If a field is unknown, missing or of the wrong type, a name or the key of an attribute is blank, one of
+        these or an attribute holds a line break or another control character, or two personas share a name.
+        White space around names and keys does not count.
     """
     origin = document if isinstance(document, Document) else Document(dict(document), name=source)
     model = validate(_PersonaSetModel, origin)
-    names = [persona.name for persona in model.personas]
+    for i, persona in enumerate(model.personas):
+        _check_texts(origin, ("personas", i), persona)
+    names = [persona.name.strip() for persona in model.personas]
     for i, name in enumerate(names):
         if name in names[:i]:
             raise origin.error(("personas", i, "name"), f"duplicate {name!r}; names must be distinct")
-    personas = tuple(Persona(p.name, p.opinion, dict(p.attributes), p.background) for p in model.personas)
+    personas = tuple(
+        Persona(
+            persona.name.strip(),
+            persona.opinion,
+            {key.strip(): value for key, value in persona.attributes.items()},
+            persona.background,
+        )
+        for persona in model.personas
+    )
     return PersonaSet(model.name, personas, model.source, model.licence, model.card)
+
+
+def _check_texts(document: Document, place: KeyPath, persona: _PersonaModel) -> None:
+    """Refuse what would read as another line, or as nothing, where prompts and tables show a persona."""
+    one_line = "must be one line, without line breaks or other control characters"
+    if not persona.name.strip():
+        raise document.error((*place, "name"), "must not be blank")
+    if not is_one_line(persona.name):
+        raise document.error((*place, "name"), f"{one_line}; got {persona.name!r}")
+    keys: set[str] = set()
+    for key, value in persona.attributes.items():
+        if not key.strip() or not is_one_line(key):
+            raise document.error((*place, "attributes"), f"the name of an attribute {one_line}, not blank; got {key!r}")
+        if key.strip() in keys:
+            raise document.error((*place, "attributes"), f"duplicate {key.strip()!r}; attributes must be distinct")
+        if not is_one_line(value):
+            raise document.error((*place, "attributes", key), f"{one_line}; got {value!r}")
+        keys.add(key.strip())
 
 
 def load_personas(path: str | Path) -> PersonaSet:

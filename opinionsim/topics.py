@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from opinionsim.documents import Document, read_document, validate
+from opinionsim.documents import Document, is_one_line, read_document, validate
 from opinionsim.errors import SpecError
 from opinionsim.opinions import OpinionScale
 
@@ -129,6 +129,11 @@ def _topic(model: _TopicModel, source: str, document: Document, *place: str | in
             raise document.error(
                 (*place, "claims", framing.value),
                 f"must be a clause that can follow 'that', without a full stop; got {text!r}",
+            )
+        if not is_one_line(text.strip()):
+            raise document.error(
+                (*place, "claims", framing.value),
+                f"must be one line, without line breaks or other control characters; got {text!r}",
             )
     title = model.title or model.name.replace("-", " ").capitalize()
     claims = {framing: text.strip() for framing, text in model.claims.items()}

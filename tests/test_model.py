@@ -81,7 +81,7 @@ def test_run_commits_every_step_and_frames_follow() -> None:
     model.run()
     of_model = model.datacollector.get_model_vars_dataframe()
     of_agents = model.datacollector.get_agent_vars_dataframe()
-    assert list(of_model.columns) == ["bias", "diversity", "n_measured"]
+    assert list(of_model.columns) == ["bias", "diversity", "n_measured", "evidence"]
     assert len(of_model) == 7
     assert of_agents.index.get_level_values("Step").unique().tolist() == list(range(7))
     for step in range(7):
@@ -400,3 +400,18 @@ def test_a_model_that_is_not_scripted_needs_its_classifier_named() -> None:
 def test_bad_arguments_are_told_before_the_first_step(arguments: dict[str, Any], problem: str) -> None:
     with pytest.raises(SpecError, match=problem):
         OpinionModel(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("argument", "value", "words"),
+    [("timeout_s", 0, "above 0"), ("scale", 5, "OpinionScale"), ("schedule", "a", "schedule"), ("schedule", True, "steps")],
+)
+def test_arguments_of_the_wrong_kind_are_named(argument: str, value: object, words: str) -> None:
+    with pytest.raises(SpecError, match=words):
+        osim.OpinionModel(**{argument: value})
+
+
+def test_collected_frames_say_what_they_rest_on() -> None:
+    with osim.OpinionModel(schedule=1) as model:
+        model.run()
+        assert set(model.datacollector.get_model_vars_dataframe()["evidence"]) == {"scripted"}

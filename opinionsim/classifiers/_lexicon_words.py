@@ -66,6 +66,8 @@ _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _LEAD_IN = re.compile(r"\b(I), [A-Z]\w+(?: [A-Z]\w+)?,")
 _SCARE_QUOTE = re.compile(r"\"((?:[^\s\".!?,]+ ?){1,4})\"")
 _HASHTAG = re.compile(r"#(\w+)")
+#: Colours of a terminal, which some programs leave in their output.
+_TERMINAL = re.compile(r"\x1b?\[\d{0,3}(?:;\d{1,3})*m")
 _SHORT = re.compile(
     r"(?<![\w'])(?:" + "|".join(sorted(map(re.escape, SHORT_FORMS), key=len, reverse=True)) + r")(?!\w)"
 )
@@ -87,6 +89,8 @@ def tokens(text: str) -> list[str]:
     # Most texts need few of these; looking for a character is a hundred times faster than a pattern.
     if "I, " in text:
         text = _LEAD_IN.sub(r"\1", text)
+    if "[" in text:
+        text = _TERMINAL.sub(" ", text)
     if '"' in text:
         text = _SCARE_QUOTE.sub(r"\1", text)
     if "#" in text:

@@ -71,14 +71,12 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def read_spec(spec: str, changes: list[str] | None, prompts: str | None) -> Experiment:
-    """Load an experiment with the changes of the command line; a prompt pack's path starts from here."""
+    """Load an experiment with the changes of the command line."""
     import json
-    from pathlib import Path
 
     from opinionsim.experiments import load_experiment
 
     overrides = list(changes or [])
     if prompts is not None:
-        pack = prompts if prompts == "default" else str(Path(prompts).absolute())
-        overrides.append(f"prompts={json.dumps(pack)}")
+        overrides.append(f"prompts={json.dumps(prompts)}")
     return load_experiment(spec, overrides)

@@ -131,11 +131,12 @@ def plot(
     if what != Figures.PANELS and (where or replicate is not None):
         raise SpecError("--where and --replicate go with --what panels; one run is chosen by --run")
     results = load(store, experiment)
+    chosen = None if kind is None else kind.value
     drawn: tuple[Figure | Axes, str]
     if what == Figures.PANELS:
-        drawn = _panels(results, where or [], replicate or 0, kind, ddof)
+        drawn = _panels(results, where or [], replicate or 0, chosen, ddof)
     else:
-        drawn = _one_run(results, what, run, kind, ddof)
+        drawn = _one_run(results, what, run, chosen, ddof)
     figure, suffix = drawn
     folder = out or Path(results.url.removeprefix("sqlite:///")).parent / "figures"
     say(str(save(figure, folder / f"{results.name}-{what}{suffix}.{file_format}")))

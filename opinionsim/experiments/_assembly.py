@@ -44,7 +44,7 @@ from opinionsim.simulation import Cognition, Simulation
 from opinionsim.streams import stream
 from opinionsim.topics import Claim, Topic
 
-__all__ = ["Parts", "assemble"]
+__all__ = ["Parts", "assemble", "coded_kinds"]
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,6 @@ def assemble(planned: PlannedRun, resources: Resources) -> Parts:
     network = _network(planned, resources)
     schedule = _schedule(planned, resources, population, network)
     probe = spec.measurement.probe
-    kinds = {*spec.measurement.texts, *(["probe"] if probe.before or probe.after else [])}
     return Parts(
         topic=topic,
         claim=topic.claim(spec.topic.framing),
@@ -139,10 +138,16 @@ def assemble(planned: PlannedRun, resources: Resources) -> Parts:
         pack=resources.pack(spec.prompts),
         scale=scale,
         cognition=_cognition(spec),
-        kinds=tuple(sorted(kinds)),
+        kinds=tuple(sorted(coded_kinds(spec))),
         interactive=not isinstance(spec.interaction, IndependentSpec | RememberedSpec | NoRolePlaySpec),
         lookahead=spec.execution.lookahead,
     )
+
+
+def coded_kinds(spec: ExperimentSpec) -> frozenset[str]:
+    """Kinds of text that are coded: those asked for, and probes where there are any."""
+    probe = spec.measurement.probe
+    return frozenset({*spec.measurement.texts, *(["probe"] if probe.before or probe.after else [])})
 
 
 def _cognition(spec: ExperimentSpec) -> Cognition:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -46,7 +47,8 @@ class Checks:
         found = [*conflicts(spec), *self._separating(spec, document)]
         found = found or list(self._references(spec))
         if found:
-            raise SpecError("\n".join(str(_placed(document, keys, problem)) for keys, problem in found))
+            lines = [(keys, line) for keys, problem in found for line in problem.split("\n")]
+            raise SpecError("\n".join(str(_placed(document, keys, line)) for keys, line in lines))
 
     def _separating(self, spec: ExperimentSpec, document: Document) -> Iterator[tuple[KeyPath, str]]:
         """Entries of `independent_over` that name no field of a run."""
@@ -67,11 +69,10 @@ class Checks:
 
     def _references(self, spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
         """What cannot be found, or does not fit."""
-        topic_key = ("topic", "name") if hasattr(spec.topic, "name") else ("topic", "definition")
         try:
             topic = self.resources.topic(spec.topic)
         except SpecError as error:
-            yield topic_key, str(error)
+            yield ("topic",), str(error)
         else:
             try:
                 topic.claim(spec.topic.framing)
@@ -97,6 +98,15 @@ class Checks:
         except SpecError as error:
             yield ("population", "personas"), str(error)
             return
+        points = spec.scale.points
+        for persona in personas.personas:
+            if persona.opinion is not None and persona.opinion not in points:
+                yield (
+                    ("population", "personas"),
+                    f"the opinion {persona.opinion} of persona {persona.name!r} is not on the scale; "
+                    f"valid: {', '.join(map(str, points))}",
+                )
+                return
         bare = [persona.name for persona in personas.personas if not persona.attributes]
         if population.shown == "demographics" and bare:
             yield (
@@ -137,5 +147,8 @@ def _attempt(keys: KeyPath, ask: Callable[[], object]) -> Iterator[tuple[KeyPath
 
 
 def _placed(document: Document, keys: KeyPath, problem: str) -> SpecError:
-    """An error about a field; a problem that names the field already does not name it twice."""
-    return document.error(keys, problem.removeprefix(f"{spell_path(keys)}: "))
+    """An error about a field; a problem that begins with the field, or with one inside it, tells which it is."""
+    named = re.match(rf"{re.escape(spell_path(keys))}((?:\.\w+)*):? (?=\S)", problem)
+    if named is None:
+        return document.error(keys, problem)
+    return document.error((*keys, *named[1].split(".")[1:]), problem[named.end() :])

@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
-from opinionsim.documents import Document, parse_value, show_value
-from opinionsim.errors import SpecError
+import numpy as np
 
-__all__ = ["apply_overrides", "replaced", "split_path"]
+from opinionsim.documents import Document, is_one_line, parse_value, show_value
+from opinionsim.errors import SpecError
+from opinionsim.experiments._resources import is_path
+
+__all__ = ["Overrides", "apply_overrides", "plain_values", "replaced", "split_path"]
 
 Overrides = Mapping[str, Any] | Iterable[str]
+
+#: Fields that hold paths; those of which a text may also be a name say which texts are paths.
+_PATHS: Mapping[tuple[str, ...], Callable[[str], bool]] = {
+    ("population", "personas"): is_path,
+    ("topic", "file"): bool,
+    ("prompts",): lambda text: text not in ("", "default"),
+    ("interaction", "messages"): bool,
+    ("interaction", "network", "path"): bool,
+}
 
 
 def split_path(path: str) -> tuple[str, ...]:
@@ -20,10 +33,10 @@ def split_path(path: str) -> tuple[str, ...]:
     Raises
     ------
     ValueError
-        If a part of it is empty.
+        If a part of it is empty, or it holds a line break or another control character.
     """
     keys = tuple(path.split("."))
-    if not all(keys):
+    if not all(keys) or not is_one_line(path):
         raise ValueError(f"{path!r} is no dotted path; valid is one like topic.framing")
     return keys
 
@@ -57,7 +70,8 @@ def apply_overrides(document: Document, overrides: Overrides) -> Document:
         The specification as written.
     overrides : mapping or iterable of str
         Dotted paths with values, or texts of the form ``a.b=value`` whose value is YAML. What follows
-        ``sweep.`` is the name of an axis, dots included.
+        ``sweep.`` is the name of an axis, dots included. Relative paths of files and folders start from the
+        current folder.
 
     Returns
     -------
@@ -69,7 +83,8 @@ def apply_overrides(document: Document, overrides: Overrides) -> Document:
     SpecError
         If an override is malformed, or would have no effect because a sweep sets the field.
     """
-    changes = _read(overrides)
+    folder = document.path.parent if document.path is not None else Path()
+    changes = [(origin, path, _anchored(folder, path, value)) for origin, path, value in _read(overrides)]
     for origin, path, value in changes:
         if _is_sweep(path):
             document = _override_sweep(document, origin, path, value)
@@ -96,7 +111,7 @@ def _read(overrides: Overrides) -> list[tuple[str, str, Any]]:
     if isinstance(overrides, str):
         raise SpecError(f"overrides must be a mapping or a list of texts like a.b=value; got {overrides!r}")
     if isinstance(overrides, Mapping):
-        return [(f"override {path}", str(path), value) for path, value in overrides.items()]
+        return [(f"override {path}", str(path), _plain(f"override {path}", value)) for path, value in overrides.items()]
     changes = []
     for text in overrides:
         path, equals, spelled = text.partition("=")
@@ -105,6 +120,56 @@ def _read(overrides: Overrides) -> list[tuple[str, str, Any]]:
         origin = f"--set {path.strip()}"
         changes.append((origin, path.strip(), parse_value(spelled, origin)))
     return changes
+
+
+def _plain(origin: str, value: Any) -> Any:
+    """The value of an override as JSON has it; numbers of numpy become plain ones."""
+    found = plain_values(value)
+    try:
+        json.dumps(found)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise SpecError(f"{origin}: holds something that is no plain value, list or mapping: {error}") from None
+    return found
+
+
+def plain_values(value: Any) -> Any:
+    """A value in which numbers and arrays of numpy are plain numbers and lists; all else is as it was."""
+    if isinstance(value, Mapping):
+        return {key: plain_values(child) for key, child in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain_values(child) for child in value]
+    return value.tolist() if isinstance(value, (np.generic, np.ndarray)) else value
+
+
+def _anchored(folder: Path, path: str, value: Any) -> Any:
+    """A value whose relative paths, which start from the current folder, are right in a specification of `folder`."""
+    if folder.resolve() == Path().resolve():
+        return value
+    keys = tuple(path.split("."))
+    if keys[0] != "sweep":
+        return _absolute(keys, value)
+    if len(keys) > 1:
+        return _absolute_axis(".".join(keys[1:]), value)
+    if isinstance(value, (list, tuple)):
+        return [_anchored(folder, path, grid) for grid in value]
+    if isinstance(value, Mapping):
+        return {axis: _absolute_axis(str(axis), values) for axis, values in value.items()}
+    return value
+
+
+def _absolute_axis(axis: str, values: Any) -> Any:
+    if not isinstance(values, (list, tuple)):
+        return values
+    return [_absolute(tuple(axis.split(".")), value) for value in values]
+
+
+def _absolute(keys: tuple[str, ...], value: Any) -> Any:
+    """A value with the paths in it made absolute."""
+    if isinstance(value, Mapping):
+        return {key: _absolute((*keys, *str(key).split(".")), child) for key, child in value.items()}
+    if isinstance(value, str) and keys in _PATHS and _PATHS[keys](value):
+        return str(Path(value).absolute())
+    return value
 
 
 def _is_sweep(path: str) -> bool:

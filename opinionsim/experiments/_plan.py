@@ -8,7 +8,7 @@ from typing import Any
 from opinionsim.engine import CriticalPath, critical_path
 from opinionsim.errors import SpecError
 from opinionsim.experiments._assembly import assemble
-from opinionsim.experiments._sweep import Experiment, PlannedRun
+from opinionsim.experiments._sweep import Experiment, PlannedRun, require_experiment
 from opinionsim.llm import MemoryJournal, ReplayOnly, RunCalls, SlotPool
 from opinionsim.messages import ChatMessage, Message
 from opinionsim.schedules import ACTS, AdaptiveSchedule, IndependentReports, StaticSchedule
@@ -83,7 +83,13 @@ def plan(experiment: Experiment, *, max_concurrency: int | None = None) -> Forec
     Forecast
         Exact for static schedules; calls of an adaptive one are those of as many dyads. A run whose draw
         cannot be used, such as a random network without an edge, counts no call.
+
+    Raises
+    ------
+    SpecError
+        If `experiment` is something else.
     """
+    require_experiment(experiment)
     slots = max_concurrency or experiment.spec.execution.max_concurrency
     runs = list({run.run_id: run for run in experiment.runs}.values())
     sizes: dict[str, _Size] = {}
@@ -171,8 +177,9 @@ def preview(experiment: Experiment, run: int = 0) -> Preview:
     Raises
     ------
     SpecError
-        If there is no such run.
+        If there is no such run, or `experiment` is something else.
     """
+    require_experiment(experiment)
     if not 0 <= run < len(experiment.runs):
         raise SpecError(f"run {run} does not exist; valid: 0..{len(experiment.runs) - 1}")
     planned = experiment.runs[run]

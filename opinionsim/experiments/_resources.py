@@ -27,7 +27,7 @@ from opinionsim.prompts import PromptPack, load_pack
 from opinionsim.schedules import build_network
 from opinionsim.topics import Topic, load_topics, parse_topic
 
-__all__ = ["Resources"]
+__all__ = ["Resources", "is_path"]
 
 _Loaded = TypeVar("_Loaded")
 
@@ -140,7 +140,7 @@ class Resources:
     def _find_personas(self, reference: str) -> PersonaSet:
         if reference in self._pinned.personas:
             return parse_personas(self._pinned.personas[reference], f"personas {reference}")
-        if _is_path(reference):
+        if is_path(reference):
             return load_personas(self._path(reference))
         folder = data_folder("personas")
         file = folder / f"{reference}.yaml"
@@ -172,12 +172,15 @@ class Resources:
             return parse_topic(pinned[name], f"topic {name}")
         topics = _once(self._topic_files, reference, self._find_topics)
         if name not in topics:
-            raise SpecError(f"unknown topic {name!r}; valid: {', '.join(topics)}")
+            raise SpecError(f"topic.name: unknown topic {name!r}; valid: {', '.join(topics)}")
         return topics[name]
 
     def _find_topics(self, reference: str) -> dict[str, Topic]:
         if reference != _PACKAGE:
-            return load_topics(self._path(reference))
+            try:
+                return load_topics(self._path(reference))
+            except SpecError as error:
+                raise SpecError("\n".join(f"topic.file: {line}" for line in str(error).split("\n"))) from None
         topics: dict[str, Topic] = {}
         for file in sorted(data_folder("topics").glob("*.yaml")):
             for name, topic in load_topics(file).items():
@@ -218,7 +221,12 @@ class Resources:
             return self._pinned.messages[reference]
         path = self._path(reference)
         if path.suffix in _SUFFIXES:
-            return validate(_Messages, read_document(path)).messages
+            document = read_document(path)
+            found = validate(_Messages, document).messages
+            for position, text in enumerate(found):
+                if not text.strip():
+                    raise document.error(("messages", position), "must not be blank")
+            return found
         try:
             lines = path.read_bytes().decode("utf-8-sig").splitlines()
         except UnicodeDecodeError:
@@ -273,7 +281,7 @@ def _once(cache: dict[str, _Loaded], reference: str, find: Callable[[str], _Load
     return cache[reference]
 
 
-def _is_path(reference: str) -> bool:
+def is_path(reference: str) -> bool:
     """Whether a reference means a file and not a name: it has a folder or a suffix."""
     return "/" in reference or "\\" in reference or reference.endswith(_SUFFIXES)
 

@@ -13,6 +13,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from langchain_core.language_models import BaseChatModel
@@ -22,7 +23,7 @@ from opinionsim import background
 from opinionsim.classifiers import Classifier, load_classifier
 from opinionsim.engine import critical_path
 from opinionsim.errors import JournalMismatch, OpinionSimError, SpecError
-from opinionsim.experiments._assembly import Parts, assemble
+from opinionsim.experiments._assembly import Parts, assemble, coded_kinds
 from opinionsim.experiments._manifest import manifest
 from opinionsim.experiments._replay import check_prompts, replay_run, turn_rows
 from opinionsim.experiments._spec import ExperimentSpec, NoRolePlaySpec
@@ -247,7 +248,7 @@ class Sweep:
         for planned in experiment.runs:
             readings = self._readings.setdefault(planned.run_id, {})
             before = readings.get(planned.cell.measurement_id)
-            kinds = _kinds(planned.spec) | (before.kinds if before else frozenset())
+            kinds = coded_kinds(planned.spec) | (before.kinds if before else frozenset())
             readings[planned.cell.measurement_id] = _Reading(planned.spec, kinds)
         self._owner = f"{socket.gethostname()}:{os.getpid()}"
         self._counts = _Counts()
@@ -647,12 +648,6 @@ class _Reading(NamedTuple):
     kinds: frozenset[str]
 
 
-def _kinds(spec: ExperimentSpec) -> frozenset[str]:
-    """Kinds of text that are coded: those asked for, and probes where there are any."""
-    probe = spec.measurement.probe
-    return frozenset({*spec.measurement.texts, *(["probe"] if probe.before or probe.after else [])})
-
-
 def _opinion_row(measurement_id: str, turn: int, estimate: Estimate) -> OpinionRow:
     return OpinionRow(measurement_id, "stance", turn, estimate.value, estimate.off_scale, estimate.probabilities)
 
@@ -692,7 +687,7 @@ def _outcome(played: _Played, opinions: list[OpinionRow], error: OpinionSimError
 @contextmanager
 def under_way(
     experiment: Experiment,
-    store: str | None = None,
+    store: str | Path | None = None,
     *,
     max_concurrency: int | None = None,
     fresh: bool = False,
@@ -706,8 +701,10 @@ def under_way(
         The sweep, to watch or to stop by ``background.call_soon(sweep.stop)``, and its summary to come. When
         the block raises, the sweep is ended at once; either way nothing of it is left when the block is over.
     """
-    if max_concurrency is not None and max_concurrency < 1:
-        raise SpecError(f"max_concurrency must be at least 1; got {max_concurrency}")
+    if not isinstance(experiment, Experiment):
+        raise SpecError(f"an experiment from load_experiment is expected; got {type(experiment).__name__}")
+    if max_concurrency is not None and not (isinstance(max_concurrency, int) and max_concurrency >= 1):
+        raise SpecError(f"max_concurrency must be a whole number of at least 1; got {max_concurrency!r}")
     instruments = Instruments(experiment, chat_model)
     ended = threading.Event()
 
@@ -717,7 +714,7 @@ def under_way(
         finally:
             ended.set()
 
-    with open_store(store or default_store(experiment)) as opened:
+    with open_store(str(store or default_store(experiment))) as opened:
         sweep = Sweep(experiment, opened, instruments, max_concurrency=max_concurrency, fresh=fresh)
         future = background.submit(execute(sweep))
         try:
@@ -731,7 +728,7 @@ def under_way(
 
 def run(
     experiment: Experiment,
-    store: str | None = None,
+    store: str | Path | None = None,
     *,
     max_concurrency: int | None = None,
     fresh: bool = False,
@@ -743,7 +740,7 @@ def run(
     ----------
     experiment : Experiment
         From :func:`opinionsim.load_experiment`.
-    store : str, optional
+    store : str or Path, optional
         Where results are kept; default ``sqlite:///results/NAME.sqlite``.
     max_concurrency : int, optional
         Calls in flight at most; default that of the specification.
@@ -768,8 +765,7 @@ def run(
     KeyboardInterrupt
         After calls in flight have ended and everything is on record.
     """
-    url = store or default_store(experiment)
-    with under_way(experiment, url, max_concurrency=max_concurrency, fresh=fresh, chat_model=chat_model) as (
+    with under_way(experiment, store, max_concurrency=max_concurrency, fresh=fresh, chat_model=chat_model) as (
         sweep,
         future,
     ):
@@ -779,4 +775,4 @@ def run(
             background.call_soon(sweep.stop)
             future.result()
             raise
-    return load(url, experiment.spec.name)
+    return load(str(store or default_store(experiment)), experiment.spec.name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, model_validator
@@ -44,7 +45,8 @@ _Item = TypeVar("_Item")
 _MAX_INT = 2**63 - 1
 #: Far above any run that can be paid for; keeps a slip of the finger from exhausting the memory.
 _MAX_SIZE = 1_000_000
-_MAX_STEPS = 1_000_000_000
+#: Turns of one run, whose schedule is held in memory.
+_MAX_STEPS = 10_000_000
 
 _SECRET = re.compile(r"(api[-_]?key|secret|password|authorization|(access|auth|bearer)[-_]?token)", re.IGNORECASE)
 
@@ -519,13 +521,53 @@ def conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
     initial = spec.population.initial_opinions
     if isinstance(initial, CountsSpec):
         yield from _count_conflicts(initial.counts, size, spec.scale.points)
-    if isinstance(interaction, ExternalSpec) and not interaction.messages:
-        yield ("interaction", "messages"), "must have at least 1 entry"
+    yield from _length_conflicts(spec)
+    if isinstance(interaction, ExternalSpec):
+        if not interaction.messages:
+            yield ("interaction", "messages"), "must have at least 1 entry"
+        elif isinstance(interaction.messages, str):
+            if not interaction.messages.strip():
+                yield ("interaction", "messages"), "must not be blank"
+        else:
+            for position, text in enumerate(interaction.messages):
+                if not text.strip():
+                    yield ("interaction", "messages", position), "must not be blank"
     if spec.model.name != "scripted" and "classifier" not in spec.measurement.model_fields_set:
         yield (
             ("measurement", "classifier"),
-            f"must be named when the model is not 'scripted'; got model {spec.model.name!r} and no classifier",
+            f"must be named when the model is not 'scripted'; got model {spec.model.name!r}"
+            f"{_meant(spec.model.name)} and no classifier",
         )
+
+
+def _meant(name: str) -> str:
+    """What a model's name that is neither the scripted one's nor that of a provider may have been meant to be."""
+    if ":" in name:
+        return ""
+    close = get_close_matches(name.lower(), ["scripted"])
+    return " (did you mean 'scripted'?)" if close else " (a name of your own, neither 'scripted' nor 'provider:model')"
+
+
+def _length_conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
+    """Runs without a step although some are asked for, and runs of more turns than memory holds."""
+    size, interaction = spec.population.size, spec.interaction
+    steps = interaction.steps_for(size)
+    probe = spec.measurement.probe
+    if isinstance(interaction, _Stepped):
+        field = "steps" if interaction.exposures is None else "exposures"
+        if field == "exposures" and steps == 0:
+            yield (
+                ("interaction", field),
+                f"{interaction.exposures:g} gives no step for population.size = {size}; "
+                f"must be greater than {0.5 / size:g}, or give steps",
+            )
+        each = size if isinstance(interaction, BroadcastSpec) and interaction.network.kind == "complete" else 1
+    else:
+        field, each = "reports", size
+    lengths = [(("interaction", field), steps * each), (("measurement", "probe"), (probe.before + probe.after) * size)]
+    for keys, turns in lengths:
+        if turns > _MAX_STEPS:
+            yield keys, f"makes {turns} turns for population.size = {size}; at most {_MAX_STEPS} are possible"
 
 
 def _count_conflicts(counts: Mapping[int, int], size: int, points: tuple[int, ...]) -> Iterator[tuple[KeyPath, str]]:

@@ -17,6 +17,7 @@ from opinionsim.documents import (
     Document,
     DocumentModel,
     KeyPath,
+    is_one_line,
     read_document,
     show_value,
     validate,
@@ -24,14 +25,14 @@ from opinionsim.documents import (
 from opinionsim.errors import SpecError
 from opinionsim.experiments import _identity
 from opinionsim.experiments._checks import Checks
-from opinionsim.experiments._overrides import Overrides, apply_overrides, replaced, split_path
+from opinionsim.experiments._overrides import Overrides, apply_overrides, plain_values, replaced, split_path
 from opinionsim.experiments._resources import Resources
 from opinionsim.experiments._spec import (
     ExperimentSpec,
 )
 from opinionsim.streams import canonical_json
 
-__all__ = ["Cell", "Experiment", "PlannedRun", "load_experiment"]
+__all__ = ["Cell", "Experiment", "PlannedRun", "load_experiment", "require_experiment"]
 
 #: Fields a sweep may vary; the others say how often, under which name and how fast, not what.
 _SWEEPABLE = (
@@ -183,9 +184,10 @@ def load_experiment(source: str | Path | Mapping[str, Any], overrides: Overrides
     ----------
     source : str, Path or mapping
         Path of a specification or manifest, name of an experiment of the package
-        (``chuang2024/tables``), or a specification itself. Paths inside it start from its own folder.
+        (``chuang2024/tables``), or a specification itself. Relative paths inside it start from its own folder.
     overrides : mapping or iterable of str
-        Values to replace: dotted paths with values, or texts like ``a.b=value`` whose value is YAML.
+        Values to replace: dotted paths with values, or texts like ``a.b=value`` whose value is YAML. Relative
+        paths of files and folders in them start from the current folder.
 
     Returns
     -------
@@ -197,14 +199,32 @@ def load_experiment(source: str | Path | Mapping[str, Any], overrides: Overrides
     SpecError
         If anything is wrong: one line a problem, with file, line, field, and what would be valid.
     """
+    if not isinstance(source, (str, Path, Mapping)):
+        raise SpecError(
+            f"an experiment is loaded from a path, a name or a mapping; got an object of type {type(source).__name__}"
+        )
     document, resources = _open(source)
     return _build(apply_overrides(document, overrides), resources)
+
+
+def require_experiment(value: object) -> None:
+    """Refuse anything but a loaded experiment.
+
+    Raises
+    ------
+    SpecError
+        If `value` is none.
+    """
+    if not isinstance(value, Experiment):
+        raise SpecError(
+            f"experiment must be an Experiment, from opinionsim.load_experiment; got a {type(value).__name__}"
+        )
 
 
 def _open(source: str | Path | Mapping[str, Any]) -> tuple[Document, Resources]:
     """A specification and the resources it refers to."""
     if isinstance(source, Mapping):
-        document, folder = Document(dict(source), name="specification"), Path()
+        document, folder = Document(plain_values(source), name="specification"), Path()
     else:
         path = _find(source)
         document, folder = read_document(path), path.parent
@@ -346,6 +366,12 @@ def _axis(document: Document, place: KeyPath, path: str, values: Any) -> _Axis:
     if not isinstance(values, (list, tuple)) or not values:
         raise document.error(place, f"must be a list of at least one value; got {show_value(values)}")
     spelled = [_canonical_text(document, (*place, i), value) for i, value in enumerate(values)]
+    for i, value in enumerate(values):
+        if isinstance(value, Mapping) and not is_one_line(str(value.get("label", ""))):
+            raise document.error(
+                (*place, i, "label"),
+                f"must be one line, without line breaks or other control characters; got {value['label']!r}",
+            )
     found = [_labelled(value) for value in values]
     if len({_spell(value.label) for value in found}) < len(found):
         # Values that share a kind or a name are told apart by their content, unless the user labels them.
@@ -378,12 +404,12 @@ def _labelled(value: Any) -> _Value:
         return _Value(_plain_label(value), value)
     content = {key: child for key, child in value.items() if key != "label"}
     label = value.get("label", content.get("kind", content.get("name")))
-    return _Value(str(label) if label is not None else _plain_label(content), content)
+    return _Value(_plain_label(str(label)) if label is not None else _plain_label(content), content)
 
 
 def _plain_label(value: Any) -> Any:
-    """A scalar itself, anything else as JSON."""
-    if value is None or isinstance(value, (str, int, float, bool)):
+    """A scalar itself, anything else as JSON, texts of several lines among it."""
+    if value is None or isinstance(value, (int, float, bool)) or (isinstance(value, str) and is_one_line(value)):
         return value
     try:
         return canonical_json(_identity.canonical(value))

@@ -18,6 +18,8 @@ __all__ = ["Table", "table", "table1", "table2", "tables"]
 #: Kinds of text in the order of preference where none is named.
 _KINDS = ("report", "response", "post", "probe")
 _TABLE_AXES = ("framing", "confirmation_bias")
+#: What standard errors are taken over, in words.
+_UNITS = {"topic": "topics", "replicate": "replicates", "seed": "seeds", "block": "seeds and replicates"}
 _MINUS = "\N{MINUS SIGN}"
 
 
@@ -113,7 +115,7 @@ def table1(runs: pd.DataFrame, metrics: pd.DataFrame, kind: str | None = None) -
     ------
     SpecError
         If no complete run has such texts, kinds of evidence are mixed, or runs of one cell differ in
-        another condition than the topic.
+        another condition than the topic or in their scale.
 
     Notes
     -----
@@ -152,7 +154,7 @@ def table(runs: pd.DataFrame, metrics: pd.DataFrame, by: Sequence[str] | None = 
     varying = condition_axes(complete)
     axes = list(by) if by is not None else ([axis for axis in varying if axis != "topic"] or list(varying))
     frame, kind = _measure(runs, metrics, axes, kind)
-    header = (*(_heading(axis) for axis in axes), "B", "D", "n", "runs")
+    header = (*_headings(axes), "B", "D", "n", "runs")
     rows = [
         (
             *(_level(row[axis]) for axis in axes),
@@ -227,7 +229,7 @@ def _crossed(name: str, runs: pd.DataFrame, metrics: pd.DataFrame, row_axes: Seq
     blank = ("",) * len(row_axes)
     header = (
         (*blank, *(text for memory in memories for text in (str(memory), ""))),
-        (*(_heading(axis) for axis in row_axes), *(["B", "D"] * len(memories))),
+        (*_headings(row_axes), *(["B", "D"] * len(memories))),
     )
     rows = []
     for labels, block in frame.groupby(list(row_axes), sort=False, dropna=False):
@@ -241,7 +243,7 @@ def _crossed(name: str, runs: pd.DataFrame, metrics: pd.DataFrame, row_axes: Seq
                 else [_cell(row["bias"], row["bias_se"]), _cell(row["diversity"], row["diversity_se"])]
             )
         rows.append(tuple(cells))
-    heading = f"{name}: final opinions by {', '.join(_heading(axis) for axis in row_axes)} and memory"
+    heading = f"{name}: final opinions by {', '.join(_headings(row_axes))} and memory"
     return _finish(heading, runs, metrics, frame, kind, header, rows, len(row_axes))
 
 
@@ -276,11 +278,12 @@ def _notes(runs: pd.DataFrame, metrics: pd.DataFrame, frame: pd.DataFrame, kind:
     units = frame["n"].agg(["min", "max"]).tolist()
     n = f"n = {units[0]}" if units[0] == units[1] else f"n = {units[0]} to {units[1]}"
     unit = str(frame["over"].iloc[0])
-    averaged = ", replicates averaged within a topic first" if unit == "topic" else ""
+    repeats = "seeds and replicates" if complete["seed"].nunique() > 1 else "replicates"
+    averaged = f", {repeats} averaged within a topic first" if unit == "topic" else ""
     instruments = ", ".join(dict.fromkeys(str(name) for name in used["classifier"]))
     notes = [
         f"B: mean, D: standard deviation (ddof {frame['ddof'].iloc[0]}) over the last measured opinion of each agent.",
-        f"SE: population SD/\N{SQUARE ROOT}n over {unit}s ({n}){averaged}; not given for n < 2.",
+        f"SE: population SD/\N{SQUARE ROOT}n over {_UNITS.get(unit, unit)} ({n}){averaged}; not given for n < 2.",
         f"Runs used: {len(used)} complete. Excluded as not complete: {excluded}.",
         f"Agents never measured: {_rate(used['n_never'].sum(), used['n_agents'].sum())}. "
         f"Texts without an answer: {_rate(used['n_missing'].sum(), used['n_texts'].sum())}.",
@@ -288,6 +291,12 @@ def _notes(runs: pd.DataFrame, metrics: pd.DataFrame, frame: pd.DataFrame, kind:
     ]
     silent = len(complete) - len(used)
     undefined = int(used["bias"].isna().sum())
+    outdated = int(used.merge(complete[complete["error"].fillna("") != ""][["run_id", "cell"]]).shape[0])
+    if outdated:
+        notes.append(
+            f"{outdated} of the runs used {'answers' if outdated == 1 else 'answer'} an earlier wording of the prompts; "
+            "see runs.error."
+        )
     if silent:
         notes.append(f"Complete runs without a text of kind {kind}, not used: {silent}.")
     if undefined:
@@ -309,9 +318,12 @@ def _cell(mean: float, error: float) -> str:
     return spelled if pd.isna(error) else f"{spelled}±{error:.2f}"
 
 
-def _heading(axis: str) -> str:
-    """Name of a condition as a column heading: the last part of its path, in words."""
-    return axis.rsplit(".", 1)[-1].replace("_", " ")
+def _headings(axes: Sequence[str]) -> list[str]:
+    """Names of conditions as column headings: the last part of each path in words, whole paths where those repeat."""
+    short = [axis.rsplit(".", 1)[-1].replace("_", " ") for axis in axes]
+    return [
+        name if short.count(name) == 1 else axis.removeprefix("sweep.") for axis, name in zip(axes, short, strict=True)
+    ]
 
 
 def _level(value: Any) -> str:

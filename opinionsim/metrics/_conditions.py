@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,11 +32,27 @@ _CONDITIONS = (
     "network",
     "n_agents",
     "steps",
-    "population",
-    "cognition",
-    "measurement",
     "topic",
 )
+
+#: Columns every runs frame has; each other one is a swept axis.
+_FIXED = frozenset(
+    "run_id experiment cell replicate block status evidence seed topic category framing claim truth confirmation_bias "
+    "memory world model interaction network n_agents steps measurement_id classifier error".split()
+)
+
+#: Swept axes that repeat runs rather than set a condition.
+_REPEATS = ("sweep.seed",)
+
+#: What the label of an axis that sets several fields at once, or one in detail, says in place of other columns.
+_DESCRIBED: Mapping[str, tuple[str, ...]] = {
+    "cognition": ("confirmation_bias", "memory", "world"),
+    "sweep.interaction": ("interaction", "network", "steps", "n_agents"),
+    "interaction.network": ("network",),
+    "sweep.model": ("model",),
+    "model.name": ("model",),
+    "population": ("n_agents",),
+}
 
 #: Level of a condition that a run does not know, as a control may not.
 NOT_SET = "not set"
@@ -96,48 +112,77 @@ def named_levels(column: pd.Series[Any]) -> pd.Series[Any]:
     return column.astype(object).where(column.notna(), NOT_SET).astype(str)
 
 
-def _partition(column: pd.Series[Any]) -> bytes:
-    """Which rows of a column are equal, in a form that compares."""
-    codes, _ = pd.factorize(named_levels(column))
-    return np.asarray(codes, dtype=np.int64).tobytes()
-
-
 def condition_axes(runs: pd.DataFrame) -> tuple[str, ...]:
     """Columns of a runs frame that differ between conditions.
 
     Parameters
     ----------
     runs : DataFrame
-        Frame of a store, with one column a swept axis by its dotted path.
+        Frame of a store: columns beside the fixed ones are swept axes.
 
     Returns
     -------
     tuple of str
         Columns with more than one value: framing, confirmation bias, memory and the other named ones
-        first, then swept paths that say something the named ones do not, ``topic`` last.
+        first, then swept paths that say something the named ones do not, ``topic`` last. A label that a
+        sweep gives to several fields at once stands for the columns it determines. Seeds and replicates
+        repeat a condition and are none.
     """
-    named = [column for column in _CONDITIONS if column in runs.columns]
-    paths = [str(column) for column in runs.columns if "." in str(column)]
-    varying = {column for column in [*named, *paths] if named_levels(runs[column]).nunique() > 1}
-    axes = [column for column in named if column in varying]
-    for path in paths:
-        if path in varying and not any(_repeats(runs, path, axis) for axis in axes):
-            axes.append(path)
-    axes = [axis for axis in axes if axis != "topic"]
-    return (*axes, "topic") if "topic" in varying else tuple(axes)
+    named = [column for column in _CONDITIONS if _varies(runs, column)]
+    swept = [str(column) for column in runs.columns if column not in _FIXED and column not in _REPEATS]
+    paths = [path for path in swept if _varies(runs, path) and not _is_spelled_out(runs, path, named)]
+    told = {column for path in paths for column in _told_by(runs, path, named)}
+    # A path with the values of a named column, which knows them for every run, is shown as that column.
+    paths = [path for path in paths if not any(_equals(runs, path, column) for column in named)]
+    axes = [column for column in named if column not in told and column != "topic"]
+    return (*axes, *paths, *(("topic",) if "topic" in named else ()))
 
 
-def _repeats(runs: pd.DataFrame, path: str, axis: str) -> bool:
-    """Whether a swept path, wherever it is set and to more than one value, differs just where another axis does."""
-    known = runs[runs[path].notna()]
-    if named_levels(known[path]).nunique() < 2:
-        return _partition(runs[path]) == _partition(runs[axis])
-    return _partition(known[path]) == _partition(known[axis])
+def _varies(runs: pd.DataFrame, column: str) -> bool:
+    """Whether a column is there and has more than one level."""
+    return column in runs.columns and bool(named_levels(runs[column]).nunique() > 1)
+
+
+def _equals(runs: pd.DataFrame, path: str, column: str) -> bool:
+    """Whether a swept path has, wherever it is set, the value of a named column."""
+    known = runs[path].notna().to_numpy()
+    pairs = zip(runs[path].to_numpy(object)[known], runs[column].to_numpy(object)[known], strict=True)
+    return all(level == value for level, value in pairs)
+
+
+def _is_function(runs: pd.DataFrame, column: str, of: Sequence[str]) -> bool:
+    """Whether runs that agree on some columns agree on another one."""
+    if not of:
+        return False
+    levels = pd.DataFrame({name: named_levels(runs[name]) for name in {column, *of}})
+    return bool((levels.groupby(list(of), sort=False)[column].nunique() == 1).all())
+
+
+def _is_spelled_out(runs: pd.DataFrame, path: str, named: Sequence[str]) -> bool:
+    """Whether named columns say all that a path does: its labels are bare mappings, or stand for topics."""
+    if path == "sweep.topic":
+        return _is_function(runs, path, [column for column in named if column in ("topic", "framing")])
+    bare = all(str(label).startswith(("{", "[")) for label in runs[path].dropna())
+    return bare and path in _DESCRIBED and _is_function(runs, path, [c for c in named if c in _DESCRIBED[path]])
+
+
+def _told_by(runs: pd.DataFrame, path: str, named: Sequence[str]) -> list[str]:
+    """Named columns that need not be shown beside a path."""
+    described = [column for column in _DESCRIBED.get(path, ()) if column in named]
+    return [column for column in described if _is_function(runs, column, [path]) and not _equals(runs, path, column)]
 
 
 def sampling_unit(runs: pd.DataFrame, by: Sequence[str]) -> str:
-    """What standard errors are taken over: topics where several are averaged, else replicates."""
-    return "topic" if "topic" not in by and runs["topic"].nunique() > 1 else "replicate"
+    """What standard errors are taken over: topics where several are averaged, else replicates.
+
+    Runs of several seeds repeat a condition as replicates do: the unit is then the seed, or the block where
+    replicates vary beside it.
+    """
+    if "topic" not in by and runs["topic"].nunique() > 1:
+        return "topic"
+    if "seed" in by or runs["seed"].nunique() < 2:
+        return "replicate"
+    return "block" if runs["replicate"].nunique() > 1 else "seed"
 
 
 def check_conditions(runs: pd.DataFrame, by: Sequence[str]) -> None:
@@ -168,7 +213,7 @@ def condition_metrics(
 ) -> pd.DataFrame:
     """Mean and standard error of bias and diversity for every condition.
 
-    Replicates are averaged within each topic first, so that a topic counts once however often it was
+    Replicates and seeds are averaged within each topic first, so that a topic counts once however often it was
     run; then mean and standard error are taken over the topics. Only complete runs enter.
 
     Parameters
@@ -181,7 +226,7 @@ def condition_metrics(
         Columns of `runs` that make a condition; default all that vary (:func:`condition_axes`) but the topic.
     over : str, optional
         Unit of the standard error, a column of `runs`: default ``topic`` where several topics are averaged,
-        else ``replicate``.
+        else ``replicate``; ``seed`` where that is what repeats a condition, ``block`` where both do.
 
     Returns
     -------
@@ -194,7 +239,7 @@ def condition_metrics(
     Raises
     ------
     SpecError
-        If a condition would mix runs that differ in a condition not in `by`.
+        If a condition would mix runs that differ in a condition not in `by`, or in their scale.
     MeasurementError
         If a run would count twice, as when two classifiers coded it, or `metrics` mixes values of ddof.
 
@@ -211,6 +256,7 @@ def condition_metrics(
     joined = _join(complete, metrics, [*axes, "topic", unit])
     keys = [*axes, "kind", "evidence"]
     _check_once(joined, keys)
+    _check_scales(joined, keys)
     units = joined.groupby([*keys, unit], dropna=False, sort=False)[["bias", "diversity"]].mean()
     grouped = units.groupby(level=list(range(len(keys))), dropna=False, sort=False)
     counts = joined.groupby(keys, dropna=False, sort=False)[list(_COUNTS)].sum()
@@ -248,6 +294,23 @@ def _check_once(joined: pd.DataFrame, keys: Sequence[str]) -> None:
             f"run {run_id!r} counts twice in one condition; add the axis that separates its measurements to `by` "
             "or pass the metrics of one measurement"
         )
+
+
+def _check_scales(joined: pd.DataFrame, keys: Sequence[str]) -> None:
+    """Refuse conditions whose runs were coded on different scales, read from the shares they have."""
+    points = [column for column in joined.columns if str(column).startswith("share_")]
+    measured = joined[joined["n_measured"] > 0]
+    scales = measured[points].notna().apply(
+        lambda row: ", ".join(str(point).removeprefix("share_") for point in row.index[row]), axis=1
+    )
+    if scales.nunique() < 2:
+        return
+    for _, found in scales.groupby([measured[key] for key in keys], dropna=False):
+        if found.nunique() > 1:
+            raise SpecError(
+                f"runs of one condition are coded on different scales ({' and '.join(found.unique())}); "
+                "add the axis that sets the scale to `by` or pass the runs of one scale"
+            )
 
 
 def _sorted(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:

@@ -307,6 +307,16 @@ def _shares(group: np.ndarray, value: np.ndarray, n: np.ndarray, scale: OpinionS
     return {f"share_{point}": shares[:, column] for column, point in enumerate(scale.points)}
 
 
+def _without_foreign_points(metrics: pd.DataFrame, opinions: pd.DataFrame, scale: OpinionScale) -> pd.DataFrame:
+    """Shares only at the points of each measurement's own scale: those that ever had a probability."""
+    columns = [f"p_{point}" for point in scale.points]
+    used = opinions[columns].notna().groupby(opinions["measurement_id"], dropna=False).any()
+    used = used.where(used.any(axis=1), True)
+    own = used.reindex(metrics["measurement_id"]).to_numpy(bool)
+    shares = [f"share_{point}" for point in scale.points]
+    return metrics.assign(**metrics[shares].where(own))
+
+
 def _assigned(agents: pd.DataFrame, ddof: int) -> pd.DataFrame:
     """Bias and diversity of the assigned opinions of each run."""
     require(agents, "agents", _AGENT_COLUMNS)
@@ -339,7 +349,8 @@ def run_metrics(
         One row a run, cell, measurement and kind of text present: ``run_id, cell, measurement_id,
         classifier, kind, bias, diversity, ddof, n_agents, n_measured, n_never, never_measured_rate,
         n_texts, n_missing, missing_rate, share_<point>..., assigned_bias, assigned_diversity, evidence``.
-        Bias and diversity are NaN where no agent was measured. ``never_measured_rate`` is a share of the
+        Bias and diversity are NaN where no agent was measured, shares also at points that are not on the
+        scale of the measurement. ``never_measured_rate`` is a share of the
         agents, ``missing_rate`` of the texts. The assigned pair describes what agents were told at the
         start and is no measurement.
 
@@ -356,6 +367,7 @@ def run_metrics(
     check_ddof(ddof)
     cells = _cells(runs)
     stance = _stance(cells, opinions)
+    own_points = scale is None and not stance.empty
     if scale is None:
         # With nothing measured there are no columns to read a scale from, and no rows to count on it.
         scale = OpinionScale() if stance.empty else scale_of(opinions)
@@ -385,5 +397,7 @@ def run_metrics(
             **_shares(final_group, final, n, scale),
         }
     )
+    if own_points:
+        frame = _without_foreign_points(frame, opinions, scale)
     frame = frame.join(_assigned(agents, ddof), on="run_id")
     return frame.assign(evidence=head_cells["evidence"].array)

@@ -10,11 +10,9 @@ import numpy as np
 
 from opinionsim.errors import SpecError
 from opinionsim.messages import Message
-from opinionsim.schedules._turns import AdaptiveSchedule, External, Outcomes, StaticSchedule, Turn
+from opinionsim.schedules._turns import NO_EXTERNALS, AdaptiveSchedule, External, Outcomes, StaticSchedule, Turn
 
 __all__ = ["Exposure", "IndependentReports", "RememberedReports", "with_probes"]
-
-_NO_EXTERNALS: Mapping[str, Message] = MappingProxyType({})
 
 
 class IndependentReports:
@@ -36,7 +34,7 @@ class IndependentReports:
             raise SpecError(f"reports need at least one agent and a number >= 0; got N = {n_agents}, {reports} reports")
         self.n_agents = n_agents
         self.steps = reports
-        self.externals = _NO_EXTERNALS
+        self.externals = NO_EXTERNALS
 
     def turns(self) -> Iterator[Turn]:
         """One ``report-once`` an agent in each step."""
@@ -64,7 +62,7 @@ class RememberedReports:
             raise SpecError(f"reports need at least one agent and steps >= 0; got N = {n_agents}, T = {steps}")
         self.n_agents = n_agents
         self.steps = steps
-        self.externals = _NO_EXTERNALS
+        self.externals = NO_EXTERNALS
         self.agents = rng.integers(n_agents, size=steps)
 
     def turns(self) -> Iterator[Turn]:

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import AsyncIterator, Iterator, Sequence
 
 import networkx as nx
 import numpy as np
 
 from opinionsim.errors import SpecError
-from opinionsim.messages import Message
 from opinionsim.schedules._networks import Neighbours
-from opinionsim.schedules._turns import Outcomes, Turn
+from opinionsim.schedules._turns import NO_EXTERNALS, Outcomes, Turn
 
 __all__ = ["Broadcast", "Dyads", "SimilarityDyads"]
-
-_NO_EXTERNALS: Mapping[str, Message] = MappingProxyType({})
 
 
 def _neighbours(network: nx.Graph | int, steps: int) -> Neighbours:
@@ -82,7 +78,7 @@ class Dyads:
         neighbours = _neighbours(network, steps)
         self.n_agents = neighbours.n
         self.steps = steps
-        self.externals = _NO_EXTERNALS
+        self.externals = NO_EXTERNALS
         if pairs is not None:
             self.pairs = _given_pairs(pairs, steps, neighbours)
         elif rng is not None:
@@ -117,7 +113,7 @@ class Broadcast:
         self._neighbours = _neighbours(network, steps)
         self.n_agents = self._neighbours.n
         self.steps = steps
-        self.externals = _NO_EXTERNALS
+        self.externals = NO_EXTERNALS
         self.speakers = rng.choice(self._neighbours.can_speak, steps)
 
     def turns(self) -> Iterator[Turn]:
@@ -160,7 +156,7 @@ class SimilarityDyads:
         self._neighbours = _neighbours(network, steps)
         self.n_agents = self._neighbours.n
         self.steps = steps
-        self.externals = _NO_EXTERNALS
+        self.externals = NO_EXTERNALS
         self.strength = strength
         self._opinions = np.asarray(opinions, dtype=float)
         if self._opinions.shape != (self.n_agents,):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -49,6 +50,7 @@ def _edge_list(file: Path) -> nx.Graph:
     """A graph from a text with two agents a line; ``#`` starts a comment, attributes in braces have no effect."""
     graph = nx.Graph()
     for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
+        _check_stated_weight(file, number, line)
         words = re.sub(r"\s\{.*\}\s*$", "", line).partition("#")[0].split()
         if len(words) not in (0, 2):
             raise SpecError(
@@ -59,11 +61,45 @@ def _edge_list(file: Path) -> nx.Graph:
     return graph
 
 
+def _check_stated_weight(file: Path, number: int, line: str) -> None:
+    """Refuse a weight that is no finite number, although weights have no effect."""
+    stated = re.search(r"""\{.*["']weight["']\s*:\s*([^,}]*)""", line)
+    if stated and not _is_weight(_number(stated[1])):
+        raise SpecError(
+            f"interaction.network.path: {file}:{number}: the weight must be a finite number; got {stated[1].strip()!r}"
+        )
+
+
+def _number(text: str) -> float:
+    """The number a text spells; NaN when it spells none."""
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
+
+
+def _is_weight(value: Any) -> bool:
+    real = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+    return real and math.isfinite(value)
+
+
+def _graphml(file: Path) -> nx.Graph:
+    """A graph from GraphML; declarations, whose entities could expand without end, are refused."""
+    # Without NUL bytes, the declarations of UTF-16 read as those of UTF-8 do.
+    content = file.read_bytes().replace(b"\0", b"").upper()
+    if b"<!DOCTYPE" in content or b"<!ENTITY" in content:
+        raise SpecError(
+            f"interaction.network.path: {file} holds a document type or entity declaration; "
+            "GraphML without declarations is expected"
+        )
+    return nx.read_graphml(file)
+
+
 def _from_file(path: str | Path) -> nx.Graph:
     """A graph from GraphML or a whitespace-separated edge list."""
     file = Path(path)
     try:
-        return nx.read_graphml(file) if file.suffix.lower() == ".graphml" else _edge_list(file)
+        return _graphml(file) if file.suffix.lower() == ".graphml" else _edge_list(file)
     except FileNotFoundError:
         raise SpecError(f"interaction.network.path: no such file: {path}") from None
     except SpecError:
@@ -161,10 +197,16 @@ def build_network(spec: str | Mapping[str, Any] | nx.Graph, n: int, seed: int = 
     ------
     SpecError
         If the kind or a parameter is unknown, a file cannot be read, an agent does not exist, an agent
-        is joined to itself, or there is no edge.
+        is joined to itself, a weight is no finite number, or there is no edge.
     """
     graph = _numbered(spec, n) if isinstance(spec, nx.Graph) else _specified(spec, n, seed)
     _check_numbered(graph)
+    for source, target, weight in graph.edges(data="weight", default=1.0):
+        if not _is_weight(weight):
+            raise SpecError(
+                f"interaction.network: the weight of the edge between agents {source} and {target} must be a "
+                f"finite number; got {weight!r}"
+            )
     return graph
 
 

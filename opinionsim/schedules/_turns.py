@@ -4,11 +4,22 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
 from opinionsim.messages import Message
 
-__all__ = ["ACTS", "ActSpec", "AdaptiveSchedule", "External", "Outcomes", "Ref", "StaticSchedule", "Turn"]
+__all__ = [
+    "ACTS",
+    "NO_EXTERNALS",
+    "ActSpec",
+    "AdaptiveSchedule",
+    "External",
+    "Outcomes",
+    "Ref",
+    "StaticSchedule",
+    "Turn",
+]
 
 
 class External(NamedTuple):
@@ -87,6 +98,10 @@ ACTS: Mapping[str, ActSpec] = {
     "report-once": ActSpec("report-once", template="report", kind="report", memory="none"),
     "probe": ActSpec("probe", template="probe", kind="probe", memory="fork"),
 }
+
+
+#: The externals of a schedule that shows nothing from outside.
+NO_EXTERNALS: Mapping[str, Message] = MappingProxyType({})
 
 
 class Outcomes(Protocol):

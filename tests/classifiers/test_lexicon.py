@@ -471,3 +471,10 @@ def test_tokens(text, words):
 )
 def test_forms_of_a_word_share_a_stem(forms):
     assert len({stem(form) for form in forms}) == 1
+
+
+@pytest.mark.parametrize("code", ["[0m ", "\x1b[31m", "\x1b[1;31m ", "[31m"])
+def test_terminal_colours_say_nothing(code: str) -> None:
+    claim = Claim("the Earth is flat", "flat-earth", Framing.FALSEHOOD)
+    plain, coloured = load_classifier("lexicon").classify([claim] * 2, ["I reject XYZ.", f"{code}I reject XYZ."]).value
+    assert plain == coloured == -2

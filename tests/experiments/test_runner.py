@@ -203,7 +203,7 @@ def test_what_cannot_be_loaded_leaves_no_store(tmp_path: Path) -> None:
     ):
         with pytest.raises(SpecError, match=problem):
             osim.run(load_experiment(changed(SMALL, **values)), str(tmp_path / "none.sqlite"))
-    with pytest.raises(SpecError, match="max_concurrency must be at least 1"):
+    with pytest.raises(SpecError, match="max_concurrency must be a whole number of at least 1"):
         osim.run(load_experiment(SMALL), str(tmp_path / "none.sqlite"), max_concurrency=0)
     assert list(tmp_path.iterdir()) == []
 
