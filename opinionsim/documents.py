@@ -464,6 +464,10 @@ def _describe(model_class: type[BaseModel], keys: KeyPath, error: Mapping[str, A
     got = f"; got {show_value(given)}"
     if kind == "extra_forbidden":
         valid = fields_at(model_class, keys[:-1], value)
+        if keys[-1] in valid:
+            # Each of two forms has some of the fields given.
+            others = ", ".join(str(key) for key in _value_at(value, keys[:-1]) if key != keys[-1])
+            return keys, f"cannot be given together with {others}"
         return keys, f"unknown field{_suggest(str(keys[-1]), valid)}; valid: {', '.join(valid)}"
     if kind == "missing":
         return keys, "is required and missing"
@@ -488,6 +492,13 @@ def _describe(model_class: type[BaseModel], keys: KeyPath, error: Mapping[str, A
     if kind == "json_invalid":
         return (), "holds text that is not valid Unicode, or values nested too deeply"
     return keys, _plain(kind, context, str(error["msg"])) + got
+
+
+def _value_at(value: Any, keys: KeyPath) -> Any:
+    """The value at a key path that a validator has been to."""
+    for key in keys:
+        value = value[key]
+    return value
 
 
 def _plain(kind: str, context: Mapping[str, Any], fallback: str) -> str:

@@ -404,7 +404,12 @@ def test_bad_arguments_are_told_before_the_first_step(arguments: dict[str, Any],
 
 @pytest.mark.parametrize(
     ("argument", "value", "words"),
-    [("timeout_s", 0, "above 0"), ("scale", 5, "OpinionScale"), ("schedule", "a", "schedule"), ("schedule", True, "steps")],
+    [
+        ("timeout_s", 0, "above 0"),
+        ("scale", 5, "OpinionScale"),
+        ("schedule", "a", "schedule"),
+        ("schedule", True, "steps"),
+    ],
 )
 def test_arguments_of_the_wrong_kind_are_named(argument: str, value: object, words: str) -> None:
     with pytest.raises(SpecError, match=words):

@@ -322,3 +322,27 @@ def test_impossible_populations(size: int, options: dict, message: str) -> None:
 def test_an_opinion_of_the_file_must_be_on_the_scale() -> None:
     with pytest.raises(SpecError, match="opinion 2 is not on the scale; valid values are -1, 0, 1"):
         _drawn(_crowd(3, (2,)), 3, scale=OpinionScale.of_size(3), initial_opinions="personas")
+
+
+@pytest.mark.parametrize(
+    ("personas", "message"),
+    [
+        ([{"name": " "}], r"personas\[0\]\.name: must not be blank"),
+        ([{"name": "A\nB"}], r"personas\[0\]\.name: must be one line"),
+        ([{"name": "A\x1b"}], r"personas\[0\]\.name: must be one line"),
+        ([{"name": "A"}, {"name": "A "}], r"personas\[1\]\.name: duplicate 'A'"),
+        ([{"name": "A", "attributes": {" ": "x"}}], r"personas\[0\]\.attributes: the name of an attribute must"),
+        ([{"name": "A", "attributes": {"a\u2028b": "x"}}], r"personas\[0\]\.attributes: the name of an attribute must"),
+        ([{"name": "A", "attributes": {"a": "x", "a ": "y"}}], r"personas\[0\]\.attributes: duplicate 'a'"),
+        ([{"name": "A", "attributes": {"a": "x\ny"}}], r"personas\[0\]\.attributes\.a: must be one line"),
+    ],
+)
+def test_names_and_attributes_are_one_line_each(personas: list[dict[str, object]], message: str) -> None:
+    with pytest.raises(SpecError, match=message):
+        parse_personas({"name": "x", "personas": personas})
+
+
+def test_white_space_around_a_name_does_not_count_and_a_background_may_have_lines() -> None:
+    written = [{"name": " A ", "attributes": {" a": "x"}, "background": "One.\nTwo."}]
+    (persona,) = parse_personas({"name": "x", "personas": written}).personas
+    assert persona == Persona("A", None, {"a": "x"}, "One.\nTwo.")

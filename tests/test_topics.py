@@ -165,3 +165,9 @@ def test_the_topics_of_the_founding_study(checkout: Path) -> None:
         texts |= set(topic.claims.values())
     assert len(texts) == 30
     assert 0 < sum(topic.sensitive for topic in topics.values()) < 15
+
+
+def test_a_claim_is_one_line() -> None:
+    with pytest.raises(SpecError, match=r"claims\.truth: must be one line, .* got 'tea is\\na drink'"):
+        parse_topic({"name": "tea", "claims": {"truth": "tea is\na drink"}})
+    assert parse_topic({"name": "tea", "claims": {"truth": "tea is a drink\n"}}).claims == {"truth": "tea is a drink"}

@@ -21,9 +21,9 @@ _NAMES = (*(f"{name}.csv" for name in _FRAMES), _MANIFEST)
 
 
 def write_export(results: Results, folder: Path) -> list[Path]:
-    """Write every frame as CSV and the manifest as JSON, all or nothing.
+    r"""Write every frame as CSV and the manifest as JSON, all or nothing.
 
-    Characters that no CSV file can hold (half a surrogate pair, NUL) are written as ``\\udXXX`` and ``\\x00``.
+    Characters that no CSV file can hold (half a surrogate pair, NUL) are written as ``\udXXX`` and ``\x00``.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def _plain(frame: pd.DataFrame) -> pd.DataFrame:
     found = frame.copy(deep=False)
     for position in texts:
         column = found.iloc[:, position]
-        found.isetitem(position, column.map(_escaped))
+        found.isetitem(position, column.map(_escaped).to_numpy(dtype=object))
     return found.rename(columns=_escaped)
 
 

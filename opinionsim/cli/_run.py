@@ -8,7 +8,6 @@ import time
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
-from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Protocol
 
@@ -66,25 +65,12 @@ def run(
         raise SpecError("--store must be the path of a store (.sqlite), or its sqlite:/// address; got an empty text")
     experiment = read_spec(spec, changes, prompts)
     url = default_store(experiment) if store is None else store
-    before = _complete_before(experiment, url)
     summary = carry_out(experiment, url, max_concurrency=max_concurrency, fresh=fresh)
-    # Which finished runs --fresh began anew is known to the sweep only.
-    _report(url, summary, 0 if fresh else len(before - set(summary.errors)))
+    _report(url, summary)
     if summary.stopped:
         raise typer.Exit(_INTERRUPTED)
     if summary.complete < summary.total:
         raise typer.Exit(_INCOMPLETE)
-
-
-def _complete_before(experiment: Experiment, url: str) -> set[str]:
-    """Ids of the runs that are complete before anything is done."""
-    from opinionsim.store import open_store
-
-    if not Path(url.removeprefix("sqlite:///")).is_file():
-        return set()
-    with open_store(url) as opened:
-        states = opened.states(list({run.run_id for run in experiment.runs}))
-    return {run_id for run_id, state in states.items() if state.status == "complete"}
 
 
 def carry_out(experiment: Experiment, url: str, *, max_concurrency: int | None = None, fresh: bool = False) -> Summary:
@@ -236,17 +222,17 @@ class _Drawn:
         )
 
 
-def _report(url: str, summary: Summary, already: int) -> None:
+def _report(url: str, summary: Summary) -> None:
     """How it ended, what failed and why, and what to do next."""
-    if already == summary.total:
-        note(f"all {already} runs were complete already; no call was made")
+    if summary.already == summary.total:
+        note(f"all {summary.total} runs were complete already; no call was made")
     else:
         note(
             f"{summary.complete} of {summary.total} runs complete after {summary.seconds:.1f} s; "
             f"{summary.made:,} calls made, {summary.answered:,} answered by the store"
         )
-        if already:
-            note(f"{already} of {summary.total} runs were complete already")
+        if summary.already:
+            note(f"{summary.already} of {summary.total} runs were complete already")
     _say_reasons(url, summary.errors.values())
     if any(_CHANGED_PROMPTS not in error for error in summary.errors.values()):
         note("Run the same command again to go on from here.")

@@ -10,7 +10,7 @@ import numpy as np
 from opinionsim.documents import Document, KeyPath, fields_at, spell_path
 from opinionsim.errors import SpecError
 from opinionsim.experiments._identity import RUN_FIELDS
-from opinionsim.experiments._resources import Resources
+from opinionsim.experiments._resources import Resources, is_path
 from opinionsim.experiments._spec import (
     CountsSpec,
     EdgesNetworkSpec,
@@ -99,7 +99,9 @@ class Checks:
             yield ("population", "personas"), str(error)
             return
         points = spec.scale.points
-        for persona in personas.personas:
+        # The sets of the package are stated on five points and serve every scale: what does not fit gives way.
+        own = not isinstance(population.personas, str) or is_path(population.personas)
+        for persona in personas.personas if own else ():
             if persona.opinion is not None and persona.opinion not in points:
                 yield (
                     ("population", "personas"),

@@ -96,8 +96,8 @@ class Summary:
 
     Attributes
     ----------
-    total, complete : int
-        Distinct runs in all, and those that are complete.
+    total, complete, already : int
+        Distinct runs in all, those that are complete, and those of them that were so beforehand.
     errors : dict of str to str
         Why each run that is not complete, or no longer agrees with its prompts, is in that state.
     stopped : bool
@@ -110,6 +110,7 @@ class Summary:
 
     total: int
     complete: int
+    already: int
     errors: dict[str, str]
     stopped: bool
     made: int
@@ -296,6 +297,7 @@ class Sweep:
         try:
             await self._in_store(self._register)
             pending = await self._sort_out()
+            already = len(self._complete)
             n_open = self._open_runs(pending)
             opened: asyncio.Queue[_Opened | None] = asyncio.Queue(max(n_open, 1))
             try:
@@ -315,6 +317,7 @@ class Sweep:
         return Summary(
             total=len(self._planned),
             complete=len(self._complete),
+            already=already,
             errors=dict(self._counts.errors),
             stopped=self._stopped,
             made=self._counts.made,

@@ -293,10 +293,8 @@ def _notes(runs: pd.DataFrame, metrics: pd.DataFrame, frame: pd.DataFrame, kind:
     undefined = int(used["bias"].isna().sum())
     outdated = int(used.merge(complete[complete["error"].fillna("") != ""][["run_id", "cell"]]).shape[0])
     if outdated:
-        notes.append(
-            f"{outdated} of the runs used {'answers' if outdated == 1 else 'answer'} an earlier wording of the prompts; "
-            "see runs.error."
-        )
+        answer = "answers" if outdated == 1 else "answer"
+        notes.append(f"{outdated} of the runs used {answer} an earlier wording of the prompts; see runs.error.")
     if silent:
         notes.append(f"Complete runs without a text of kind {kind}, not used: {silent}.")
     if undefined:

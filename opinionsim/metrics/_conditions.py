@@ -37,8 +37,11 @@ _CONDITIONS = (
 
 #: Columns every runs frame has; each other one is a swept axis.
 _FIXED = frozenset(
-    "run_id experiment cell replicate block status evidence seed topic category framing claim truth confirmation_bias "
-    "memory world model interaction network n_agents steps measurement_id classifier error".split()
+    (
+        *("run_id", "experiment", "cell", "replicate", "block", "status", "evidence", "seed", "topic", "category"),
+        *("framing", "claim", "truth", "confirmation_bias", "memory", "world", "model", "interaction", "network"),
+        *("n_agents", "steps", "measurement_id", "classifier", "error"),
+    )
 )
 
 #: Swept axes that repeat runs rather than set a condition.
@@ -298,11 +301,11 @@ def _check_once(joined: pd.DataFrame, keys: Sequence[str]) -> None:
 
 def _check_scales(joined: pd.DataFrame, keys: Sequence[str]) -> None:
     """Refuse conditions whose runs were coded on different scales, read from the shares they have."""
-    points = [column for column in joined.columns if str(column).startswith("share_")]
+    shares = [str(column) for column in joined.columns if str(column).startswith("share_")]
+    points = np.array([share.removeprefix("share_") for share in shares])
     measured = joined[joined["n_measured"] > 0]
-    scales = measured[points].notna().apply(
-        lambda row: ", ".join(str(point).removeprefix("share_") for point in row.index[row]), axis=1
-    )
+    on_scale = measured[shares].notna().to_numpy()
+    scales = pd.Series([", ".join(points[row]) for row in on_scale], index=measured.index, dtype=object)
     if scales.nunique() < 2:
         return
     for _, found in scales.groupby([measured[key] for key in keys], dropna=False):

@@ -58,7 +58,8 @@ def scale_of(opinions: pd.DataFrame) -> OpinionScale:
     Returns
     -------
     OpinionScale
-        The union of the points where measurements on several scales are present. Labels are the default
+        The union of the points where measurements on several scales are present; points without a single
+        probability, as of other runs, are left out. Labels are the default
         ones, or the points themselves where the package has no default for this many.
 
     Raises
@@ -67,6 +68,7 @@ def scale_of(opinions: pd.DataFrame) -> OpinionScale:
         If there are fewer than two such columns or one does not name an integer.
     """
     named = [str(column) for column in opinions.columns if str(column).startswith("p_")]
+    named = [column for column in named if opinions[column].notna().any()] or named
     try:
         points = tuple(sorted({int(column[2:]) for column in named}))
     except ValueError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
 import pandas as pd
@@ -9,7 +10,7 @@ import pandas as pd
 from opinionsim.errors import SpecError
 from opinionsim.metrics import NOT_SET
 
-__all__ = ["Frames", "HasFrames", "describe", "pick_kind", "pick_run", "provenance"]
+__all__ = ["Frames", "HasFrames", "describe", "outdated", "pick_kind", "pick_run", "provenance"]
 
 #: Kinds of text in the order of preference where none is named.
 _KINDS = ("report", "response", "post", "probe")
@@ -116,6 +117,16 @@ def describe(run: pd.Series, without: tuple[str, ...] = ()) -> str:
 def _is_set(level: Any) -> bool:
     """Whether a run has a level of a condition; a control may know none."""
     return not pd.isna(level) and level != NOT_SET
+
+
+def outdated(runs: Sequence[pd.Series]) -> str:
+    """How many of the runs drawn answer an earlier wording of the prompts; empty when none does."""
+    n = sum(run["status"] == "complete" and _is_set(run["error"]) and run["error"] != "" for run in runs)
+    if not n:
+        return ""
+    return (
+        f"{n} of the runs drawn {'answers' if n == 1 else 'answer'} an earlier wording of the prompts; see runs.error"
+    )
 
 
 def provenance(run: pd.Series, n_replicates: int) -> str:

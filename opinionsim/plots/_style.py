@@ -20,6 +20,7 @@ __all__ = [
     "new_axes",
     "opinion_colours",
     "opinion_ticks",
+    "point_name",
     "signed",
     "tidy",
 ]

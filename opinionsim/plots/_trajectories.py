@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from textwrap import fill
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -11,13 +12,15 @@ from matplotlib.ticker import MaxNLocator
 
 from opinionsim import metrics
 from opinionsim.opinions import OpinionScale
-from opinionsim.plots._inputs import HasFrames, describe, pick_kind, pick_run, provenance
+from opinionsim.plots._inputs import HasFrames, describe, outdated, pick_kind, pick_run, provenance
 from opinionsim.plots._style import UNASSIGNED, legend_handles, new_axes, opinion_colours, opinion_ticks, tidy
 
 __all__ = ["TrajectoryData", "draw_trajectories", "trajectories", "trajectory_data"]
 
 #: Vertical distance between agents of equal opinion, in scale units (Chuang et al. 2023, figures 4-6; A15).
 _JITTER = 0.03
+#: Characters a line of the title may have on a figure of the default width.
+_TITLE_WIDTH = 90
 #: Widest total jitter, so that large groups stay closer to their own opinion than to the next.
 _JITTER_SPAN = 0.7
 
@@ -107,7 +110,7 @@ def trajectory_data(
         assigned=frame["assigned_opinion"].to_numpy(float).reshape(by_agent)[:, 0],
         offsets=jitter(n_agents),
         scale=metrics.scale_of(own.opinions) if scale is None else scale,
-        title=f"{describe(row)}\n{provenance(row, replicates)}, {instrument}",
+        title="\n".join(filter(None, [describe(row), f"{provenance(row, replicates)}, {instrument}", outdated([row])])),
         instrument=instrument,
         evidence=metrics.evidence_statement([str(row["evidence"])]),
     )
@@ -181,7 +184,8 @@ def trajectories(
     ax = new_axes(8.4, 3.9) if ax is None else ax
     draw_trajectories(data, ax, words=True)
     ax.set_xlabel("step", fontsize=9)
-    ax.set_title(f"{data.evidence}\n{data.title}", fontsize=9, loc="left")
+    lines = f"{data.evidence}\n{data.title}".split("\n")
+    ax.set_title("\n".join(fill(line, _TITLE_WIDTH) for line in lines), fontsize=9, loc="left")
     if legend:
         handles = legend_handles(data.scale, data.assigned, words=False)
         box = ax.legend(handles=handles, loc="upper left", bbox_to_anchor=(1.01, 1.0), fontsize=8.5, frameon=False)

@@ -104,7 +104,7 @@ class Results:
         framing, claim, truth (scale point that agrees with the accepted truth; NaN without one),
         confirmation_bias, memory, world, model, interaction, network, n_agents, steps, measurement_id,
         classifier, error (why it is incomplete, or that it no longer agrees with its prompts), then one
-        column a swept axis, named by its dotted path (``sweep.`` before it where the path is the name of a
+        column a swept axis, named by its path (``sweep.`` before it where the path is the name of a
         column above).
         """
         return self._frame("runs")

@@ -140,11 +140,14 @@ def test_a_missing_template(invoke: Invoke, spec: Path, checkout: Path) -> None:
         ("results/x", ["'results/x' is not a store address", ".sqlite"]),
         ("postgresql://me:secret@host/db", ["'postgresql'", "not supported"]),
         ("sqlite:///:memory:", ["names no file"]),
+        ("", ["--store", "empty text"]),
+        ("loop.sqlite", ["loop.sqlite", "symbolic links"]),
     ],
 )
 def test_an_unusable_store(invoke: Invoke, spec: Path, address: str, fragments: list[str]) -> None:
     (spec.parent / "taken").write_text("a file")
     (spec.parent / "folder.sqlite").mkdir()
+    (spec.parent / "loop.sqlite").symlink_to("loop.sqlite")
     before = set(spec.parent.rglob("*"))
     result = invoke("run", spec, "--store", address)
     _is_one_clear_error(result, fragments)
@@ -190,7 +193,7 @@ def test_running_into_a_file_of_another_program_leaves_it_alone(invoke: Invoke, 
         (("show", "--run", "zz"), ["--run zz", "0 to 3"]),
         (("show", "--agent", "4"), ["agent 4", "0..3"]),
         (("show", "--turn", "12"), ["turn 12", "0..11"]),
-        (("table", "--kind", "probe"), ["'probe'", "report, post"]),
+        (("table", "--kind", "probe"), ["kind 'probe'", "report, post"]),
         (("table", "--csv", "/dev/null/x.csv"), ["x.csv"]),
         (("plot", "--replicate", "2"), ["replicate 2"]),
         (("plot", "--where", "topic"), ["--where 'topic'", "COLUMN=VALUE"]),
@@ -226,3 +229,20 @@ def test_texts_that_cannot_be_classified(
     invoke: Invoke, arguments: tuple[str, ...], text: str | bytes | None, fragments: list[str]
 ) -> None:
     _is_one_clear_error(invoke("classify", *arguments, text=text), fragments)
+
+
+def test_a_latency_without_end(invoke: Invoke, spec: Path) -> None:
+    _is_one_clear_error(invoke("plan", spec, "--latency", "inf"), ["--latency", "finite number of seconds"])
+
+
+def test_an_option_that_names_its_field_does_not_name_it_twice(invoke: Invoke, spec: Path) -> None:
+    result = invoke("run", spec, "--prompts", "gone")
+    _is_one_clear_error(result, ["--set prompts: prompt pack"])
+
+
+def test_paths_after_set_start_from_the_current_folder(invoke: Invoke, spec: Path) -> None:
+    deep = spec.parent / "deep"
+    deep.mkdir()
+    spec = spec.rename(deep / spec.name)
+    Path("two.yaml").write_text("name: two\npersonas:\n- {name: A}\n- {name: B}\n")
+    assert invoke("plan", spec, "--set", "population.personas=two.yaml").exit_code == 0

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 import opinionsim as osim
+from opinionsim.cli._export import write_export
 from opinionsim.cli._listing import Kind
 from opinionsim.experiments import json_schema, load_experiment, plan, preview
 from opinionsim.metrics import run_metrics
@@ -51,6 +52,10 @@ def test_preview_prints_prompts_as_they_are_sent(invoke: Invoke, spec: Path) -> 
     for messages in found.prompts.values():
         for message in messages:
             assert message.content in shown
+
+
+def test_preview_of_a_run_without_a_step_says_so(invoke: Invoke, spec: Path) -> None:
+    assert "Nothing happens in this run" in invoke("preview", spec, "--set", "interaction.steps=0").stdout
 
 
 def test_schema_is_that_of_the_specification(invoke: Invoke) -> None:
@@ -159,6 +164,16 @@ def test_export_replaces_an_earlier_one_and_nothing_else(invoke: Invoke, store: 
     assert result.exit_code == 2
     assert "'notes.txt'" in result.stderr
     assert (tmp_path / "out" / "runs.csv").read_text() == "old"
+
+
+def test_export_spells_out_what_no_file_can_hold(invoke: Invoke, spec: Path) -> None:
+    assert invoke("run", spec, "--store", "s.sqlite").exit_code == 0
+    results = osim.load("s.sqlite")
+    results.turns.loc[0, "message"] = "half \ud83d, none \0, whole \U0001f600"
+    write_export(results, Path("out"))
+    found = pd.read_csv("out/turns.csv")["message"]
+    assert found[0] == "half \\ud83d, none \\x00, whole \U0001f600"
+    assert found[1:].tolist() == results.turns["message"][1:].tolist()
 
 
 def test_replay_finds_what_was_tampered_with(invoke: Invoke, spec: Path) -> None:

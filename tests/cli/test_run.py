@@ -12,6 +12,8 @@ import pandas as pd
 import pytest
 
 import opinionsim as osim
+from opinionsim.cli._run import _report
+from opinionsim.experiments import Summary
 from opinionsim.store import open_store
 from tests.cli.conftest import Invoke
 
@@ -35,11 +37,11 @@ def test_run_reports_and_leaves_standard_output_to_data(invoke: Invoke, spec: Pa
 
 def test_a_second_run_repeats_nothing(invoke: Invoke, spec: Path) -> None:
     assert invoke("run", spec).exit_code == 0
-    assert "4 of 4 runs complete" in (again := invoke("run", spec, "--max-concurrency", 3).stderr)
-    assert " 0 calls made" in again
+    assert "all 4 runs were complete already; no call was made\n" in invoke("run", spec, "--max-concurrency", 3).stderr
     widened = invoke("run", spec, "--set", "replicates=3").stderr
     assert "6 of 6 runs complete" in widened
     assert "24 calls made" in widened
+    assert "4 of 6 runs were complete already\n" in widened
 
 
 def test_a_store_in_use_is_refused(invoke: Invoke, spec: Path) -> None:
@@ -60,17 +62,26 @@ def test_a_failed_run_is_reported_and_the_others_finish(invoke: Invoke, spec: Pa
     (found,) = json.loads(invoke("status", "s.sqlite", "--json").stdout)
     assert (found["complete"], found["incomplete"]) == (2, 2)
     for run_id, error in found["errors"].items():
-        assert f"  1 run: {error}\n" in result.stderr
         assert f"  {run_id}: {error}\n" in invoke("status", "s.sqlite").stdout
+    assert any(f"  2 runs, for instance {error}\n" in result.stderr for error in found["errors"].values())
     table = invoke("table", "s.sqlite")
     assert (table.exit_code, "Excluded as not complete: 2 incomplete" in table.stdout) == (0, True)
 
 
-def test_many_reasons_are_counted_and_not_listed(invoke: Invoke, spec: Path) -> None:
+def test_many_reasons_are_counted_and_not_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    errors = {
+        f"{number:x}": f"run {number:x}, step 1, agent 2 (write): reason {'abcdefgh'[number]}" for number in range(8)
+    }
+    _report("sqlite:///s.sqlite", Summary(8, 0, 0, errors, False, 3, 0, 1.0))
+    said = capsys.readouterr().err
+    assert said.count("  1 run: ") == 5
+    assert "  and 3 more (see: opinionsim status s.sqlite)\n" in said
+
+
+def test_a_sweep_in_which_every_run_fails_can_still_be_read(invoke: Invoke, spec: Path) -> None:
     network = "interaction.network={kind: erdos-renyi, p: 1.0e-9}"
     result = invoke("run", spec, "--set", network, "--set", "replicates=4")
-    assert result.stderr.count("  1 run: ") == 5
-    assert "  and 3 more (see: opinionsim status results/small.sqlite)\n" in result.stderr
+    assert result.stderr.count("  8 runs, for instance run ") == 1
     for command in (("table",), ("plot",)):
         empty = invoke(*command, "results/small.sqlite")
         assert (empty.exit_code, empty.stdout) == (2, "")
@@ -89,7 +100,9 @@ def test_an_edited_template_stops_the_run_until_fresh(invoke: Invoke, spec: Path
     result = invoke("run", spec, "--prompts", "pack")
     assert result.exit_code == 1
     assert "0 of 4 runs complete" in result.stderr
-    assert "--fresh" in result.stderr
+    assert result.stderr.count("--fresh") == 1
+    assert "  4 runs, for instance run " in result.stderr
+    assert "Run the same command again" not in result.stderr
     assert invoke("run", spec, "--prompts", "pack", "--fresh").exit_code == 0
 
 

@@ -174,3 +174,9 @@ def test_contents_are_checked() -> None:
         Resources.from_contents({"topic": {}})
     with pytest.raises(SpecError, match=r"contents: messages\.a: must be a list; got 3"):
         Resources.from_contents({"messages": {"a": 3}})
+
+
+def test_a_blank_message_in_a_file(tmp_path: Path) -> None:
+    _write(tmp_path, "posts.yaml", "messages:\n- One.\n- ' '\n")
+    with pytest.raises(SpecError, match=r"posts\.yaml:3: messages\[1\]: must not be blank"):
+        Resources(tmp_path).messages(_external("posts.yaml"))

@@ -7,12 +7,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from opinionsim.errors import SpecError
+from opinionsim.experiments._plan import plan, preview
 from opinionsim.experiments._spec import ExperimentSpec
 from opinionsim.experiments._sweep import Experiment, load_experiment
 
@@ -266,9 +268,9 @@ def test_overrides_replace_values(overrides: Any) -> None:
 @pytest.mark.parametrize(
     ("overrides", "message"),
     [
-        (["population.siz=3"], "--set population.siz: population.siz: unknown field (did you mean size?); valid: "),
+        (["population.siz=3"], "--set population.siz: unknown field (did you mean size?); valid: "),
         (["populatio.size=3"], "populatio: unknown field (did you mean population?)"),
-        ({"seed": -1}, "override seed: seed: must be at least 0; got -1"),
+        ({"seed": -1}, "override seed: must be at least 0; got -1"),
         (["seed"], "--set 'seed': must have the form a.b=value"),
         (["=3"], "--set '=3': must have the form a.b=value"),
         (["seed=[1"], "--set seed:1: not valid YAML"),
@@ -282,7 +284,7 @@ def test_overrides_replace_values(overrides: Any) -> None:
             ["interaction.steps=3"],
             "interaction.steps is set by the sweep axis interaction; set sweep.interaction=[...]",
         ),
-        (["sweep.topic.framing=truth"], "--set sweep.topic.framing: sweep.topic.framing: must be a list"),
+        (["sweep.topic.framing=truth"], "--set sweep.topic.framing: must be a list"),
         ("seed=3", "overrides must be a mapping or a list of texts"),
     ],
 )
@@ -569,3 +571,48 @@ def test_a_separating_node_enters_by_content(tmp_path: Path) -> None:
     written_out = load_experiment(spec)
     assert by_file.runs[0].stream_key == written_out.runs[0].stream_key
     assert by_file.runs[0].run_id == written_out.runs[0].run_id
+
+
+def test_paths_of_overrides_start_from_the_current_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "deep"
+    folder.mkdir()
+    spec = _write(folder, {**BASE, "population": {"size": 2}})
+    people = _write(tmp_path, PERSONAS, "people.yaml")
+    _write(tmp_path, {"topics": [{"name": "tea", "claims": {"falsehood": "tea is a stone"}}]}, "tea.yaml")
+    for overrides in (
+        ["population.personas=people.yaml", "topic={name: tea, file: ./tea.yaml}"],
+        {"population": {"size": 2, "personas": "people.yaml"}, "topic.file": "tea.yaml", "topic.name": "tea"},
+        ["sweep.population.personas=[people.yaml]", "topic.file=tea.yaml", "topic.name=tea"],
+        ["sweep={population.personas: [people.yaml]}", "topic.file=tea.yaml", "topic.name=tea"],
+    ):
+        experiment = load_experiment(spec, overrides)
+        assert experiment.spec.population.personas == str(people)
+        assert experiment.resources.topic(experiment.spec.topic).claims == {"falsehood": "tea is a stone"}
+    assert load_experiment(spec, ["population.personas=chuang2024"]).spec.population.personas == "chuang2024"
+    with pytest.raises(SpecError, match=r"gone\.yaml: no such file"):
+        load_experiment(spec, ["population.personas=gone.yaml"])
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    overrides = {"seed": np.int64(3), "model.temperature": np.float32(0.5), "scale.points": np.arange(-1, 2)}
+    found = load_experiment(BASE, overrides).spec
+    assert (found.seed, found.model.temperature, found.scale.points) == (3, 0.5, (-1, 0, 1))
+    with pytest.raises(SpecError, match=r"^override seed: holds something that is no plain value"):
+        load_experiment(BASE, {"seed": object()})
+
+
+def test_a_label_is_one_line() -> None:
+    labelled = {"kind": "independent", "label": "two\nlines"}
+    with pytest.raises(SpecError, match=r"sweep\.interaction\[0\]\.label: must be one line"):
+        load_experiment({**BASE, "sweep": {"interaction": [labelled]}})
+    sweep = {"model.options.text": ["two\nlines", "one"]}
+    labels = [cell.label for cell in load_experiment({**BASE, "sweep": sweep}).cells]
+    assert labels == ['model.options.text="two\\nlines"', "model.options.text=one"]
+
+
+def test_only_an_experiment_can_be_planned() -> None:
+    for function in (plan, preview):
+        with pytest.raises(SpecError, match=r"experiment must be an Experiment, from .*load_experiment; got a dict"):
+            function({})  # type: ignore[arg-type]
+    with pytest.raises(SpecError, match="from a path, a name or a mapping; got an object of type int"):
+        load_experiment(3)  # type: ignore[arg-type]

@@ -1,16 +1,21 @@
 from __future__ import annotations
 
 import math
+import shutil
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
+from opinionsim import plots, prompts
 from opinionsim.errors import SpecError
 from opinionsim.experiments._tables import Table, table, table1, table2, tables
 from opinionsim.metrics import EVIDENCE, run_metrics
+from opinionsim.store import load
+from tests._running import SMALL, carry_out, changed
 from tests.metrics._frames import Frames, final, make, opinion_rows, run_row, study
 
+PACK = Path(prompts.__file__).parent / "default"
 FRAMINGS = ("falsehood", "truth")
 BIASES = ("none", "weak", "strong")
 MEMORIES = ("reflective", "cumulative")
@@ -196,3 +201,76 @@ def test_what_cannot_be_tabulated_is_named(
     frames = study(conditions, steps=10)
     with pytest.raises(SpecError, match=message):
         table1(frames.runs.assign(status=status), _metrics(frames), kind)
+
+
+def _of_sweep(folder: Path, sweep: object, **values: object) -> Table:
+    _, results = carry_out(changed(SMALL, sweep=sweep, **values), str(folder / "results.sqlite"))
+    (made,) = tables(results.runs, results.metrics)
+    return made
+
+
+def test_prompt_packs_and_scales_that_are_swept_have_rows_of_their_own(tmp_path: Path) -> None:
+    pack = tmp_path / "terse"
+    shutil.copytree(PACK, pack)
+    made = _of_sweep(tmp_path, {"prompts": ["default", str(pack)]})
+    assert made.header[0][0] == "prompts"
+    assert {(row[0], row[-1]) for row in made.rows} == {("default", "1"), (str(pack), "1")}
+    scales = [{"points": [-1, 0, 1], "label": "short"}, {"points": [-2, -1, 0, 1, 2], "label": "long"}]
+    made = _of_sweep(tmp_path, {"scale": scales})
+    assert [(row[0], row[-1]) for row in made.rows] == [("long", "1"), ("short", "1")]
+
+
+def test_seeds_are_averaged_over(tmp_path: Path) -> None:
+    made = _of_sweep(tmp_path, {"seed": [1, 2, 3]})
+    assert [row[2:] for row in made.rows] == [("3", "3")]
+    assert any("over seeds (n = 3)" in note for note in made.notes)
+
+
+def test_a_label_is_shown_once_under_the_name_of_its_path(tmp_path: Path) -> None:
+    interactions = [
+        {"kind": "dyadic", "network": "ring", "steps": 6, "label": "whispers"},
+        {"kind": "broadcast", "network": "complete", "steps": 2, "label": "everybody hears"},
+    ]
+    made = _of_sweep(tmp_path, {"interaction": interactions})
+    assert made.header[0][:2] == ("interaction", "B")
+    assert {row[0] for row in made.rows} == {"whispers", "everybody hears"}
+
+
+def test_headings_that_would_repeat_are_whole_paths() -> None:
+    frames = study([{"population.size": s, "audience.size": a} for s in (1, 2) for a in (3, 4)], steps=10)
+    assert table(frames.runs, _metrics(frames)).header[0][:2] == ("population.size", "audience.size")
+
+
+def test_runs_that_answer_an_earlier_wording_are_counted() -> None:
+    frames = study([{"framing": f} for f in FRAMINGS], steps=10)
+    assert not any("earlier wording" in note for note in table1(frames.runs, _metrics(frames)).notes)
+    frames.runs["error"] = ["run r0: the prompts were edited", ""]
+    notes = table1(frames.runs, _metrics(frames)).notes
+    assert "1 of the runs used answers an earlier wording of the prompts; see runs.error." in notes
+    frames.runs["error"] = "edited"
+    notes = table1(frames.runs, _metrics(frames)).notes
+    assert "2 of the runs used answer an earlier wording of the prompts; see runs.error." in notes
+
+
+def test_an_edited_template_is_said_in_table_and_figure(tmp_path: Path) -> None:
+    pack = tmp_path / "pack"
+    shutil.copytree(PACK, pack)
+    before = _of_sweep(tmp_path, {"topic.framing": list(FRAMINGS)}, prompts=str(pack))
+    assert not any("earlier wording" in note for note in before.notes)
+    for template in ("report.j2", "write.j2"):
+        (pack / template).write_text((pack / template).read_text(encoding="utf-8") + "Be brief.", encoding="utf-8")
+    after = _of_sweep(tmp_path, {"topic.framing": list(FRAMINGS)}, prompts=str(pack))
+    assert "2 of the runs used answer an earlier wording of the prompts; see runs.error." in after.notes
+    note = plots.panels_data(load(f"sqlite:///{tmp_path / 'results.sqlite'}")).note
+    assert "2 of the runs drawn answer an earlier wording of the prompts; see runs.error" in note
+
+
+def test_a_ragged_union_of_sweeps_is_drawn_cell_by_cell(tmp_path: Path) -> None:
+    sweep = [
+        {"cognition.confirmation_bias": ["none", "strong"], "population.shown": ["full", "name"]},
+        {"interaction": [{"kind": "broadcast", "network": "ring", "steps": 4}]},
+    ]
+    _, results = carry_out(changed(SMALL, sweep=sweep), str(tmp_path / "results.sqlite"))
+    drawn = plots.panels_data(results).panels
+    assert {panel.title for panel in drawn} == set(results.runs["cell"])
+    assert len(drawn) == 5

@@ -7,6 +7,8 @@ import pytest
 
 from opinionsim.errors import MeasurementError, SpecError
 from opinionsim.metrics import condition_axes, condition_metrics, order_levels, run_metrics
+from opinionsim.metrics._conditions import _FIXED
+from opinionsim.store._frames import COLUMNS
 from tests.metrics._frames import Frames, final, make, opinion_rows, run_row
 
 
@@ -115,3 +117,64 @@ def test_a_condition_that_is_not_set_is_a_level() -> None:
     assert _conditions(frames)["bias"].tolist() == [-2, 2]
     with pytest.raises(SpecError, match=r"differ in cognition.budget \(not set, 100.0\)"):
         _conditions(frames, by=["framing"])
+
+
+def test_every_column_that_is_not_fixed_is_a_swept_axis() -> None:
+    assert set(COLUMNS["runs"]) == _FIXED
+    frames = _frames({("a", 0): [2, 2], ("a", 1): [-2, -2]})
+    frames.runs["prompts"] = ["default", "terse"]
+    assert condition_axes(frames.runs) == ("prompts",)
+    assert _conditions(frames)["bias"].tolist() == [2, -2]
+    with pytest.raises(SpecError, match=r"differ in prompts \(default, terse\)"):
+        _conditions(frames, by=["framing"])
+
+
+@pytest.mark.parametrize(("replicates", "over", "n"), [(1, "seed", 2), (2, "block", 4)])
+def test_seeds_repeat_a_condition_as_replicates_do(replicates: int, over: str, n: int) -> None:
+    rows = [
+        run_row(f"{seed}-{r}", cell=f"seed={seed}", seed=seed, replicate=r, block=f"{seed}/{r}", n_agents=2)
+        | {"sweep.seed": seed}
+        for seed in (1, 2)
+        for r in range(replicates)
+    ]
+    ends = [[2, 2], [-2, -2], [0, 0], [0, 0]]
+    opinions = [new for row, end in zip(rows, ends, strict=False) for new in opinion_rows(row, final(end))]
+    row = _conditions(make(rows, [0, 0], opinions))
+    assert len(row) == 1
+    assert (row["over"].iloc[0], row["n"].iloc[0]) == (over, n)
+    assert row["bias_se"].iloc[0] > 0
+
+
+def test_runs_on_different_scales_are_not_averaged() -> None:
+    rows = [run_row(f"r{i}", replicate=i, n_agents=2, measurement_id=f"m{i}") for i in range(2)]
+    opinions = [
+        new | {f"p_{point}": 0.0 for point in range(-2 - i, 3 + i)}
+        for i, row in enumerate(rows)
+        for new in opinion_rows(row, final([2, 2]))
+    ]
+    frames = make(rows, [0, 0], opinions)
+    wide = pd.DataFrame(opinions)
+    metrics = run_metrics(frames.runs, wide, frames.agents)
+    assert metrics["share_3"].isna().tolist() == [True, False]
+    assert metrics["share_2"].tolist() == [1, 1]
+    with pytest.raises(SpecError, match="different scales"):
+        condition_metrics(frames.runs, metrics)
+    both = condition_metrics(frames.runs.assign(scale=[5, 7]), metrics)
+    assert both["scale"].tolist() == [5, 7]
+
+
+def test_a_label_stands_for_the_columns_it_determines() -> None:
+    runs = pd.DataFrame(
+        {
+            "framing": ["falsehood", "truth"] * 2,
+            "interaction": ["dyadic"] * 2 + ["broadcast"] * 2,
+            "network": ["ring"] * 2 + ["complete"] * 2,
+            "steps": [10] * 2 + [4] * 2,
+            "sweep.interaction": ["quiet"] * 2 + ["loud"] * 2,
+        }
+    )
+    assert condition_axes(runs) == ("framing", "sweep.interaction")
+    assert condition_axes(runs.assign(steps=[10, 20, 10, 20])) == ("framing", "steps", "sweep.interaction")
+    assert condition_axes(runs.assign(**{"sweep.interaction": runs["interaction"]})) == ("framing", "interaction")
+    bare = ['{"kind":"dyadic"}'] * 2 + ['{"kind":"broadcast"}'] * 2
+    assert "sweep.interaction" not in condition_axes(runs.assign(**{"sweep.interaction": bare}))

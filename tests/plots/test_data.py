@@ -179,3 +179,75 @@ def test_a_condition_that_is_not_set_keeps_its_panel() -> None:
 def test_what_cannot_be_drawn_is_named(call: object, message: str) -> None:
     with pytest.raises(SpecError, match=message):
         call(study([{}], steps=10))  # type: ignore[operator]
+
+
+RAGGED = [
+    *({"confirmation_bias": b, "population.shown": shown} for b in ("none", "strong") for shown in ("full", "name")),
+    {"interaction": "broadcast", "network": "ring"},
+]
+
+
+def test_conditions_that_form_no_grid_have_a_panel_a_cell() -> None:
+    data = panels_data(study([row | {"cell": f"cell {i}"} for i, row in enumerate(RAGGED)], steps=20))
+    assert [panel.title for panel in data.panels] == [f"cell {i}" for i in range(5)]
+    assert (data.n_rows, data.n_columns, data.row_titles, data.column_titles) == (3, 2, (), ())
+    assert data.title == "global-warming, falsehood framing, cumulative memory"
+    assert "held" not in data.note
+
+
+def test_axes_are_held_only_at_levels_that_runs_are_left_with() -> None:
+    data = panels_data(study(RAGGED, steps=20), columns="interaction")
+    assert data.column_titles == ("interaction: dyadic",)
+    assert [panel.run_id for panel in data.panels] == ["r0", "r2"]
+    assert "shown held at full (first of 3)" in data.note
+    rows = [{"topic": "a", "memory": "reflective"}, {"topic": "b", "memory": "cumulative", "framing": "truth"}]
+    kept = panels_data(study(rows, steps=20), rows="framing", columns="world")
+    assert [panel.run_id for panel in kept.panels] == ["r1"]
+    assert "memory held at cumulative (first of 2); topic held at b (one of 2)" in kept.note
+
+
+def test_cells_beyond_twelve_are_counted() -> None:
+    rows = [{f"model.{name}": level} for name in ("x", "y", "z") for level in range(5)]
+    data = panels_data(study(rows, steps=5))
+    assert (len(data.panels), data.n_rows, data.n_columns) == (12, 4, 3)
+    assert "3 of 15 conditions left out" in data.note
+
+
+def test_cells_without_a_common_topic_show_one_each() -> None:
+    rows = [{"topic": "a", "model.x": 1}, {"topic": "a", "model.y": 1}, {"topic": "b", "model.z": 2}, {"topic": "b"}]
+    data = panels_data(study([*rows, {"topic": "a"}], steps=5))
+    assert [panel.run_id for panel in data.panels] == ["r0", "r1", "r2", "r4"]
+    assert "one topic a condition, a where there is one" in data.note
+
+
+def test_a_grid_with_a_condition_left_out_stays_a_grid() -> None:
+    rows = [{"framing": f, "confirmation_bias": b} for f in FRAMINGS for b in BIASES][:-1]
+    data = panels_data(study(rows, steps=5))
+    assert (len(data.panels), len(data.row_titles), len(data.column_titles)) == (5, 3, 2)
+
+
+def test_one_seed_is_drawn_and_named() -> None:
+    data = panels_data(study([{"seed": seed, "sweep.seed": seed} for seed in (4, 5)], steps=5))
+    assert [panel.run_id for panel in data.panels] == ["r0"]
+    assert "seed held at 4 (first of 2)" in data.note
+
+
+def test_runs_that_answer_an_earlier_wording_are_stated() -> None:
+    frames = study([{"framing": f, "error": "" if f == "truth" else "edited"} for f in FRAMINGS], steps=5)
+    assert "1 of the runs drawn answers an earlier wording of the prompts; see runs.error" in panels_data(frames).note
+    assert "earlier wording" in trajectory_data(frames, 0).title
+    assert "earlier wording" not in trajectory_data(frames, 1).title
+
+
+def test_several_scales_share_an_axis_named_by_numbers() -> None:
+    frames = study([{"scale": size, "measurement_id": f"m{size}"} for size in (5, 7)], steps=5)
+    opinions = frames.opinions.assign(**{"p_-3": math.nan, "p_3": math.nan})
+    for size in (5, 7):
+        for point in OpinionScale.of_size(size).points:
+            opinions.loc[opinions["measurement_id"] == f"m{size}", f"p_{point}"] = 1 / size
+    mixed = Frames(frames.runs, frames.agents, opinions)
+    shared = panels_data(mixed).panels[0].trajectory.scale
+    assert shared.points == tuple(range(-3, 4))
+    assert shared.labels[0] == "\N{MINUS SIGN}3"
+    assert trajectory_data(mixed, 0).scale == OpinionScale()
+    assert panels_data(mixed, where={"scale": 5}).panels[0].trajectory.scale == OpinionScale()

@@ -77,3 +77,21 @@ def test_files_that_cannot_be_written_are_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(SpecError, match="cannot write the figure"):
         plots.save(figure, tmp_path / "file" / "a.png")
+
+
+def test_long_titles_stay_within_the_figure() -> None:
+    label = "model.options=" + ", ".join(f"option {i}" for i in range(30))
+    rows = [{f"model.{name}": level, "cell": f"{label} {name} {level}"} for name in "xyz" for level in range(5)]
+    figure = plots.panels(study([{"error": "edited"} | row for row in rows], steps=5))
+    long = study([{f"model.{name}": level} for name in "ab" for level in range(2)], steps=5)
+    long.runs["a very long name of a condition that is held " * 3] = [0, 0, 1, 1]
+    held = plots.panels(long, rows="model.a", columns="model.b")
+    for drawn in (figure, held):
+        drawn.draw_without_rendering()
+        texts = [drawn._suptitle, *(ax._left_title for ax in drawn.axes)]
+        boxes = [text.get_window_extent() for text in texts if text.get_text()]
+        assert min(box.x0 for box in boxes) >= 0
+        assert max(box.x1 for box in boxes) <= drawn.bbox.width
+        assert max(box.y1 for box in boxes) <= drawn.bbox.height
+    titles = {ax.get_title(loc="left").replace("\n", " ") for ax in figure.axes}
+    assert f"{label} x 0" in titles

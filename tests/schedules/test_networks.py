@@ -264,3 +264,22 @@ def test_the_complete_graph_needs_no_graph() -> None:
 def test_neighbours_take_networks_of_agents_only(network: Any, message: str) -> None:
     with pytest.raises(SpecError, match=message):
         Neighbours(network)
+
+
+@pytest.mark.parametrize("weight", [float("nan"), float("inf"), "heavy", True])
+def test_a_weight_is_a_finite_number(tmp_path: Path, weight: Any) -> None:
+    graph = nx.Graph([(0, 1)])
+    graph.edges[0, 1]["weight"] = weight
+    nx.write_graphml(graph, tmp_path / "net.graphml")
+    nx.write_edgelist(graph, tmp_path / "net.edges")
+    for name in ("net.graphml", "net.edges"):
+        with pytest.raises(SpecError, match=r"interaction\.network.* weight .*must be a finite number"):
+            build_network({"kind": "file", "path": str(tmp_path / name)}, 2)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_graphml_with_declarations_is_refused(tmp_path: Path, encoding: str) -> None:
+    text = f'<?xml version="1.0" encoding="{encoding}"?><!DOCTYPE g [<!ENTITY a "b">]><graphml>&a;</graphml>'
+    (tmp_path / "net.graphml").write_text(text, encoding=encoding)
+    with pytest.raises(SpecError, match="holds a document type or entity declaration"):
+        build_network({"kind": "file", "path": str(tmp_path / "net.graphml")}, 2)

@@ -1,0 +1,251 @@
+"""Which runs a grid of panels shows, and where."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from opinionsim.errors import SpecError
+from opinionsim.metrics import NOT_SET, condition_axes, order_levels
+from opinionsim.plots._inputs import describe
+
+__all__ = ["Arrangement", "Place", "arrange"]
+
+#: Interactions in which nobody reads anybody (Chuang et al. 2023, controls; A12), as panel titles.
+_CONTROLS: Mapping[str, str] = {
+    "independent": "role play, no interaction (independent reports)",
+    "remembered": "role play, no interaction (remembered reports)",
+    "no-role-play": "no role play, no interaction",
+}
+
+#: Most panels of a figure whose conditions form no grid, and how many stand in two columns.
+_MAX_CELLS, _TWO_COLUMNS = 12, 6
+
+
+class Place(NamedTuple):
+    """A run and where its panel goes."""
+
+    row: int
+    column: int
+    title: str
+    run: pd.Series
+
+
+@dataclass(frozen=True)
+class Arrangement:
+    """Places of all panels.
+
+    Attributes
+    ----------
+    places, controls : list of Place
+        Conditions, and below them controls without interaction.
+    n_columns : int
+        Columns of panels.
+    row_titles, column_titles : tuple of str
+        Headings of a grid; empty where each panel has a title of its own.
+    notes : list of str
+        Conditions held at one value, and cells left out.
+    """
+
+    places: list[Place]
+    controls: list[Place]
+    n_columns: int
+    row_titles: tuple[str, ...]
+    column_titles: tuple[str, ...]
+    notes: list[str]
+
+
+class _Held(NamedTuple):
+    """The level a condition is held at, and the levels it has."""
+
+    level: Any
+    levels: list[Any]
+
+
+@dataclass(frozen=True)
+class _Grid:
+    """Places of the conditions, without controls."""
+
+    places: list[Place]
+    n_rows: int
+    n_columns: int
+    row_titles: tuple[str, ...] = ()
+    column_titles: tuple[str, ...] = ()
+
+
+def arrange(
+    runs: pd.DataFrame, rows: str | None, columns: str | None, where: Mapping[str, Any], replicate: int
+) -> Arrangement:
+    """Choose runs and give each its place; parameters and errors as for :func:`opinionsim.plots.panels_data`."""
+    for axis in (rows, columns, *where):
+        if axis is not None and axis not in runs.columns:
+            valid = ", ".join(condition_axes(runs)) or "none, for no condition varies"
+            raise SpecError(f"the runs have no column {axis!r}; conditions that vary: {valid}")
+    planned = runs[runs["replicate"] == replicate]
+    for column, value in where.items():
+        planned = planned[planned[column] == value]
+    chosen = _chosen(runs, where, replicate)
+    is_control = chosen["interaction"].isin(list(_CONTROLS))
+    main = chosen[~is_control] if (~is_control).any() else chosen
+    planned = planned[planned["interaction"].isin(set(main["interaction"]))]
+    if rows is None and columns is None and not _is_grid(planned):
+        held: dict[str, _Held] = {}
+        grid, notes = _by_cell(main)
+    else:
+        rows, columns = _layout(main, rows, columns)
+        main = _all_named(main, rows, columns)
+        others = [axis for axis in (*condition_axes(main), "seed") if axis not in (rows, columns)]
+        main, held = _hold(main, others)
+        grid, notes = _grid(main, rows, columns), []
+    controls = chosen[is_control & ~chosen["run_id"].isin(main["run_id"])]
+    notes = [*(_say_held(axis, one) for axis, one in held.items()), *notes]
+    below = _control_places(controls, main, held, grid)
+    return Arrangement(grid.places, below, grid.n_columns, grid.row_titles, grid.column_titles, notes)
+
+
+def _chosen(runs: pd.DataFrame, where: Mapping[str, Any], replicate: int) -> pd.DataFrame:
+    """Complete runs of one replicate that have the values asked for."""
+    chosen = runs[(runs["status"] == "complete") & (runs["replicate"] == replicate)]
+    if chosen.empty:
+        raise SpecError(f"no run of replicate {replicate} is complete, so there is nothing to draw")
+    for column, value in where.items():
+        levels = order_levels(chosen[column])
+        chosen = chosen[chosen[column] == value]
+        if chosen.empty:
+            valid = ", ".join(map(str, levels))
+            raise SpecError(f"no complete run of replicate {replicate} has {column} = {value!r}; valid: {valid}")
+    return chosen
+
+
+def _all_named(runs: pd.DataFrame, *more: str | None) -> pd.DataFrame:
+    """Conditions that vary with a level in every row, so that a run for which one is not set keeps its panel."""
+    axes = {*condition_axes(runs), *(axis for axis in more if axis is not None)}
+    return runs.assign(**{axis: runs[axis].astype(object).where(runs[axis].notna(), NOT_SET) for axis in axes})
+
+
+def _is_grid(runs: pd.DataFrame) -> bool:
+    """Whether the conditions cross: all their levels, or most of two."""
+    axes = [axis for axis in condition_axes(runs) if axis != "topic"]
+    cells = len(_all_named(runs)[axes].drop_duplicates()) if axes else 1
+    crossed = prod(runs[axis].nunique(dropna=False) for axis in axes)
+    return cells == crossed or (len(axes) == 2 and 2 * cells > crossed)
+
+
+def _layout(runs: pd.DataFrame, rows: str | None, columns: str | None) -> tuple[str | None, str | None]:
+    """Which condition varies down and which across, where the caller left it open."""
+    varying = [axis for axis in condition_axes(runs) if axis not in (rows, columns)]
+    free = [axis for axis in varying if axis != "topic"]
+    if not free and rows is None and columns is None:
+        free = varying
+    if columns is None and "framing" in free and (rows or len(free) > 1):
+        columns = "framing"
+    if rows is None and "confirmation_bias" in free and (columns or len(free) > 1):
+        rows = "confirmation_bias"
+    free = [axis for axis in free if axis not in (rows, columns)]
+    if columns is None and free and (rows or len(free) > 1):
+        columns = free.pop(0)
+    if rows is None and free:
+        rows = free.pop(0)
+    return rows, columns
+
+
+def _hold(runs: pd.DataFrame, axes: Sequence[str]) -> tuple[pd.DataFrame, dict[str, _Held]]:
+    """Hold conditions one after the other, each at the first level that runs are left with."""
+    held = {}
+    levels = {axis: order_levels(runs[axis]) for axis in axes}
+    for axis in axes:
+        if len(levels[axis]) > 1:
+            held[axis] = _Held(order_levels(runs[axis])[0], levels[axis])
+            runs = runs[runs[axis] == held[axis].level]
+    return runs, held
+
+
+def _say_held(axis: str, held: _Held) -> str:
+    """A held condition in words."""
+    which = "first" if held.level == held.levels[0] else "one"
+    return f"{_heading(axis)} held at {held.level} ({which} of {len(held.levels)})"
+
+
+def _by_cell(runs: pd.DataFrame) -> tuple[_Grid, list[str]]:
+    """One panel a condition, on the topic most of them share; and how many are left out."""
+    axes = [axis for axis in condition_axes(runs) if axis != "topic"]
+    shared = runs["topic"].mode()[0]
+    ranked = _all_named(runs).assign(other=runs["topic"] != shared).sort_values(["other", "seed"], kind="stable")
+    kept = runs.loc[ranked.drop_duplicates(axes).index.sort_values()]
+    n_columns = 2 if len(kept) <= _TWO_COLUMNS else 3
+    places = [
+        Place(*divmod(position, n_columns), str(run["cell"]), run)
+        for position, (_, run) in enumerate(kept.iloc[:_MAX_CELLS].iterrows())
+    ]
+    notes = []
+    if runs["topic"].nunique() > 1:
+        notes.append(f"one topic a condition, {shared} where there is one")
+    if runs["seed"].nunique() > 1:
+        notes.append("one seed a condition")
+    if len(kept) > _MAX_CELLS:
+        notes.append(f"{len(kept) - _MAX_CELLS} of {len(kept)} conditions left out")
+    return _Grid(places, -(-len(places) // n_columns), n_columns), notes
+
+
+def _grid(runs: pd.DataFrame, rows: str | None, columns: str | None) -> _Grid:
+    """Put one run at each crossing of the levels."""
+    if rows is not None and columns is None:
+        return _wrapped(runs, rows)
+    down = order_levels(runs[rows]) if rows else [None]
+    across = order_levels(runs[columns]) if columns else [None]
+    places = []
+    for row, low in enumerate(down):
+        for column, wide in enumerate(across):
+            at = runs if rows is None else runs[runs[rows] == low]
+            at = at if columns is None else at[at[columns] == wide]
+            if len(at):
+                places.append(Place(row, column, "", at.iloc[0]))
+    row_titles = tuple(_level(rows, level) for level in down) if rows else ()
+    column_titles = tuple(_level(columns, level) for level in across) if columns else ()
+    return _Grid(places, len(down), len(across), row_titles, column_titles)
+
+
+def _wrapped(runs: pd.DataFrame, axis: str) -> _Grid:
+    """A single condition: two columns when that leaves no gap or there are many, else one below the other."""
+    levels = order_levels(runs[axis])
+    n_columns = 1 if len(levels) in (1, 3) else 2
+    places = [
+        Place(*divmod(position, n_columns), _level(axis, level), runs[runs[axis] == level].iloc[0])
+        for position, level in enumerate(levels)
+    ]
+    return _Grid(places, -(-len(levels) // n_columns), n_columns)
+
+
+def _control_places(controls: pd.DataFrame, main: pd.DataFrame, held: Mapping[str, _Held], grid: _Grid) -> list[Place]:
+    """Controls on the topics drawn above, below the conditions from left to right."""
+    own = controls[controls["topic"].isin(main["topic"])]
+    for axis, (level, _) in held.items():
+        # A control that does not know the condition, as one without memory, still belongs to the figure.
+        if axis != "topic" and (own[axis] == level).any():
+            own = own[own[axis] == level]
+    order = {name: position for position, name in enumerate(_CONTROLS)}
+    own = own.sort_values("interaction", key=lambda names: names.map(order), kind="stable")
+    beyond = ("topic", "memory") if own["confirmation_bias"].nunique() > 1 else ("topic", "memory", "confirmation_bias")
+    return [
+        Place(
+            grid.n_rows + position // grid.n_columns,
+            position % grid.n_columns,
+            "\n".join(filter(None, [_CONTROLS[run["interaction"]], describe(run, without=beyond)])),
+            run,
+        )
+        for position, (_, run) in enumerate(own.iterrows())
+    ]
+
+
+def _heading(axis: str) -> str:
+    """Name of a condition: the last part of its path, in words."""
+    return axis.rsplit(".", 1)[-1].replace("_", " ")
+
+
+def _level(axis: str | None, level: Any) -> str:
+    """A level with the name of its condition."""
+    return f"{level} framing" if axis == "framing" else f"{_heading(str(axis))}: {level}"
