@@ -423,7 +423,7 @@ PHRASES: list[tuple[Kind, float, str]] = [
         half true at best / half wrong / hard to credit / hazy / less likely / less plausible / little evidence
         little merit / little point / little reason / meh / mostly false / mostly wrong / muddled / murky
         naive / not great / not ideal / not much evidence / not the best / optimistic / over the top
-        partly wrong / patchy / premature / rather high / rather low / rather steep / reaching / scant evidence
+        partly wrong / patchy / premature / rather high / rather low / rather steep / scant evidence
         simplistic / so so / suspicious / tenuous / thin evidence / too far / too neat / too simple / too strong
         unclear benefit / underwhelming / unpersuasive / wobbly / cherry picking / conjecture / contestable
         controversial / debatable / incomplete / inconclusive at best / lacking / loose / not persuasive enough

@@ -79,7 +79,7 @@ OPPOSITES = """
         neglect / cut / clip / manicured / stripe / lawnmower / messy / jungle
     early / dawn / sunrise / lark / alarm | late / sleep / lie / owl / midnight / snooze / rested / bed
     urban / city / town | rural / country / countryside / village
-    land / walk / visit / step / reach / went / go / touch / foot / footprint / flag / reflector / mirror / laser / \
+    land / walk / visit / touch / foot / footprint / flag / reflector / mirror / laser / \
         rock / sample / crew / rocket / bring | film / stage / fake / studio / hollywood / kubrick \
         / soundstage / shadow / staged / prop / radiation / actor / nevada / desert
     cause / lead / produce / trigger | prevent / stop / cure
@@ -114,7 +114,7 @@ SYNONYMS = """
     predict / foretell / foresee / forecast / read / reveal / prediction / foretold / tell / hint
     astronaut / nasa / apollo / armstrong / aldrin / crew / they / we
     moon / lunar / luna
-    land / landing / walk / foot / footprint / walked / step / touchdown / there
+    land / landing / walk / foot / footprint / walked / touchdown
     unemployment / jobless / unemployed / work / joblessness / job / worker / workforce / employed / figure / rate
     jewish / jew / holocaust
     murder / kill / exterminate / genocide / slaughter / massacre

@@ -41,7 +41,7 @@ class Forecast:
         Calls in flight at most.
     rounds : float
         Lower bound of the time of the sweep, in units of one call's latency: the longer of the longest path
-        and calls / slots.
+        and calls / slots. A run with an adaptive schedule is taken to make one call after another.
     """
 
     cells: int
@@ -120,7 +120,9 @@ def plan(experiment: Experiment, *, max_concurrency: int | None = None) -> Forec
         longest_path=longest,
         width=sum(size.path.mean_width if size.path is not None else 1.0 for size in total),
         slots=slots,
-        rounds=max(max(known, default=0), calls / slots),
+        rounds=max(
+            max((size.calls if size.path is None else size.path.length for size in total), default=0), calls / slots
+        ),
     )
 
 

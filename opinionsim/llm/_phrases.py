@@ -131,7 +131,7 @@ REPORTS: Mapping[int, tuple[str, ...]] = MappingProxyType(
             "I am somewhat convinced that {x} is true.",
             "I tend to agree with {x}, although some doubts remain.",
             "I think {x} is likely to be true, though I am not certain.",
-            "I am a little more inclined to accept {x} than to reject it.",
+            "I am slightly inclined to accept {x}.",
             "I partly agree with {x}.",
             "I see {x} as probably true, but not as certain.",
             "I hold a mildly positive view of {x}.",
@@ -157,7 +157,7 @@ REPORTS: Mapping[int, tuple[str, ...]] = MappingProxyType(
             "I am somewhat doubtful about {x}.",
             "I tend to disagree with {x}, although I see some merit in it.",
             "I think {x} is unlikely to be true, though I am not certain.",
-            "I am a little more inclined to reject {x} than to accept it.",
+            "I am slightly inclined to reject {x}.",
             "I partly disagree with {x}.",
             "I see {x} as probably wrong, but not as certainly wrong.",
             "I hold a mildly negative view of {x}.",
@@ -218,9 +218,9 @@ FIRST = (
     "First, I went back to what I thought before.",
     "First, I reminded myself of where I stood earlier.",
     "To begin with, I looked at my own earlier position.",
-    "First, I recalled what I had thought so far.",
+    "First, I took stock of my own earlier position.",
     "I started from the view I already held.",
-    "My first step was to remember my own starting point.",
+    "I began by remembering my own starting point.",
 )
 
 #: Second steps of reports on a post; ``{posts}`` is "post" or "posts".
@@ -246,7 +246,7 @@ ALONE = (
 #: Sentences that lead to the stance of a report.
 CONCLUSIONS = (
     "Finally, I asked myself what I honestly believe now.",
-    "Putting these steps together, I reach my answer.",
+    "Putting these steps side by side, I come to my view.",
     "At the end of this I can say where I stand.",
     "So this is my answer.",
     "Taking all of it together, here is my honest view.",

@@ -1,0 +1,61 @@
+"""Whole replies of the scripted model, coded by the lexicon: what the demonstration and the studies rest on."""
+
+from __future__ import annotations
+
+import pytest
+
+from opinionsim.classifiers import load_classifier
+from opinionsim.data import data_folder
+from opinionsim.experiments import assemble, load_experiment
+from opinionsim.llm import ScriptedChatModel
+from opinionsim.llm._phrases import stated
+from opinionsim.messages import Message
+from opinionsim.topics import load_topics
+
+TOPICS = load_topics(data_folder("topics") / "chuang2024.yaml")
+
+
+@pytest.mark.parametrize("framing", ["falsehood", "truth"])
+@pytest.mark.parametrize("masked", [True, False])
+@pytest.mark.parametrize("topic", TOPICS)
+def test_whole_replies_are_coded_as_they_are_meant(topic: str, framing: str, masked: bool) -> None:
+    """Posts, reports and probes of agents of every opinion, with all their filler sentences."""
+    experiment = load_experiment(
+        {
+            "name": "replies",
+            "topic": {"name": topic, "framing": framing, "masked": masked},
+            "interaction": {"kind": "dyadic", "steps": 1},
+        }
+    )
+    (run,) = experiment.runs
+    parts = assemble(run, experiment.resources)
+    model = ScriptedChatModel().bound(parts.pack.marks, parts.scale)
+    texts = []
+    for agent, (persona, opinion) in enumerate(zip(*_members(parts), strict=True)):
+        prompts = parts.pack.for_agent(
+            persona=persona, opinion=opinion, claim=parts.claim, scale=parts.scale, persona_shown="full",
+            masked=masked, confirmation_bias="none", world="closed",
+        )  # fmt: skip
+        texts += _replies(model, prompts, range(100 * agent, 100 * agent + 8))
+    coded = load_classifier("lexicon").classify([parts.claim] * len(texts), texts).value
+    wrong = [(text, stated(text), value) for text, value in zip(texts, coded, strict=True) if stated(text) != value]
+    assert not wrong, f"{len(wrong)} of {len(texts)}: {wrong[:3]}"
+
+
+def _members(parts):
+    return parts.population.personas, parts.population.opinions
+
+
+def _replies(model, prompts, seeds):
+    """Replies to every task, from the first turn of an agent."""
+    from langchain_core.messages import HumanMessage, SystemMessage
+
+    from opinionsim.prompts import Past
+    from opinionsim.schedules import ACTS
+
+    system = SystemMessage(prompts.system().content)
+    post = Message("I lean slightly in favour of Theory XYZ.")
+    for act, received in (("write", ()), ("review", (post,)), ("report", ()), ("probe", ())):
+        task = HumanMessage(prompts.task(ACTS[act], received, Past()).content)
+        for seed in seeds:
+            yield model.invoke([system, task], seed=seed).text
