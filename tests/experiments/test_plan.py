@@ -83,6 +83,6 @@ def test_a_draw_that_cannot_be_used_counts_no_call() -> None:
 def test_an_adaptive_sweep_is_not_promised_more_than_its_runs_side_by_side() -> None:
     interaction = {"kind": "similarity", "steps": 30}
     spec = {"name": "adaptive", "replicates": 6, "topic": {"name": "flat-earth"}, "interaction": interaction}
-    forecast = plan(load_experiment(spec), max_concurrency=64)
+    forecast = osim.plan(load_experiment(spec), max_concurrency=64)
     assert (forecast.calls, forecast.longest_path, forecast.rounds) == (360, None, 60)
     assert forecast.speedup == forecast.width == 6
