@@ -36,9 +36,10 @@ verify: .venv/.ready-test ## closed forms, statistics and the long durability ru
 	$(BIN)/pytest verification
 
 constraints: ## resolve constraints/py311.txt anew (needs uv)
-	uv pip compile pyproject.toml --group dev --python-version 3.11 --upgrade \
-		--no-annotate --no-header --no-emit-index-url --no-emit-find-links --quiet --output-file $(CONSTRAINTS)
-	echo "torch==2.13.0" >> $(CONSTRAINTS)
+	uv pip compile pyproject.toml --all-extras --group dev --constraint constraints/torch.txt --python-version 3.11 \
+		--upgrade --no-annotate --no-header --no-emit-index-url --no-emit-find-links --quiet --output-file $(CONSTRAINTS)
+	# What torch needs on machines with an accelerator is torch's own affair.
+	sed -i -E '/^(nvidia|cuda|triton)/d' $(CONSTRAINTS)
 
 clean: ## remove the environment and everything built or cached
 	rm -rf .venv build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
@@ -55,6 +56,11 @@ endif
 	$(INSTALL) --editable .
 	touch $@
 
+# Tests and type checks need every extra; formatting does not.
+.venv/.ready-lint: .venv/.ready
+	$(INSTALL) --group lint
+	touch $@
+
 .venv/.ready-%: .venv/.ready
-	$(INSTALL) --group $*
+	$(INSTALL) --editable ".[all]" --group $*
 	touch $@

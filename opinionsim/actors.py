@@ -55,10 +55,11 @@ class PersonaActor:
         spec = self._acts[turn.act]
         memory = self.memory if spec.memory != "none" else self._blank
         messages = (*self._system, *memory.messages(), self.prompts.task(spec, received, memory.past))
-        text = await _draw(spec, partial(ask, messages=messages, dropped=memory.dropped))
-        publish(Message(text, self.prompts.name, self.agent))
+        reply = await _draw(spec, partial(ask, messages=messages, dropped=memory.dropped))
+        publish(Message(reply.text, self.prompts.name, self.agent, reply.condition))
         if spec.memory == "keep":
-            self.memory = await memory.remember(spec, received, text, self._as_persona(ask), first=self._is_first(turn))
+            asking, first = self._as_persona(ask), self._is_first(turn)
+            self.memory = await memory.remember(spec, received, reply.shown, asking, first=first)
 
     def fork(self) -> PersonaActor:
         """The same agent as it is now; memories are immutable values, so sharing one is safe."""
@@ -78,21 +79,21 @@ class PersonaActor:
         return asking
 
 
-async def _draw(spec: ActSpec, ask: Callable[[str], Awaitable[Reply]]) -> str:
-    """The text of a turn: the one reply, or the one its selector picks from several."""
+async def _draw(spec: ActSpec, ask: Callable[[str], Awaitable[Reply]]) -> Reply:
+    """What a turn says: the one reply, or the one its selector picks from several."""
     if spec.draws == 1:
-        return (await ask("reply")).text
+        return await ask("reply")
     parts = ["reply", *(f"reply.{draw}" for draw in range(2, spec.draws + 1))]
     # A draw that fails must not leave the others behind: what they bring is paid for and goes on record first.
-    replies = await asyncio.gather(*map(ask, parts), return_exceptions=True)
-    for reply in replies:
+    drawn = await asyncio.gather(*map(ask, parts), return_exceptions=True)
+    for reply in drawn:
         if isinstance(reply, BaseException):
             raise reply
-    texts = [reply.text for reply in replies if isinstance(reply, Reply)]
+    replies = [reply for reply in drawn if isinstance(reply, Reply)]
     try:
-        chosen = spec.selector(texts) if spec.selector is not None else 0
+        chosen = spec.selector([reply.text for reply in replies]) if spec.selector is not None else 0
     except Exception as error:  # a selector is a function of the user's
         raise ScheduleError(f"the selector of act {spec.name!r} failed with {type(error).__name__}: {error}") from error
-    if not 0 <= chosen < len(texts):
-        raise ScheduleError(f"the selector of act {spec.name!r} chose {chosen}; valid: 0..{len(texts) - 1}")
-    return texts[chosen]
+    if not 0 <= chosen < len(replies):
+        raise ScheduleError(f"the selector of act {spec.name!r} chose {chosen}; valid: 0..{len(replies) - 1}")
+    return replies[chosen]

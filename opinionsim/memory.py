@@ -148,7 +148,7 @@ class ReflectiveMemory(_KeptMessages):
         event = self.prompts.event(act, received, text, self.past)
         summary = self.kept[-1] if self.kept else None
         reply = await ask("reflect", (self.prompts.reflection(event, summary),))
-        kept = (self.prompts.recollection(reply.text),)
+        kept = (self.prompts.recollection(reply.shown),)
         return replace(self, past=self.past.advance(act, received), kept=kept)
 
 
@@ -171,7 +171,7 @@ class ReflectiveAsRunMemory(_KeptMessages):
         request = self.prompts.reflection(event, None) if first else self.prompts.reflection(None, event)
         reply = await ask("reflect", (*self.messages(), request), dropped=self.dropped)
         added = (event,) if first else ()
-        kept = (*self.kept, *added, self.prompts.recollection(reply.text))
+        kept = (*self.kept, *added, self.prompts.recollection(reply.shown))
         return replace(self, past=self.past.advance(act, received), kept=kept)
 
 

@@ -9,9 +9,13 @@ from typing import Literal, NamedTuple, Protocol
 
 from opinionsim.streams import _ID_LENGTH, digest
 
-__all__ = ["Ask", "ChatMessage", "Message", "Reply", "prompt_hash", "text_id"]
+__all__ = ["Ask", "ChatMessage", "Condition", "Message", "Reply", "flagged", "prompt_hash", "text_id"]
 
 Role = Literal["system", "user", "assistant"]
+
+#: What became of a question: an answer; a refusal, of the model or of its provider's filter; no text at all; or a
+#: text cut short by the limit of its length. All but the first are missing values, which keep their rates.
+Condition = Literal["answered", "refused", "empty", "truncated"]
 
 
 class ChatMessage(NamedTuple):
@@ -23,6 +27,19 @@ class ChatMessage(NamedTuple):
     """The literal text."""
 
 
+#: How a text that is no answer is shown to agents, itself included; ``{}`` stands for what there is of it.
+_FLAGGED: dict[str, str] = {
+    "refused": "[The author declined to answer.] {}",
+    "empty": "[The author wrote nothing.]",
+    "truncated": "{} [The text was cut off here.]",
+}
+
+
+def flagged(text: str, condition: Condition) -> str:
+    """A text as agents read it: as it is when it is an answer, else marked as what it is instead."""
+    return text if condition == "answered" else _FLAGGED[condition].replace("{}", text).strip()
+
+
 class Message(NamedTuple):
     """A text that agents read: the outcome of a turn, or something from outside the run."""
 
@@ -32,6 +49,13 @@ class Message(NamedTuple):
     """Name shown when an act labels what it shows by name; empty for a stranger."""
     agent: int | None = None
     """Index of the agent that wrote it, or None for a message from outside."""
+    condition: Condition = "answered"
+    """Whether it is an answer at all; one that is not is measured as missing, and flagged to its readers."""
+
+    @property
+    def shown(self) -> str:
+        """The text as agents read it."""
+        return flagged(self.text, self.condition)
 
 
 class Reply(NamedTuple):
@@ -39,6 +63,13 @@ class Reply(NamedTuple):
 
     text: str
     """The reply, with any reasoning text already split off."""
+    condition: Condition = "answered"
+    """Whether the model answered."""
+
+    @property
+    def shown(self) -> str:
+        """The text as memory keeps it."""
+        return flagged(self.text, self.condition)
 
 
 class Ask(Protocol):

@@ -19,7 +19,16 @@ from opinionsim.classifiers import Classifier, load_classifier
 from opinionsim.data import data_folder
 from opinionsim.engine import Engine
 from opinionsim.errors import OpinionSimError, ScheduleError, SpecError
-from opinionsim.llm import Journal, MemoryJournal, ModelClient, RunCalls, ScriptedChatModel, SlotPool, load_chat_model
+from opinionsim.llm import (
+    Journal,
+    MemoryJournal,
+    ModelClient,
+    Patience,
+    RunCalls,
+    ScriptedChatModel,
+    SlotPool,
+    load_chat_model,
+)
 from opinionsim.metrics import bias, diversity
 from opinionsim.opinions import OpinionScale
 from opinionsim.personas import Persona, Population, draw_population, load_personas
@@ -182,7 +191,7 @@ class OpinionModel(mesa.Model):
         self.evidence = self._client.evidence
         self.classifier = _classifier(classifier, self.scale, self.evidence)
         self._journal = journal if journal is not None else MemoryJournal()
-        self._timeout_s = timeout_s
+        self._patience = Patience(timeout_s)
         self._lookahead = len(self.population) if lookahead is None else lookahead
         self._run_id = self._identity(seed)
         self._simulation: Simulation | None = None
@@ -295,7 +304,7 @@ class OpinionModel(mesa.Model):
         return simulation
 
     def _new_simulation(self) -> Simulation:
-        calls = RunCalls(self._run_id, self._journal, self._client, self._slots, timeout_s=self._timeout_s)
+        calls = RunCalls(self._run_id, self._journal, self._client, self._slots, patience=self._patience)
         return Simulation(
             population=self.population,
             claim=self.claim,

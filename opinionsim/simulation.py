@@ -3,31 +3,48 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Awaitable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from opinionsim.actors import PersonaActor
-from opinionsim.classifiers import Classifier
+from opinionsim.classifiers import AskingClassifier, Classifier, asks, parse_closed
 from opinionsim.engine import Engine
 from opinionsim.errors import MeasurementError, OpinionSimError, SpecError, StoreError
 from opinionsim.llm import CallKey, CallRecord, RunCalls
 from opinionsim.memory import MEMORIES, new_memory
-from opinionsim.messages import Message, text_id
-from opinionsim.opinions import OpinionScale
+from opinionsim.messages import ChatMessage, Message, Reply, text_id
+from opinionsim.opinions import OpinionEstimates, OpinionScale
 from opinionsim.personas import Population
 from opinionsim.prompts import PromptPack
 from opinionsim.schedules import ACTS, ActSpec, AdaptiveSchedule, StaticSchedule, Turn
 from opinionsim.topics import Claim
 
-__all__ = ["Cognition", "Estimate", "Happening", "Simulation", "measure"]
+if TYPE_CHECKING:
+    from opinionsim.llm._caller import CallSite
+
+__all__ = ["SELF_REPORT", "Cognition", "Estimate", "Happening", "Simulation", "measure", "rate", "self_reported"]
+
+#: The kind of text that is a closed answer: it says what it says, and no classifier is asked.
+SELF_REPORT = "self-report"
 
 
 #: Turns a run has under way for each call slot: enough that no slot waits for a prompt, few enough for memory.
 _TURNS_PER_SLOT = 4
+
+
+class _Unchecked(NamedTuple):
+    """What is demanded of the replies to a classifier, which reads them itself."""
+
+    validator: None = None
+    attempts: int = 1
+
+
+_UNCHECKED = _Unchecked()
 
 
 @dataclass(frozen=True)
@@ -80,25 +97,135 @@ class Happening(NamedTuple):
     turn: Turn
     message: Message
     kind: str
-    """Kind of text: ``post``, ``report``, ``response`` or ``probe``."""
+    """Kind of text: ``post``, ``report``, ``response``, ``probe`` or ``self-report``."""
     estimate: Estimate | None
     """Its measurement; None where the run measures no text of that kind."""
 
 
-def measure(classifier: Classifier, claim: Claim, texts: Sequence[str]) -> list[Estimate]:
-    """Code the opinions that texts express of one claim, in order."""
+def measure(classifier: Classifier, claim: Claim, messages: Sequence[Message]) -> list[Estimate]:
+    """Code the opinions that messages express of one claim, in order; those that are no answers are missing."""
+    texts = [message.text for message in messages if message.condition == "answered"]
+    coded = iter(_coded(classifier, claim, texts) if texts else ())
+    return [next(coded) if message.condition == "answered" else _missing(classifier.scale) for message in messages]
+
+
+def self_reported(scale: OpinionScale, message: Message) -> Estimate:
+    """The position an agent gave itself in a closed answer; missing where it names no point of the scale."""
+    point = parse_closed(message.text, scale) if message.condition == "answered" else None
+    if point is None:
+        return _missing(scale)
+    return Estimate(float(point), tuple(float(each == point) for each in scale.points), 0.0)
+
+
+async def rate(
+    classifier: AskingClassifier,
+    claim: Claim,
+    published: Sequence[tuple[CallSite, Message]],
+    calls: RunCalls,
+    measurement_id: str = "",
+    *,
+    priority: float = 0.0,
+) -> list[Estimate]:
+    """Have messages of a run coded by a classifier that asks: its questions are calls of the run.
+
+    Parameters
+    ----------
+    classifier : AskingClassifier
+        The instrument.
+    claim : Claim
+        What the opinions are about.
+    published : sequence of (CallSite, Message)
+        Turns and what they said.
+    calls : RunCalls
+        Of the run. Its journal answers what was asked before, under parts named ``judge`` and the beginning of
+        the measurement's id, so that several measurements of a run stand side by side.
+    measurement_id : str
+        Identity of the measurement.
+    priority : float
+        Larger is served first; the default comes after every turn.
+
+    Raises
+    ------
+    ModelCallError, BudgetExceeded, JournalMismatch
+        As the first question that failed; what the others brought is on record by then.
+    asyncio.CancelledError
+        If the calls were stopped.
+    """
+    prefix = f"judge.{measurement_id[:8]}" if measurement_id else "judge"
+    queue = iter(enumerate(published))
+    found: dict[int, Estimate] = {}
+    errors: list[BaseException] = []
+
+    async def work() -> None:
+        for place, (site, message) in queue:
+            if errors:
+                return
+            try:
+                found[place] = await _rated(classifier, claim, site, message, calls, prefix, priority)
+            except (Exception, asyncio.CancelledError) as error:
+                task = asyncio.current_task()
+                if task is not None and task.cancelling():
+                    raise
+                errors.append(error)
+
+    await asyncio.gather(*(work() for _ in range(min(len(published), _TURNS_PER_SLOT * calls.limit))))
+    if errors:
+        raise errors[0]
+    return [found[place] for place in range(len(published))]
+
+
+async def _rated(
+    classifier: AskingClassifier,
+    claim: Claim,
+    site: CallSite,
+    message: Message,
+    calls: RunCalls,
+    prefix: str,
+    priority: float,
+) -> Estimate:
+    if message.condition != "answered":
+        return _missing(classifier.scale)
+
+    def ask(part: str, messages: Iterable[ChatMessage], *, dropped: int = 0) -> Awaitable[Reply]:
+        named = prefix + part.removeprefix("judge")
+        return calls.ask(site, _UNCHECKED, priority, named, messages, dropped=dropped, endpoint=classifier.endpoint)
+
     try:
-        found = classifier.classify([claim] * len(texts), texts)
+        return _estimates(await classifier.rate(ask, claim, message.text))[0]
     except OpinionSimError:
         raise
     except Exception as error:  # a classifier of the user's own may raise anything
-        raise MeasurementError(f"classifier {classifier.name!r} failed with {type(error).__name__}: {error}") from error
+        raise _failed(classifier, error) from error
+
+
+def _missing(scale: OpinionScale) -> Estimate:
+    """Of a text that is no answer."""
+    return Estimate(math.nan, (math.nan,) * len(scale), 1.0)
+
+
+def _failed(classifier: Classifier, error: Exception) -> MeasurementError:
+    return MeasurementError(f"classifier {classifier.name!r} failed with {type(error).__name__}: {error}")
+
+
+def _estimates(found: OpinionEstimates) -> list[Estimate]:
+    """One a row."""
     return [
         Estimate(value, tuple(probabilities), off_scale)
         for value, probabilities, off_scale in zip(
             found.value.tolist(), found.probabilities.tolist(), found.off_scale.tolist(), strict=True
         )
     ]
+
+
+def _coded(classifier: Classifier, claim: Claim, texts: Sequence[str]) -> list[Estimate]:
+    """What a classifier says of texts."""
+    try:
+        found = classifier.classify([claim] * len(texts), texts)
+    except OpinionSimError:
+        raise
+    except Exception as error:  # a classifier of the user's own may raise anything
+        raise _failed(classifier, error) from error
+    return _estimates(found)
 
 
 class Simulation:
@@ -121,7 +248,8 @@ class Simulation:
     cognition : Cognition
         Memory, bias, world, and what agents are shown.
     classifier : Classifier or None
-        The instrument; None measures nothing.
+        The instrument; None measures nothing but self-reports. One that asks a chat model does so in calls of
+        the run.
     kinds : collection of str
         Kinds of text it codes.
     acts : mapping of str to ActSpec
@@ -132,6 +260,8 @@ class Simulation:
         Steps dispatched beyond the last complete one; None for no bound.
     executor : concurrent.futures.Executor or None
         Where classification runs; None runs it on the event loop.
+    measurement_id : str
+        Identity of the measurement, which tells its calls from those of others.
 
     Notes
     -----
@@ -149,11 +279,12 @@ class Simulation:
         scale: OpinionScale,
         cognition: Cognition | None = None,
         classifier: Classifier | None = None,
-        kinds: Collection[str] = ("report", "post", "probe"),
+        kinds: Collection[str] = ("report", "post", "probe", SELF_REPORT),
         acts: Mapping[str, ActSpec] = ACTS,
         interactive: bool = True,
         lookahead: int | None = None,
         executor: Executor | None = None,
+        measurement_id: str = "",
     ) -> None:
         cognition = cognition or Cognition()
         if schedule.n_agents != len(population):
@@ -168,6 +299,8 @@ class Simulation:
         self._kinds = frozenset(kinds)
         self._lookahead = lookahead
         self._executor = executor
+        self._measurement_id = measurement_id
+        self._scale = scale
         self._estimates: dict[int, Estimate] = {}
         self._committed = 0
         self.actors = self._cast(pack, scale, cognition, acts, interactive)
@@ -251,16 +384,18 @@ class Simulation:
 
     async def measure(self, until: int | None = None) -> None:
         """Code every published text, up to step `until`, that is to be coded and is not yet."""
-        if self._classifier is None:
-            return
-        pending = [
-            (turn.index, message.text)
-            for turn, message in self.engine.transcript(self._committed, until)
-            if self._acts[turn.act].kind in self._kinds and turn.index not in self._estimates
-        ]
+        pending = []
+        for turn, message in self.engine.transcript(self._committed, until):
+            kind = self._acts[turn.act].kind
+            if kind not in self._kinds or turn.index in self._estimates:
+                continue
+            if kind == SELF_REPORT:
+                self._estimates[turn.index] = self_reported(self._scale, message)
+            elif self._classifier is not None:
+                pending.append((turn, message))
         if pending:
-            estimates = await self._classify([text for _, text in pending])
-            self._estimates.update(zip((index for index, _ in pending), estimates, strict=True))
+            estimates = await self._classify(pending)
+            self._estimates.update(zip((turn.index for turn, _ in pending), estimates, strict=True))
 
     def happenings(self, start: int = 0, until: int | None = None) -> list[Happening]:
         """Turns from index `start` to step `until` that have published, with what is measured so far."""
@@ -269,20 +404,26 @@ class Simulation:
             for turn, message in self.engine.transcript(start, until)
         ]
 
-    async def _classify(self, texts: list[str]) -> list[Estimate]:
+    async def _classify(self, published: list[tuple[Turn, Message]], priority: float = 0.0) -> list[Estimate]:
         if self._classifier is None:
             raise SpecError("measuring needs a classifier")
+        if asks(self._classifier):
+            about = self._classifier, self.claim, published, self._calls, self._measurement_id
+            return await rate(*about, priority=priority)
+        messages = [message for _, message in published]
         if self._executor is None:
-            return measure(self._classifier, self.claim, texts)
+            return measure(self._classifier, self.claim, messages)
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._executor, measure, self._classifier, self.claim, texts)
+        return await loop.run_in_executor(self._executor, measure, self._classifier, self.claim, messages)
 
     async def _rate(self, turn: Turn, message: Message) -> float:
         """The measured opinion an adaptive schedule acts on: journalled, so that a resumed run acts alike."""
         key = CallKey(turn.index, "rating", 0)
         record = self._calls.journal.lookup(key)
         if record is None:
-            estimate = self._estimates.get(turn.index) or (await self._classify([message.text]))[0]
+            # The turns that wait for it are all that are left.
+            urgent = float(self.schedule.steps - turn.step + 1)
+            estimate = self._estimates.get(turn.index) or (await self._classify([(turn, message)], urgent))[0]
             if self._acts[turn.act].kind in self._kinds:
                 self._estimates[turn.index] = estimate
             record = CallRecord(

@@ -67,7 +67,7 @@ class WatchedModel(ScriptedChatModel):
         watch.noticed(number)
         await asyncio.sleep(watch.latency(seed))
         if watch.fails(number):
-            raise ConnectionError("the provider is gone")
+            raise PermissionError("the provider is gone")
         reply = await super()._agenerate(messages, stop, run_manager, **kwargs)
         watch.answered.append(seed)
         return reply

@@ -8,10 +8,14 @@ import socket
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from tests._postgres import Server
+
 
 # Before any test module imports a library that reads them.
 for _name in [name for name in os.environ if name.startswith(("LANGCHAIN_", "LANGSMITH_"))]:
@@ -89,3 +93,12 @@ def _closed_figures() -> Iterator[None]:
 def checkout() -> Path:
     """The top folder of the source tree."""
     return Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Server]:
+    """A PostgreSQL server of the tests' own, one a worker process."""
+    from tests._postgres import server
+
+    with server() as running:
+        yield running

@@ -19,7 +19,7 @@ def test_the_selector_picks_among_all_draws() -> None:
         await asyncio.sleep(1)
         return Reply({"reply": "b", "reply.2": "c", "reply.3": "a"}[part])
 
-    assert run_virtual(_draw(DRAW, ask)) == "c"
+    assert run_virtual(_draw(DRAW, ask)) == Reply("c")
 
 
 def test_a_failing_draw_waits_for_the_others() -> None:

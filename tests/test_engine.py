@@ -14,7 +14,7 @@ from langchain_core.messages import AIMessage
 
 from opinionsim.engine import CriticalPath, Engine, critical_path
 from opinionsim.errors import ModelCallError, OpinionSimError, ScheduleError
-from opinionsim.llm import MemoryJournal, RunCalls, SlotPool
+from opinionsim.llm import MemoryJournal, Patience, RunCalls, SlotPool
 from opinionsim.messages import ChatMessage, Message, Reply
 from opinionsim.schedules import ACTS as schedule_acts
 from opinionsim.schedules import ActSpec, Broadcast, Dyads, External, IndependentReports, Turn, with_probes
@@ -112,7 +112,7 @@ class Run:
         self.client = client or Client()
         self.journal = MemoryJournal()
         self.slots = slots if isinstance(slots, SlotPool) else SlotPool(slots)
-        calls = RunCalls("run", self.journal, self.client, self.slots, timeout_s=timeout_s)
+        calls = RunCalls("run", self.journal, self.client, self.slots, patience=Patience(timeout_s, 0, 0))
         actors = actors or [Clerk(calls_per_event) for _ in range(schedule.n_agents)]
         self.engine = Engine(
             schedule, actors, calls, acts=ACTS, calls_per_event=calls_per_event, **{"horizon": None, **options}
@@ -240,11 +240,11 @@ def _order(n_agents: int, *turns: Turn, calls_per_event: int = 0) -> list[str]:
 
     async def story() -> list[str]:
         run = Run(Listed(n_agents, *turns), slots=1, calls_per_event=calls_per_event)
-        assert run.slots.take()
+        assert run.slots.lane("local").take()
         run.engine.start()
         await asyncio.sleep(1.0)
         assert run.client.order == []
-        run.slots.release()
+        run.slots.lane("local").release()
         await run.engine.wait()
         return run.client.order
 
@@ -643,13 +643,13 @@ def test_a_failed_call_stops_the_run_naming_step_and_agent_and_keeps_the_rest() 
         async def call(self, messages, seed) -> AIMessage:
             reply = await super().call(messages, seed)
             if messages[-1].content == "3":
-                raise ConnectionError("the provider is gone")
+                raise PermissionError("the provider is gone")
             return reply
 
     async def story() -> None:
         run = Run(_chain(4), Gone(lambda prompt: 2.5 if prompt == "2" else 1.0))
         run.engine.start()
-        with pytest.raises(ModelCallError, match=r"run run, step 2, agent 1 \(write\): ConnectionError: the provider"):
+        with pytest.raises(ModelCallError, match=r"run run, step 2, agent 1 \(write\): PermissionError: the provider"):
             await run.engine.wait()
         assert sorted(record.key.turn for record in run.journal.records) == [0, 1, 2]
         run.assert_at_rest()

@@ -47,7 +47,7 @@ class HashModel:
         await asyncio.sleep(self.latencies[len(self.asked) % len(self.latencies)])
         text = hashlib.sha256(repr(([tuple(m) for m in messages], seed)).encode()).hexdigest()[:12]
         if self.fail is not None and text.startswith(self.fail):
-            raise ConnectionError("the provider is gone")
+            raise PermissionError("the provider is gone")
         return AIMessage(text)
 
 

@@ -1,17 +1,20 @@
 from __future__ import annotations
 
 import asyncio
+import math
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import pytest
+from langchain_core.messages import AIMessage
 
 from opinionsim.classifiers import load_classifier
 from opinionsim.errors import JournalMismatch, ModelCallError, SpecError, StoreError
 from opinionsim.experiments import assemble, load_experiment
 from opinionsim.llm import CallKey, MemoryJournal, ModelClient, ReplayOnly, RunCalls, SlotPool
-from opinionsim.messages import text_id
+from opinionsim.messages import ChatMessage, Condition, Message, text_id
 from opinionsim.simulation import Cognition, Happening, Simulation, measure
 from opinionsim.testing import run_virtual
 from tests._running import SMALL, Watch, changed, watched
@@ -192,11 +195,46 @@ def test_an_estimate_is_what_the_classifier_says() -> None:
     claim = _simulation()[0].claim
     texts = ["I am sure that Theory XYZ is true.", "I do not want to talk about it.", "Theory XYZ is false."]
     found = LEXICON.classify([claim] * 3, texts)
-    estimates = measure(LEXICON, claim, texts)
+    estimates = measure(LEXICON, claim, list(map(Message, texts)))
     np.testing.assert_array_equal([each.value for each in estimates], found.value)
     np.testing.assert_array_equal([each.probabilities for each in estimates], found.probabilities)
     np.testing.assert_array_equal([each.off_scale for each in estimates], found.off_scale)
     assert measure(LEXICON, claim, []) == []
+
+
+@pytest.mark.parametrize("condition", ["refused", "empty", "truncated"])
+def test_what_is_no_answer_is_missing_whatever_it_says(condition: Condition) -> None:
+    claim = _simulation()[0].claim
+    text = "I am sure that Theory XYZ is true."
+    told, missing = measure(LEXICON, claim, [Message(text), Message(text, condition=condition)])
+    assert told.value > 0
+    assert math.isnan(missing.value)
+    assert all(map(math.isnan, missing.probabilities))
+    assert (len(missing.probabilities), missing.off_scale) == (5, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("message", "shown"),
+    [
+        (AIMessage("", additional_kwargs={"refusal": "I will not."}), "[The author declined to answer.] I will not."),
+        (AIMessage(""), "[The author wrote nothing.]"),
+        (AIMessage("I think", response_metadata={"finish_reason": "length"}), "I think [The text was cut off here.]"),
+    ],
+)
+def test_what_is_no_answer_is_flagged_to_its_readers_and_its_author(message: AIMessage, shown: str) -> None:
+    prompts = []
+
+    class Client:
+        async def call(self, messages: Iterable[ChatMessage], seed: int) -> AIMessage:
+            prompts.append("".join(each.content for each in messages))
+            return message
+
+    simulation, _ = _simulation(client=Client(), interaction={"kind": "dyadic", "steps": 3})
+    told = run_virtual(_whole(simulation))
+    assert all(row[3].startswith("Estimate(value=nan") for row in told)
+    # A post and what its reader said of it: the reader sees the flag, and so does whoever remembers.
+    assert shown not in prompts[0]
+    assert sum(shown in prompt for prompt in prompts) >= 3
 
 
 def test_what_does_not_fit_is_refused() -> None:

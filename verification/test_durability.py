@@ -1,20 +1,58 @@
-"""The durability bar: 200 deaths of a sweep, fired after a drawn number of durable calls."""
+"""The durability bar: 200 deaths of a worker over each kind of store, fired after a drawn number of durable calls."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests._durability import CALLS, PROMISED_S, study
+from opinionsim.store import Results
+from tests._durability import Kind, Supervisor, describe, study, supervisor, undisturbed
+from tests._postgres import Server, server
 
 
-def test_two_hundred_kills(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    figures = study(tmp_path, 200)
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[Server]:
+    with server() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def killer() -> Iterator[Supervisor]:
+    with supervisor() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    return undisturbed(tmp_path_factory.mktemp("whole"))
+
+
+def _two_hundred(
+    killer: Supervisor, kind: Kind, folder: Path, whole: Results, capsys: pytest.CaptureFixture[str]
+) -> None:
+    figures = study(killer, kind, folder, 200, whole)
     with capsys.disabled():
-        print(
-            f"\n{sum(each.kills for each in figures)} kills over {len(figures)} sweeps of {CALLS} calls: "
-            f"no stored call asked again; {sum(each.in_flight for each in figures)} calls were in flight, "
-            f"{sum(each.lost for each in figures)} replies had arrived and were lost, the oldest "
-            f"{max(each.oldest_lost_s for each in figures):.3f} s old (bar {PROMISED_S} s); tables equal"
-        )
+        print(f"\n{describe(kind, figures)}")
+    assert figures.kills == 200
+
+
+def test_two_hundred_kills_over_sqlite(
+    killer: Supervisor, tmp_path: Path, whole: Results, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kind = Kind("sqlite", 1, lambda name: str(tmp_path / f"{name}.sqlite"))
+    _two_hundred(killer, kind, tmp_path, whole, capsys)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_two_hundred_kills_over_postgresql(
+    killer: Supervisor,
+    tmp_path: Path,
+    whole: Results,
+    postgres: Server,
+    capsys: pytest.CaptureFixture[str],
+    workers: int,
+) -> None:
+    kind = Kind(f"postgresql-{workers}", workers, lambda name: postgres.database(f"{tmp_path}/{name}"))
+    _two_hundred(killer, kind, tmp_path, whole, capsys)

@@ -2,20 +2,47 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from opinionsim.classifiers._base import Classifier
-from opinionsim.classifiers._registry import classifier_names, load_classifier
+from opinionsim.classifiers._base import AskingClassifier, Classifier, asks
+from opinionsim.classifiers._closed import parse_closed
+from opinionsim.classifiers._registry import classifier_names, describe_classifier, load_classifier
 
 if TYPE_CHECKING:
+    from opinionsim.classifiers._calibration import Calibration, fit_calibration, load_calibration
+    from opinionsim.classifiers._chat import ChatClassifier
+    from opinionsim.classifiers._flan_t5 import FlanT5Classifier
     from opinionsim.classifiers._lexicon import LexiconClassifier
 
-__all__ = ["Classifier", "LexiconClassifier", "classifier_names", "load_classifier"]
+__all__ = [
+    "AskingClassifier",
+    "Calibration",
+    "ChatClassifier",
+    "Classifier",
+    "FlanT5Classifier",
+    "LexiconClassifier",
+    "asks",
+    "classifier_names",
+    "describe_classifier",
+    "fit_calibration",
+    "load_calibration",
+    "load_classifier",
+    "parse_closed",
+]
+
+#: Names that are imported when asked for, and where they are.
+_LATER = {
+    "Calibration": "_calibration",
+    "ChatClassifier": "_chat",
+    "FlanT5Classifier": "_flan_t5",
+    "LexiconClassifier": "_lexicon",
+    "fit_calibration": "_calibration",
+    "load_calibration": "_calibration",
+}
 
 
 def __getattr__(name: str) -> Any:
-    if name == "LexiconClassifier":
-        from opinionsim.classifiers._lexicon import LexiconClassifier
-
-        return LexiconClassifier
+    if name in _LATER:
+        return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from opinionsim.classifiers._base import check_inputs
 from opinionsim.classifiers._lexicon_claims import ClaimView, view_of
 from opinionsim.classifiers._lexicon_clauses import Context, Reading, hedged, read_clause
 from opinionsim.classifiers._lexicon_rules import Kind
 from opinionsim.classifiers._lexicon_words import Clause, Mark, clauses
-from opinionsim.errors import MeasurementError
 from opinionsim.opinions import OpinionEstimates, OpinionScale
 from opinionsim.topics import Claim
 
@@ -134,13 +134,12 @@ class LexiconClassifier:
 
         Raises
         ------
+        SpecError
+            If a claim is no Claim or a text no str.
         MeasurementError
             If there are not as many claims as texts.
         """
-        if len(claims) != len(texts):
-            raise MeasurementError(
-                f"classify needs one claim for each text; got {len(claims)} claims, {len(texts)} texts"
-            )
+        check_inputs(claims, texts)
         coded: dict[tuple[str, str], tuple[np.ndarray, float]] = {}
         rows = np.empty((len(texts), len(self.scale)))
         off = np.empty(len(texts))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from opinionsim.cli._console import say_json
+from opinionsim.cli._console import note, say_json
 from opinionsim.cli._options import AsJson
 from opinionsim.errors import SpecError
 
@@ -37,22 +37,49 @@ def classify(
     classifier: Annotated[
         str, typer.Option("--classifier", metavar="NAME", help="Which one (see: opinionsim list classifiers).")
     ] = "lexicon",
+    option: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--option",
+            metavar="KEY=VALUE",
+            help="An option of the classifier, as in --option model=base; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Code the opinion each text expresses of a claim; prints CSV."""  # fmt: skip
     from opinionsim.classifiers import load_classifier
     from opinionsim.topics import Claim, Framing
 
-    chosen = load_classifier(classifier)
     if not claim.strip():
         raise SpecError("--claim must be a clause that can follow 'that'; got an empty text")
     texts = _texts(source)
+    chosen = load_classifier(classifier, **_options(option or []))
     about = Claim(claim.strip().rstrip("."), "", Framing.FALSEHOOD)
     rows = _rows(texts, chosen.classify([about] * len(texts), [text for _, text in texts]), chosen.scale)
+    if n_cut := getattr(chosen, "n_cut", 0):
+        note(f"texts too long for the classifier, coded without their middle: {n_cut}")
     if as_json:
         say_json(rows)
     else:
         sys.stdout.write(_as_csv(rows))
+
+
+def _options(given: list[str]) -> dict[str, Any]:
+    """Options of the classifier by name, their values read as YAML."""
+    from opinionsim.documents import parse_value
+
+    options: dict[str, Any] = {}
+    for text in given:
+        key, equals, spelled = text.partition("=")
+        key = key.strip()
+        if not equals or not key:
+            raise SpecError(f"--option {text!r}: must have the form key=value")
+        if key in options:
+            raise SpecError(f"--option {key}: given twice")
+        options[key] = parse_value(spelled, f"--option {key}")
+    return options
 
 
 def _texts(source: str) -> list[tuple[int, str]]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import platform
+import shutil
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
@@ -34,25 +36,63 @@ _PACKAGES = (
     "typer",
 )
 #: Packages of each extra; what needs them is said where it is missed.
-_EXTRAS = {"llm": ("langchain", "langchain-openai")}
+_EXTRAS = {
+    "llm": ("langchain", "langchain-openai", "openai", "aiohttp"),
+    "local": ("torch", "transformers", "sentencepiece"),
+    "postgres": ("psycopg",),
+    "cluster": ("joblib", "distributed"),
+}
+#: LangChain packages of further providers.
+_PROVIDERS = (
+    "langchain-anthropic",
+    "langchain-google-genai",
+    "langchain-groq",
+    "langchain-mistralai",
+    "langchain-ollama",
+)
 _DATA = ("experiments", "personas", "topics")
-#: Variables that make LangChain send every prompt to a tracing service.
-_TRACING = ("LANGSMITH_TRACING", "LANGSMITH_TRACING_V2", "LANGCHAIN_TRACING", "LANGCHAIN_TRACING_V2")
+#: Variables that make LangChain send every prompt to a tracing service, where the package allows it.
+_TRACING = ("LANGSMITH_TRACING", "LANGSMITH_TRACING_V2", "LANGCHAIN_TRACING_V2")
+#: Variables that switch off what Hugging Face's libraries tell of their use when they reach its hub.
+_NO_TELEMETRY = ("DO_NOT_TRACK", "HF_HUB_DISABLE_TELEMETRY", "DISABLE_TELEMETRY", "HF_HUB_OFFLINE")
 #: Variables that hold keys or addresses: only whether they are set is told.
-_SECRET = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "LANGSMITH_API_KEY", "LANGCHAIN_API_KEY")
+_SECRET = (
+    "OPENAI_API_KEY",
+    "OPENAI_BASE_URL",
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_BASE_URL",
+    "GOOGLE_API_KEY",
+    "GROQ_API_KEY",
+    "MISTRAL_API_KEY",
+    "OLLAMA_API_KEY",
+    "OLLAMA_HOST",
+    "HF_TOKEN",
+    "LANGSMITH_API_KEY",
+    "LANGCHAIN_API_KEY",
+    "LANGSMITH_GATEWAY",
+)
 _STORES = Path("results")
 
 
-def doctor(as_json: AsJson = False) -> None:
-    """Check the installation: versions, extras, data, tracing, keys, and where results go."""
+def doctor(
+    as_json: AsJson = False,
+    full: Annotated[bool, typer.Option("--full", help="Load torch to see what it can use; takes seconds.")] = False,
+) -> None:
+    """Check the installation: versions, extras, data, tracing, keys, hardware, and where results go."""
     found = {
         "opinionsim": opinionsim.__version__,
         "python": platform.python_version(),
         "packages": {name: _installed(name) for name in _PACKAGES},
         "extras": {extra: {name: _installed(name) for name in names} for extra, names in _EXTRAS.items()},
+        "providers": {name: _installed(name) for name in _PROVIDERS},
         "data": {kind: _data(kind) for kind in _DATA},
         "tracing": {name: _is_on(os.environ.get(name, "")) for name in _TRACING},
+        "tracing_allowed": _is_on(os.environ.get("OPINIONSIM_TRACING", "")),
+        # Switched off by this package where the user has not decided.
+        "hub_telemetry": "HF_HUB_DISABLE_TELEMETRY" in os.environ
+        and not any(_is_on(os.environ.get(name, "")) for name in _NO_TELEMETRY),
         "set": {name: name in os.environ for name in _SECRET},
+        "hardware": {"bf16": _cpu_bf16(), "nvidia": _nvidia(), "torch": _torch() if full else None},
         "stores": {"folder": str(_STORES.absolute()), "writable": _writable(_STORES)},
     }
     problems = _problems(found)
@@ -86,6 +126,34 @@ def _is_on(value: str) -> bool:
     return value.strip().lower() in ("1", "true", "yes", "on")
 
 
+def _cpu_bf16(about: Path = Path("/proc/cpuinfo")) -> bool | None:
+    """Whether the processor computes in bfloat16, in which a local model is fast; None where it does not tell."""
+    try:
+        flags = about.read_text(encoding="utf-8", errors="replace").split()
+    except OSError:
+        return None
+    return bool({"avx512_bf16", "amx_bf16", "bf16"} & set(flags))
+
+
+def _nvidia() -> bool:
+    """Whether a driver of an NVIDIA device is there, without loading anything."""
+    return Path("/proc/driver/nvidia").exists() or shutil.which("nvidia-smi") is not None
+
+
+def _torch() -> dict[str, Any]:
+    """What torch says it can use."""
+    try:
+        torch = importlib.import_module("torch")
+    except ImportError as error:
+        return {"error": str(error).partition("\n")[0]}
+    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    return {
+        "cuda": [torch.cuda.get_device_name(index) for index in range(count)],
+        "mps": bool(torch.backends.mps.is_available()),
+        "threads": torch.get_num_threads(),
+    }
+
+
 def _writable(folder: Path) -> bool:
     """Whether a folder, or the nearest one above it that exists, takes new files."""
     place = folder.absolute()
@@ -99,25 +167,58 @@ def _problems(found: dict[str, Any]) -> list[str]:
     return [
         *(f"the package {name} is not installed" for name, version in found["packages"].items() if version is None),
         *(f"the {kind} of the package are missing; install it again" for kind, at in found["data"].items() if not at),
+        *(
+            f"{name} makes LangChain refuse every call; unset it"
+            for name in ("LANGCHAIN_TRACING", "LANGCHAIN_HANDLER")
+            if os.environ.get(name, "").lower() not in ("", "0", "false")
+        ),
         *([] if found["stores"]["writable"] else [f"{found['stores']['folder']} cannot be written; use --store"]),
     ]
 
 
 def _spelled(found: dict[str, Any]) -> str:
-    extras = {
-        f"extra {extra}": ", ".join(f"{name} {version or '(not installed)'}" for name, version in packages.items())
-        for extra, packages in found["extras"].items()
-    }
-    packages = ", ".join(f"{name} {version or '(not installed)'}" for name, version in found["packages"].items())
-    tracing = [name for name, on in found["tracing"].items() if on]
+    extras = {f"extra {extra}": _versions(packages) for extra, packages in found["extras"].items()}
+    hardware = found["hardware"]
     rows = {
         "opinionsim": found["opinionsim"],
         "python": found["python"],
-        "packages": packages,
+        "packages": _versions(found["packages"]),
         **extras,
+        "providers": _versions(found["providers"]),
         **{kind: at or "missing" for kind, at in found["data"].items()},
-        "tracing": f"ON: {', '.join(tracing)} (prompts leave this machine)" if tracing else "off",
+        "tracing": _tracing(found),
+        "telemetry": "none of this package; "
+        + (
+            "the Hugging Face hub is told of downloads (HF_HUB_DISABLE_TELEMETRY=1 to stop)"
+            if found["hub_telemetry"]
+            else "the Hugging Face hub is told nothing beyond downloads"
+        ),
         "keys": ", ".join(f"{name} {'set' if there else 'not set'}" for name, there in found["set"].items()),
+        "hardware": f"bfloat16 on the processor: {_ANSWERS[hardware['bf16']]}; "
+        f"NVIDIA driver: {_ANSWERS[hardware['nvidia']]}",
+        **({"torch": _seen_by_torch(hardware["torch"])} if hardware["torch"] else {}),
         "results": f"{found['stores']['folder']} ({'writable' if found['stores']['writable'] else 'not writable'})",
     }
     return aligned(list(rows.items()))
+
+
+_ANSWERS = {True: "yes", False: "no", None: "unknown"}
+
+
+def _versions(packages: dict[str, str | None]) -> str:
+    return ", ".join(f"{name} {version or '(not installed)'}" for name, version in packages.items())
+
+
+def _tracing(found: dict[str, Any]) -> str:
+    """Whether prompts leave the machine by LangChain's tracing, and why."""
+    asked = ", ".join(name for name, on in found["tracing"].items() if on)
+    if found["tracing_allowed"]:
+        return f"ON: {asked} (prompts leave this machine)" if asked else "off (OPINIONSIM_TRACING would allow it)"
+    return f"off ({asked} ignored without OPINIONSIM_TRACING=1)" if asked else "off"
+
+
+def _seen_by_torch(seen: dict[str, Any]) -> str:
+    if "error" in seen:
+        return f"cannot be loaded: {seen['error']}"
+    devices = ", ".join(seen["cuda"]) or "none"
+    return f"CUDA devices {devices}, MPS {_ANSWERS[seen['mps']]}, {seen['threads']} threads"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -13,8 +15,9 @@ from opinionsim.errors import SpecError
 
 if TYPE_CHECKING:
     from opinionsim.experiments import Experiment, Forecast
+    from opinionsim.experiments._forecast import Actual
 
-__all__ = ["plan", "preview", "schema"]
+__all__ = ["comparison_text", "plan", "preview", "schema"]
 
 
 def plan(
@@ -23,74 +26,228 @@ def plan(
     prompts: Prompts = None,
     max_concurrency: Slots = None,
     latency: Annotated[
-        float, typer.Option("--latency", metavar="SECONDS", min=0.0, help="Time one model call takes.")
-    ] = 1.0,
+        float | None,
+        typer.Option(
+            "--latency",
+            metavar="SECONDS",
+            min=0.0,
+            help="Time one model call takes. Default: as in --store, else 1.",
+            show_default=False,
+        ),
+    ] = None,
+    reply_tokens: Annotated[
+        float | None,
+        typer.Option(
+            "--reply-tokens",
+            metavar="K",
+            min=1.0,
+            help="Tokens of one reply. Default: as in --store, else 200; never more than model.max_tokens.",
+            show_default=False,
+        ),
+    ] = None,
+    store: Annotated[
+        str | None,
+        typer.Option(
+            "--store",
+            metavar="STORE",
+            help="Take lengths and latency from the calls this experiment has in a store, and tell what is missing.",
+            show_default=False,
+        ),
+    ] = None,
+    pilot: Annotated[bool, typer.Option("--pilot", help="Only one replicate of each cell.")] = False,
+    exact: Annotated[bool, typer.Option("--exact", help="Count the prompts of every run, however many.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Check a specification; print its calls, critical path and least time. Makes no call."""
+    """Check a specification; print its calls, tokens, money, critical path and time. Makes no call."""
     from opinionsim.experiments import Instruments
     from opinionsim.experiments import plan as forecast_of
 
-    if not math.isfinite(latency):
-        raise SpecError(f"--latency must be a finite number of seconds; got {latency}")
+    for name, value, unit in (("--latency", latency, "seconds"), ("--reply-tokens", reply_tokens, "tokens")):
+        if value is not None and not math.isfinite(value):
+            raise SpecError(f"{name} must be a finite number of {unit}; got {value}")
     experiment = read_spec(spec, changes, prompts)
-    forecast = forecast_of(experiment, max_concurrency=max_concurrency)
+
+    def forecast_for(only: Collection[str] | None) -> Forecast:
+        return forecast_of(
+            experiment,
+            max_concurrency=max_concurrency,
+            only=only,
+            reply_tokens=reply_tokens,
+            latency=latency,
+            store=store,
+            exact=exact,
+        )
+
+    only = experiment.pilot if pilot else None
+    forecast = forecast_for(only)
+    missing = None if store is None else forecast_for(_missing(experiment, only, store))
     if as_json:
-        say_json(_forecast_json(experiment, forecast, latency))
+        say_json(_forecast_json(experiment, forecast, missing))
     else:
-        say(_forecast_text(experiment, forecast, latency))
+        say(_forecast_text(experiment, forecast, missing))
     # After the forecast, which a missing package or key for a model should not hide.
     Instruments(experiment)
 
 
-def _forecast_json(experiment: Experiment, forecast: Forecast, latency: float) -> dict[str, Any]:
+def _missing(experiment: Experiment, only: Collection[str] | None, store: str) -> list[str]:
+    """Runs that a store does not hold complete."""
+    from opinionsim.store import open_store
+
+    wanted = list(dict.fromkeys(run.run_id for run in experiment.runs if only is None or run.run_id in only))
+    with open_store(store, write=False) as opened:
+        states = opened.states(wanted)
+    return [run_id for run_id in wanted if run_id not in states or states[run_id].status != "complete"]
+
+
+def _forecast_json(experiment: Experiment, forecast: Forecast, missing: Forecast | None) -> dict[str, Any]:
+    """A forecast as JSON values; numbers that are not known are null."""
     return {
         "experiment": experiment.spec.name,
-        "models": _models(experiment),
+        "models": [model.name for model in forecast.models],
         "cells": forecast.cells,
         "runs": forecast.runs,
         "calls": forecast.calls,
         "texts": forecast.texts,
         "longest_path": forecast.longest_path,
         "width": forecast.width,
+        "run_width": forecast.run_width,
         "slots": forecast.slots,
+        "useful_slots": forecast.useful_slots,
         "rounds": forecast.rounds,
         "speedup": forecast.speedup,
-        "latency_s": latency,
-        "least_s": forecast.rounds * latency,
-        "sequential_s": forecast.calls * latency,
+        "latency_s": forecast.sequential_s / forecast.calls if forecast.calls else None,
+        "least_s": forecast.least_s,
+        "most_s": forecast.most_s,
+        "sequential_s": forecast.sequential_s,
+        **_usage(forecast),
+        "currency": forecast.currency,
+        "price_date": forecast.price_date,
+        "exact": forecast.exact,
+        "acted_out": forecast.acted_out,
+        "by_model": [asdict(model) for model in forecast.models],
+        "missing": None if missing is None else {"runs": missing.runs, "calls": missing.calls, **_usage(missing)},
     }
 
 
-def _models(experiment: Experiment) -> list[str]:
-    return list(dict.fromkeys(cell.spec.model.name for cell in experiment.cells))
+def _usage(forecast: Forecast) -> dict[str, Any]:
+    return {
+        "input_characters": forecast.input_characters,
+        "input_tokens": forecast.input_tokens,
+        "output_tokens": forecast.output_tokens,
+        "cost": forecast.cost,
+    }
 
 
-def _forecast_text(experiment: Experiment, forecast: Forecast, latency: float) -> str:
-    path = forecast.longest_path
-    chain = "known only as the run goes: each step waits for measured opinions" if path is None else f"{path:,}"
-    alone, least = forecast.calls * latency, forecast.rounds * latency
-    rows = [
-        ("model", ", ".join(_models(experiment)), ""),
-        ("cells", f"{forecast.cells:,}", "combinations of conditions"),
-        ("runs", f"{forecast.runs:,}", "distinct runs, replicates counted"),
-        ("model calls", f"{forecast.calls:,}", "if no reply is rejected"),
-        ("coded texts", f"{forecast.texts:,}", ""),
-        ("longest path", chain, "" if path is None else "calls that must follow one another: the critical path"),
-        ("width", f"{forecast.width:,.1f}", "calls in flight on average, had you slots without end"),
-        ("slots", f"{forecast.slots:,}", "calls in flight at most (--max-concurrency)"),
-        ("speed-up", f"{forecast.speedup:,.1f}x", "at most, over one call at a time"),
-        ("time", _spell_seconds(least), f"at least, at {latency:g} s a call; one at a time: {_spell_seconds(alone)}"),
+def _forecast_text(experiment: Experiment, forecast: Forecast, missing: Forecast | None) -> str:
+    rows = forecast.rows()
+    if missing is not None:
+        rows.append(("missing", f"{missing.runs:,} runs", _spell_missing(missing)))
+    parts = [experiment.spec.name, aligned(rows)]
+    if len(forecast.models) > 1:
+        parts.append(aligned(_model_rows(forecast)))
+    return "\n\n".join([*parts, "\n".join(_assumed(experiment, forecast))])
+
+
+def _spell_missing(missing: Forecast) -> str:
+    money = "" if missing.cost is None else f", {_spell_money(missing.cost, missing.currency)}"
+    tokens = missing.input_tokens + missing.output_tokens
+    return f"not complete in the store: at most {missing.calls:,} calls, {tokens:,} tokens{money}"
+
+
+def _model_rows(forecast: Forecast) -> list[list[str]]:
+    """What each model is asked, with a heading."""
+    rows = [["model", "calls", "tokens in", "tokens out", "money", "price"]]
+    for model in forecast.models:
+        money = "not known" if model.cost is None else _spell_money(model.cost, forecast.currency)
+        rows.append(
+            [
+                model.name,
+                f"{model.calls:,}",
+                f"{model.input_tokens:,}",
+                f"{model.output_tokens:,}",
+                money,
+                model.price,
+            ]
+        )
+    return rows
+
+
+def _assumed(experiment: Experiment, forecast: Forecast) -> list[str]:
+    """What the figures rest on, and what a reader should know of the models."""
+    from opinionsim.llm import warnings_for
+
+    notes = [_counted(forecast)]
+    for model in forecast.models:
+        if model.observed:
+            notes.append(f"{model.name}: lengths and latency are those of {model.observed:,} calls in the store.")
+    if not all(model.observed for model in forecast.models):
+        notes.append("Length of replies and latency are assumed where they are not given (--reply-tokens, --latency).")
+    notes += [f"{model.name}: {model.price}." for model in forecast.models if model.cost is None]
+    if forecast.cost:
+        notes.append("Money: no rebate for cached prompts; what a model reasons counts as output.")
+    notes += _beyond_budget(experiment, forecast)
+    return [*notes, *(text for model in forecast.models for text in warnings_for(model.name))]
+
+
+def _counted(forecast: Forecast) -> str:
+    """How far the prompts are those of the runs."""
+    if forecast.longest_path is None:
+        return "Who meets whom depends on measured opinions; for the prompts all are taken to keep the assigned ones."
+    if forecast.exact:
+        return "Prompts are those of the runs, but for the length of the replies they repeat."
+    return (
+        f"Prompts of {forecast.acted_out:,} of {forecast.calls:,} calls were made and counted; "
+        "the others follow from them (--exact counts all)."
+    )
+
+
+def _beyond_budget(experiment: Experiment, forecast: Forecast) -> list[str]:
+    """Limits of the specification that the experiment would meet before it is complete."""
+    budget = experiment.spec.execution.budget
+    needs = {
+        "calls": (budget.calls, forecast.calls),
+        "tokens": (budget.tokens, forecast.input_tokens + forecast.output_tokens),
+        "money": (budget.money, forecast.cost),
+    }
+    return [
+        f"execution.budget.{name} = {limit:,} will stop the experiment before it is complete."
+        for name, (limit, need) in needs.items()
+        if limit is not None and need is not None and need > limit
     ]
-    return f"{experiment.spec.name}\n\n{aligned(rows)}"
 
 
-def _spell_seconds(seconds: float) -> str:
-    """A duration in the unit that suits it."""
-    for size, unit in ((86400.0, "d"), (3600.0, "h"), (60.0, "min")):
-        if seconds >= 2 * size:
-            return f"{seconds / size:,.1f} {unit}"
-    return f"{seconds:,.1f} s"
+def comparison_text(forecast: Forecast, actual: Actual) -> str:
+    """A forecast beside what came of it, as a table.
+
+    Parameters
+    ----------
+    forecast : Forecast
+        Of the runs that were carried out.
+    actual : Actual
+        What they took.
+    """
+    from opinionsim.experiments._forecast import compare_forecast
+
+    rows = [["", "forecast", "actual", "actual / forecast"]]
+    for compared in compare_forecast(forecast, actual):
+        name = {"money": f"money ({forecast.currency})", "seconds": "seconds (at least)"}.get(
+            compared.what, compared.what
+        )
+        ratio = "" if compared.ratio is None else f"{compared.ratio:.2f}"
+        rows.append([name, _spell_number(compared.forecast), _spell_number(compared.actual), ratio])
+    return aligned(rows)
+
+
+def _spell_money(amount: float, currency: str) -> str:
+    from opinionsim.experiments._forecast import spell_money
+
+    return spell_money(amount, currency)
+
+
+def _spell_number(value: float | None) -> str:
+    if value is None:
+        return "not known"
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}" if abs(value) < 100 else f"{value:,.0f}"
 
 
 def preview(

@@ -77,7 +77,7 @@ def _personas() -> list[dict[str, Any]]:
 
 
 def _models() -> list[dict[str, Any]]:
-    """The model of the package with its presets, and the form of all others."""
+    """The model of the package with its presets, and the forms of all others."""
     from dataclasses import asdict
 
     from opinionsim.llm import PRESETS
@@ -90,17 +90,27 @@ def _models() -> list[dict[str, Any]]:
         }
         for preset, parameters in PRESETS.items()
     ]
-    other = "any LangChain chat model, such as openai:gpt-4o-mini"
-    return [*presets, {"name": "PROVIDER:MODEL", "what": other, "options": ["those of the provider's chat model"]}]
+    others = {
+        "openai:MODEL": ("OpenAI, key in OPENAI_API_KEY", ["reasoning_effort", "use_responses_api", "top_p"]),
+        "openai:MODEL + base_url": (
+            "any server of OpenAI's dialect: vLLM, Ollama, LM Studio, transformers serve",
+            ["base_url", "api_key_env", "extra_body"],
+        ),
+        "anthropic:MODEL": ("Anthropic, package langchain-anthropic, key in ANTHROPIC_API_KEY", ["thinking", "top_p"]),
+        "ollama:MODEL": ("a local Ollama, package langchain-ollama", ["base_url", "num_ctx", "reasoning"]),
+        "hf:NAME_OR_PATH": (
+            "a causal model of Hugging Face in this process, extra local",
+            ["see docs/local_models.md"],
+        ),
+        "PROVIDER:MODEL": ("any LangChain chat model", ["those of the provider's chat model"]),
+    }
+    return [*presets, *({"name": name, "what": what, "options": known} for name, (what, known) in others.items())]
 
 
 def _classifiers() -> list[dict[str, Any]]:
-    from opinionsim.classifiers import classifier_names, load_classifier
+    from opinionsim.classifiers import classifier_names, describe_classifier
 
-    return [
-        {"name": name, "what": (type(load_classifier(name)).__doc__ or "").strip().partition("\n")[0]}
-        for name in classifier_names()
-    ]
+    return [{"name": name, "what": describe_classifier(name)} for name in classifier_names()]
 
 
 def _templates() -> list[dict[str, Any]]:

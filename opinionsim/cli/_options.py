@@ -20,6 +20,7 @@ class TextKind(StrEnum):
     POST = "post"
     RESPONSE = "response"
     PROBE = "probe"
+    SELF_REPORT = "self-report"
 
 
 Spec = Annotated[
@@ -58,7 +59,11 @@ Slots = Annotated[
 ]
 StorePath = Annotated[
     str,
-    typer.Argument(metavar="STORE", help="Path of a store (.sqlite), or its sqlite:/// address.", show_default=False),
+    typer.Argument(
+        metavar="STORE",
+        help="Path of a store (.sqlite), or its sqlite:/// or postgresql+psycopg:// address.",
+        show_default=False,
+    ),
 ]
 ExperimentName = Annotated[
     str | None,

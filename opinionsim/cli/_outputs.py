@@ -75,6 +75,13 @@ class Figures(StrEnum):
     DISTRIBUTION = "distribution"
 
 
+class ColourBy(StrEnum):
+    """What lines are coloured by."""
+
+    OPINION = "opinion"
+    MODEL = "model"
+
+
 class Format(StrEnum):
     """File formats of figures."""
 
@@ -111,6 +118,10 @@ def plot(
         ),
     ] = None,
     kind: Kind = None,
+    color_by: Annotated[
+        ColourBy,
+        typer.Option("--color-by", help="Colour lines by the opinion assigned to the agent, or by who plays it."),
+    ] = ColourBy.OPINION,
     ddof: Ddof = 0,
     out: Annotated[
         Path | None,
@@ -130,36 +141,43 @@ def plot(
         )
     if what != Figures.PANELS and (where or replicate is not None):
         raise SpecError("--where and --replicate go with --what panels; one run is chosen by --run")
+    if what == Figures.DISTRIBUTION and color_by != ColourBy.OPINION:
+        raise SpecError("--color-by goes with --what panels or trajectories; bars of a distribution are of one colour")
     results = load(store, experiment)
     chosen = None if kind is None else kind.value
     drawn: tuple[Figure | Axes, str]
     if what == Figures.PANELS:
-        drawn = _panels(results, where or [], replicate or 0, chosen, ddof)
+        drawn = _panels(results, where or [], replicate or 0, chosen, ddof, color_by)
     else:
-        drawn = _one_run(results, what, run, chosen, ddof)
+        drawn = _one_run(results, what, run, chosen, ddof, color_by)
     figure, suffix = drawn
+    suffix += "" if color_by == ColourBy.OPINION else f"-by-{color_by}"
     folder = out or Path(results.url.removeprefix("sqlite:///")).parent / "figures"
     say(str(save(figure, folder / f"{results.name}-{what}{suffix}.{file_format}")))
 
 
-def _panels(results: Results, where: list[str], replicate: int, kind: str | None, ddof: int) -> tuple[Figure, str]:
+def _panels(
+    results: Results, where: list[str], replicate: int, kind: str | None, ddof: int, color_by: ColourBy
+) -> tuple[Figure, str]:
     """The grid of conditions, and what its file's name says beyond that."""
     from opinionsim.plots import panels
 
     conditions = dict(_condition(text) for text in where)
-    figure = panels(results, where=conditions, replicate=replicate, kind=kind, ddof=ddof)
+    figure = panels(results, where=conditions, replicate=replicate, kind=kind, ddof=ddof, color_by=color_by.value)
     named = [str(value) for value in conditions.values()] + ([f"replicate{replicate}"] if replicate else [])
     return figure, "".join(f"-{_file_part(part)}" for part in named)
 
 
-def _one_run(results: Results, what: Figures, run: str | None, kind: str | None, ddof: int) -> tuple[Axes, str]:
+def _one_run(
+    results: Results, what: Figures, run: str | None, kind: str | None, ddof: int, color_by: ColourBy
+) -> tuple[Axes, str]:
     """A figure of one run, and what its file's name says beyond that."""
     from opinionsim.plots import final_distribution, trajectories
 
     row = None if run is None else row_of(results, run)
     suffix = "" if row is None else f"-run{row}"
     if what == Figures.TRAJECTORIES:
-        return trajectories(results, row, kind), suffix
+        return trajectories(results, row, kind, color_by=color_by.value), suffix
     return final_distribution(results, row, kind, ddof=ddof), suffix
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import signal
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from types import FrameType
@@ -32,7 +32,7 @@ _TOLD_EVERY_S = 30.0
 _ABORT_S = 10.0
 #: Reasons spelled out at the end; the rest are counted.
 _REASONS_SHOWN = 5
-_INCOMPLETE, _INTERRUPTED = 1, 130
+_INCOMPLETE, _BUDGET, _INTERRUPTED = 1, 3, 130
 
 #: Where in a run an error arose, as errors begin with it.
 _PLACE = re.compile(r"run [0-9a-f]+(?:, step -?\d+, agent \d+ \([\w-]+\))?: ")
@@ -47,7 +47,11 @@ def run(
     store: Annotated[
         str | None,
         typer.Option(
-            "--store", metavar="STORE", help="Where results are kept. Default: results/NAME.sqlite.", show_default=False
+            "--store",
+            metavar="STORE",
+            help="Where results are kept: a path (.sqlite), or a sqlite:/// or postgresql+psycopg:// address. "
+            "Default: results/NAME.sqlite.",
+            show_default=False,
         ),
     ] = None,
     max_concurrency: Slots = None,
@@ -57,23 +61,51 @@ def run(
         bool,
         typer.Option("--fresh", help="Start runs anew whose stored calls answer other questions than those now asked."),
     ] = False,
+    pilot: Annotated[
+        bool, typer.Option("--pilot", help="Carry out one replicate of every cell; the whole sweep goes on from it.")
+    ] = False,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            "--cluster",
+            metavar="ADDRESS",
+            help="Dask scheduler whose workers carry the runs out, as tcp://HOST:8786; needs a PostgreSQL store.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Carry out an experiment. Running it again finishes what is missing and repeats nothing."""
     from opinionsim.experiments import default_store
 
     if store is not None and not store.strip():
-        raise SpecError("--store must be the path of a store (.sqlite), or its sqlite:/// address; got an empty text")
+        raise SpecError(
+            "--store must be the path of a store (.sqlite), or its sqlite:/// or postgresql+psycopg:// address; "
+            "got an empty text"
+        )
     experiment = read_spec(spec, changes, prompts)
     url = default_store(experiment) if store is None else store
-    summary = carry_out(experiment, url, max_concurrency=max_concurrency, fresh=fresh)
+    only = experiment.pilot if pilot else None
+    summary = carry_out(experiment, url, max_concurrency=max_concurrency, fresh=fresh, only=only, cluster=cluster)
     _report(url, summary)
+    if summary.complete == summary.total and summary.made:
+        _compare(experiment, url, summary, only)
+    if summary.exceeded:
+        raise typer.Exit(_BUDGET)
     if summary.stopped:
         raise typer.Exit(_INTERRUPTED)
     if summary.complete < summary.total:
         raise typer.Exit(_INCOMPLETE)
 
 
-def carry_out(experiment: Experiment, url: str, *, max_concurrency: int | None = None, fresh: bool = False) -> Summary:
+def carry_out(
+    experiment: Experiment,
+    url: str,
+    *,
+    max_concurrency: int | None = None,
+    fresh: bool = False,
+    only: Collection[str] | None = None,
+    cluster: str | None = None,
+) -> Summary:
     """Carry out an experiment with progress on standard error.
 
     The first SIGINT or SIGTERM stops dispatch and waits for calls in flight, the second ends at once.
@@ -88,6 +120,10 @@ def carry_out(experiment: Experiment, url: str, *, max_concurrency: int | None =
         Calls in flight at most; default that of the specification.
     fresh : bool
         Whether runs that no longer agree with their stored calls start anew.
+    only : collection of str, optional
+        Ids of the runs to carry out; default all.
+    cluster : str, optional
+        Address of the Dask scheduler whose workers carry them out; default: this process does.
 
     Returns
     -------
@@ -105,9 +141,15 @@ def carry_out(experiment: Experiment, url: str, *, max_concurrency: int | None =
 
     with (
         _interrupts() as interrupts,
-        under_way(experiment, url, max_concurrency=max_concurrency, fresh=fresh) as (sweep, future),
+        under_way(experiment, url, max_concurrency=max_concurrency, fresh=fresh, only=only, cluster=cluster) as (
+            sweep,
+            future,
+        ),
     ):
-        note(f"{experiment.spec.name}: {len({run.run_id for run in experiment.runs})} runs into {url}")
+        n_runs = len({run.run_id for run in experiment.runs} if only is None else only)
+        note(f"{experiment.spec.name}: {n_runs} runs{' of a pilot' if only else ''} into {spelled(url)}")
+        for warning in sweep.warnings:
+            note(f"  {warning}")
         _attend(experiment, sweep, future, interrupts)
         return future.result()
 
@@ -233,6 +275,10 @@ def _report(url: str, summary: Summary) -> None:
         )
         if summary.already:
             note(f"{summary.already} of {summary.total} runs were complete already")
+        if summary.repeated:
+            note(f"{summary.repeated:,} attempts failed in passing and were repeated")
+    for text in summary.notes:
+        note(f"  {text}")
     _say_reasons(url, summary.errors.values())
     if any(_CHANGED_PROMPTS not in error for error in summary.errors.values()):
         note("Run the same command again to go on from here.")
@@ -241,6 +287,27 @@ def _report(url: str, summary: Summary) -> None:
         note("Next:")
         for command in ("table", "plot", "show"):
             note(f"  opinionsim {command} {where}")
+
+
+def _compare(experiment: Experiment, url: str, summary: Summary, only: Collection[str] | None) -> None:
+    """The forecast beside what came of it; after a pilot, what the rest will take at the pilot's rates."""
+    from opinionsim.cli._forecast import comparison_text
+    from opinionsim.experiments import Actual, plan, spell_seconds
+
+    paid = summary.paid
+    # Of runs that were begun earlier, only part of the time is known.
+    seconds = summary.seconds if summary.made == paid.calls else None
+    actual = Actual(paid.calls, paid.input_tokens or None, paid.output_tokens or None, paid.cost, seconds)
+    note(comparison_text(plan(experiment, only=only), actual))
+    if only is not None and len(only) < len({run.run_id for run in experiment.runs}):
+        rest = [run.run_id for run in experiment.runs if run.run_id not in only]
+        forecast = plan(experiment, only=rest, store=url)
+        money = "" if forecast.cost is None else f", {forecast.cost:,.2f} {forecast.currency}"
+        note(
+            f"The rest of the sweep, at the rates of the pilot: {forecast.calls:,} calls, "
+            f"{forecast.input_tokens + forecast.output_tokens:,} tokens{money}, "
+            f"{spell_seconds(forecast.least_s)} or more. Run the same command without --pilot to go on."
+        )
 
 
 def _say_reasons(url: str, errors: Iterable[str]) -> None:

@@ -17,9 +17,12 @@ _ROW_DIGITS = 7
 
 
 def spelled(url: str) -> str:
-    """A store's address as one would type it."""
-    path = url.removeprefix("sqlite:///")
-    return shlex.quote(path if path.endswith((".sqlite", ".sqlite3", ".db")) else url)
+    """A store's address as one would type it, without its password."""
+    from opinionsim.store import shown
+
+    address = shown(url)
+    path = address.removeprefix("sqlite:///")
+    return shlex.quote(path if path.endswith((".sqlite", ".sqlite3", ".db")) else address)
 
 
 def row_of(results: Results, run: str) -> int:

@@ -9,18 +9,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from opinionsim.experiments._assembly import Parts, assemble
+from opinionsim.experiments._forecast import Actual, Compared, ModelForecast, compare_forecast, spell_seconds
+from opinionsim.experiments._instruments import Instruments
 from opinionsim.experiments._manifest import manifest
 from opinionsim.experiments._plan import Forecast, Preview, plan, preview
 from opinionsim.experiments._replay import Replayed, replay
-from opinionsim.experiments._runner import (
-    Instruments,
-    Progress,
-    Summary,
-    Sweep,
-    default_store,
-    run,
-    under_way,
-)
+from opinionsim.experiments._runner import Progress, Summary, Sweep, default_store, run, under_way
 from opinionsim.experiments._spec import ExperimentSpec, json_schema
 from opinionsim.experiments._sweep import Cell, Experiment, PlannedRun, load_experiment
 
@@ -29,11 +23,14 @@ if TYPE_CHECKING:
     from opinionsim.experiments._transcript import transcript
 
 __all__ = [
+    "Actual",
     "Cell",
+    "Compared",
     "Experiment",
     "ExperimentSpec",
     "Forecast",
     "Instruments",
+    "ModelForecast",
     "Parts",
     "PlannedRun",
     "Preview",
@@ -43,6 +40,7 @@ __all__ = [
     "Sweep",
     "Table",
     "assemble",
+    "compare_forecast",
     "default_store",
     "json_schema",
     "load_experiment",
@@ -51,6 +49,7 @@ __all__ = [
     "preview",
     "replay",
     "run",
+    "spell_seconds",
     "table",
     "tables",
     "transcript",

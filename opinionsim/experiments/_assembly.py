@@ -9,6 +9,7 @@ import networkx as nx
 import numpy as np
 
 from opinionsim.classifiers import Classifier
+from opinionsim.experiments._model_spec import ModelSpec, assign_models
 from opinionsim.experiments._resources import Resources
 from opinionsim.experiments._spec import (
     BroadcastSpec,
@@ -73,6 +74,8 @@ class Parts:
         Whether agents see posts at all.
     lookahead : int or None
         Steps dispatched beyond the last complete one.
+    models : tuple of ModelSpec, length N
+        Which chat model plays each agent.
     """
 
     topic: Topic
@@ -86,9 +89,14 @@ class Parts:
     kinds: tuple[str, ...]
     interactive: bool
     lookahead: int | None
+    models: tuple[ModelSpec, ...]
 
     def simulation(
-        self, calls: RunCalls, classifier: Classifier | None, executor: Executor | None = None
+        self,
+        calls: RunCalls,
+        classifier: Classifier | None,
+        executor: Executor | None = None,
+        measurement_id: str = "",
     ) -> Simulation:
         """The run itself, ready to start."""
         return Simulation(
@@ -104,6 +112,7 @@ class Parts:
             interactive=self.interactive,
             lookahead=self.lookahead,
             executor=executor,
+            measurement_id=measurement_id,
         )
 
 
@@ -128,26 +137,30 @@ def assemble(planned: PlannedRun, resources: Resources) -> Parts:
     population = _population(planned, resources, scale)
     network = _network(planned, resources)
     schedule = _schedule(planned, resources, population, network)
-    probe = spec.measurement.probe
+    probe, asked = spec.measurement.probe, spec.measurement.self_report
     return Parts(
         topic=topic,
         claim=topic.claim(spec.topic.framing),
         population=population,
         network=network,
-        schedule=with_probes(schedule, probe.before, probe.after),
+        schedule=with_probes(
+            with_probes(schedule, probe.before, probe.after), asked.before, asked.after, "self-report"
+        ),
         pack=resources.pack(spec.prompts),
         scale=scale,
         cognition=_cognition(spec),
         kinds=tuple(sorted(coded_kinds(spec))),
         interactive=not isinstance(spec.interaction, IndependentSpec | RememberedSpec | NoRolePlaySpec),
         lookahead=spec.execution.lookahead,
+        models=assign_models(spec.model, population.personas, _drawing(planned, "models")),
     )
 
 
 def coded_kinds(spec: ExperimentSpec) -> frozenset[str]:
-    """Kinds of text that are coded: those asked for, and probes where there are any."""
-    probe = spec.measurement.probe
-    return frozenset({*spec.measurement.texts, *(["probe"] if probe.before or probe.after else [])})
+    """Kinds of text that are coded: those asked for, and probes and self-reports where there are any."""
+    measurement = spec.measurement
+    off_record = {"probe": measurement.probe, "self-report": measurement.self_report}
+    return frozenset({*measurement.texts, *(kind for kind, each in off_record.items() if each.before or each.after)})
 
 
 def _cognition(spec: ExperimentSpec) -> Cognition:

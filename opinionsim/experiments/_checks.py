@@ -10,6 +10,7 @@ import numpy as np
 from opinionsim.documents import Document, KeyPath, fields_at, spell_path
 from opinionsim.errors import SpecError
 from opinionsim.experiments._identity import RUN_FIELDS
+from opinionsim.experiments._model_spec import ByAttributeSpec, assign_models
 from opinionsim.experiments._resources import Resources, is_path
 from opinionsim.experiments._spec import (
     CountsSpec,
@@ -17,14 +18,17 @@ from opinionsim.experiments._spec import (
     ExperimentSpec,
     ExternalSpec,
     FileNetworkSpec,
+    NoRolePlaySpec,
     conflicts,
 )
-from opinionsim.personas import PersonaSet, draw_population
+from opinionsim.personas import PersonaSet, Population, draw_population
 from opinionsim.schedules import build_network
 from opinionsim.streams import canonical_json
 
 __all__ = ["Checks"]
 
+#: Where chance decides nothing that is looked at.
+_ANY = np.random.default_rng(0)
 #: Fields whose values may separate random draws.
 _SEPARATING = tuple(dict.fromkeys(path.split(".")[0] for path in RUN_FIELDS))
 
@@ -120,6 +124,11 @@ class Checks:
             self._populations[key] = _drawing_problem(spec, personas)
         if self._populations[key]:
             yield ("population", "initial_opinions"), self._populations[key]
+        elif isinstance(spec.model, ByAttributeSpec):
+            # Chance may pick any of them.
+            role_play = not isinstance(spec.interaction, NoRolePlaySpec)
+            players = personas.personas if role_play else Population.bare(1).personas
+            yield from _attempt(("model",), lambda: assign_models(spec.model, players, _ANY))
 
 
 def _drawing_problem(spec: ExperimentSpec, personas: PersonaSet) -> str:

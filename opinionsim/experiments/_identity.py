@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import PurePath
 from typing import Any
 
+from opinionsim.experiments._model_spec import ByAttributeSpec, ModelSpec
 from opinionsim.experiments._resources import Resources
 from opinionsim.experiments._spec import (
     CountsSpec,
@@ -23,7 +24,17 @@ __all__ = ["RUN_FIELDS", "block", "canonical", "measurement_id", "run_fields", "
 _VERSION = 1
 
 #: Fields of a specification that are part of a run's identity, wholly or in part.
-RUN_FIELDS = ("population", "topic", "cognition", "interaction", "model", "measurement.probe", "prompts", "scale")
+RUN_FIELDS = (
+    "population",
+    "topic",
+    "cognition",
+    "interaction",
+    "model",
+    "measurement.probe",
+    "measurement.self_report",
+    "prompts",
+    "scale",
+)
 
 
 def canonical(value: Any) -> Any:
@@ -41,6 +52,20 @@ def _stated(model: Any, *without: str) -> dict[str, Any]:
     """Fields of a model that differ from their defaults."""
     stated: dict[str, Any] = model.model_dump(mode="json", exclude_defaults=True, exclude=set(without))
     return stated
+
+
+def _model_fields(model: Any) -> Any:
+    """One model, models with shares, or models by attribute."""
+    if isinstance(model, ByAttributeSpec):
+        models = {value: _model_fields(each) for value, each in model.models.items()}
+        otherwise = {} if model.otherwise is None else {"otherwise": _model_fields(model.otherwise)}
+        return {"by": model.by, "models": models, **otherwise}
+    if not isinstance(model, ModelSpec):
+        return [_model_fields(each) for each in model]
+    fields = _stated(model, "options")
+    # Which variable holds a key says nothing about what answers.
+    options = {name: value for name, value in model.options.items() if name != "api_key_env"}
+    return {**fields, "options": options} if options else fields
 
 
 def _population_fields(spec: ExperimentSpec, resources: Resources) -> dict[str, Any]:
@@ -111,11 +136,13 @@ def run_fields(spec: ExperimentSpec, resources: Resources) -> dict[str, Any]:
         },
         "interaction": _interaction_fields(spec, resources),
         "cognition": _stated(spec.cognition),
-        "model": _stated(spec.model),
+        "model": _model_fields(spec.model),
         "measurement": {"probe": _stated(spec.measurement.probe)},
     }
     if spec.prompts != "default":
         fields["prompts"] = PurePath(spec.prompts).name or spec.prompts
+    if asked := _stated(spec.measurement.self_report):
+        fields["measurement"]["self_report"] = asked
     scale = spec.scale.scale()
     if scale != OpinionScale():
         fields["scale"] = {"points": scale.points, "labels": scale.labels}

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from opinionsim.engine import CriticalPath, critical_path
 from opinionsim.errors import SpecError
 from opinionsim.experiments._assembly import assemble
+from opinionsim.experiments._assumptions import Assumptions, Rates, observe
+from opinionsim.experiments._dry_run import Sort, Tally, count_characters, model_keys, survey
+from opinionsim.experiments._forecast import Forecast, ModelForecast
+from opinionsim.experiments._model_spec import ModelSpec, models_of
+from opinionsim.experiments._pricing import model_price
+from opinionsim.experiments._resources import Resources
 from opinionsim.experiments._sweep import Experiment, PlannedRun, require_experiment
-from opinionsim.llm import MemoryJournal, ReplayOnly, RunCalls, SlotPool
+from opinionsim.llm import MemoryJournal, PriceTable, ReplayOnly, RunCalls, SlotPool, load_prices
 from opinionsim.messages import ChatMessage, Message
 from opinionsim.schedules import ACTS, AdaptiveSchedule, IndependentReports, StaticSchedule
 from opinionsim.streams import canonical_json
@@ -19,57 +26,51 @@ __all__ = ["Forecast", "Preview", "plan", "preview"]
 #: Stands in a preview where a run would show another agent's words.
 PLACEHOLDER = "(the text of another agent's post)"
 
-
-@dataclass(frozen=True)
-class Forecast:
-    """What an experiment takes.
-
-    Attributes
-    ----------
-    cells, runs : int
-        Combinations of conditions, and distinct runs.
-    calls : int
-        Model calls of all runs, if no reply is rejected.
-    texts : int
-        Texts to be coded.
-    longest_path : int or None
-        Calls on the longest chain of dependent calls of any run: no number of slots makes the sweep faster.
-        None where a schedule is adaptive, so that its chain is not known in advance.
-    width : float
-        Calls that can be in flight on average, over all runs, with slots without end.
-    slots : int
-        Calls in flight at most.
-    rounds : float
-        Lower bound of the time of the sweep, in units of one call's latency: the longer of the longest path
-        and calls / slots. A run with an adaptive schedule is taken to make one call after another.
-    """
-
-    cells: int
-    runs: int
-    calls: int
-    texts: int
-    longest_path: int | None
-    width: float
-    slots: int
-    rounds: float
-
-    @property
-    def speedup(self) -> float:
-        """Largest possible speed-up over one call at a time."""
-        return self.calls / self.rounds if self.rounds else 1.0
+#: Calls that are acted out at most, about, for a forecast that is not asked to be exact: a second or two.
+_ACTED_OUT = 10_000
+#: The same for each kind of cells, however many there are.
+_FEWEST_ACTED_OUT = 100
 
 
 @dataclass(frozen=True)
 class _Size:
     """Calls, coded texts and critical path of one run."""
 
-    calls: int
+    calls_of: Mapping[Sort, int]
     texts: int
     path: CriticalPath | None
 
+    @property
+    def calls(self) -> int:
+        """All calls."""
+        return sum(self.calls_of.values())
 
-def plan(experiment: Experiment, *, max_concurrency: int | None = None) -> Forecast:
-    """Forecast calls, coded texts and attainable concurrency from the drawn schedules.
+    @property
+    def chain(self) -> int:
+        """Calls that must follow one another; an adaptive schedule is taken to make all of them so."""
+        return self.calls if self.path is None else self.path.length
+
+    @property
+    def width(self) -> float:
+        """Calls in flight on average."""
+        return 1.0 if self.path is None else self.path.mean_width
+
+
+def plan(
+    experiment: Experiment,
+    *,
+    max_concurrency: int | None = None,
+    only: Collection[str] | None = None,
+    reply_tokens: float | None = None,
+    latency: float | None = None,
+    store: str | None = None,
+    exact: bool = False,
+) -> Forecast:
+    """Forecast calls, tokens, money, time and attainable concurrency; calls nobody.
+
+    Runs are acted out with placeholders for replies: the drawn schedules, the real prompts and memories. Of an
+    experiment of more than some 10,000 calls a sample of runs, evenly over the kinds of cells, is acted out, and of a
+    long run some agents for the first of their turns; `acted_out` of the forecast says how many calls that were.
 
     Parameters
     ----------
@@ -77,53 +78,111 @@ def plan(experiment: Experiment, *, max_concurrency: int | None = None) -> Forec
         From :func:`opinionsim.load_experiment`.
     max_concurrency : int, optional
         Calls in flight at most; default that of the specification.
+    only : collection of str, optional
+        Ids of the runs to forecast; default all.
+    reply_tokens : float, optional
+        Length of every reply, >= 1, four characters a token. Default what `store` shows, else 200. A reply is never
+        longer than the model's `max_tokens`.
+    latency : float, optional
+        Seconds a call takes, >= 0. Default what `store` shows, else 1.
+    store : str, optional
+        Address of a store. Where it holds calls of the experiment, length of replies, tokens a character and latency
+        are those of these calls.
+    exact : bool
+        Act out every run, however long that takes.
 
     Returns
     -------
     Forecast
-        Exact for static schedules; calls of an adaptive one are those of as many dyads. A run whose draw
+        Calls are exact for static schedules; those of an adaptive one are those of as many dyads. A run whose draw
         cannot be used, such as a random network without an edge, counts no call.
 
     Raises
     ------
     SpecError
-        If `experiment` is something else.
+        If `experiment` is something else, a run is not one of its own, or a number is out of range.
+    StoreError
+        If the store cannot be read.
     """
     require_experiment(experiment)
-    slots = max_concurrency or experiment.spec.execution.max_concurrency
-    runs = list({run.run_id: run for run in experiment.runs}.values())
-    sizes: dict[str, _Size] = {}
-    total = []
-    for planned in runs:
-        spec = planned.spec
-        key = canonical_json(
-            [
-                spec.interaction.model_dump(mode="json"),
-                spec.population.size,
-                spec.cognition.memory,
-                spec.measurement.model_dump(mode="json"),
-                planned.block,
-            ]
-        )
-        if key not in sizes:
-            sizes[key] = _size(planned, experiment)
-        total.append(sizes[key])
-    calls = sum(size.calls for size in total)
-    paths = [size.path.length if size.path is not None else None for size in total]
-    known = [path for path in paths if path is not None]
-    longest = max(known, default=0) if len(known) == len(paths) else None
+    slots = experiment.spec.execution.max_concurrency if max_concurrency is None else max_concurrency
+    if slots < 1:
+        raise SpecError(f"max_concurrency must be at least 1; got {slots}")
+    assumptions = Assumptions(reply_tokens, latency, observe(experiment, store) if store is not None else None)
+    prices = load_prices(experiment.resources.path(experiment.spec.execution.prices))
+    runs = _chosen(experiment, only)
+    sizes = _sizes(runs, experiment)
+    models = _models(runs)
+    rates = {key: assumptions.rates(model) for key, model in models.items()}
+    tallies, acted_out = _tallies(runs, sizes, experiment.resources, rates, exact)
+    by_model = _by_model(tallies, models, rates, prices)
+    calls = sum(size.calls for size in sizes)
+    chain = max((size.chain for size in sizes), default=0)
+    adaptive = any(size.path is None for size in sizes)
+    work_s = sum(_seconds(tally, rates) for tally in tallies)
+    chain_s = max((_chain_s(*each, rates) for each in zip(sizes, tallies, strict=True)), default=0.0)
     return Forecast(
-        cells=len(experiment.cells),
+        cells=len(experiment.cells) if only is None else len({id(run.cell) for run in runs}),
         runs=len(runs),
         calls=calls,
-        texts=sum(size.texts for size in total),
-        longest_path=longest,
-        width=sum(size.path.mean_width if size.path is not None else 1.0 for size in total),
+        texts=sum(size.texts for size in sizes),
+        longest_path=None if adaptive else chain,
+        width=sum(size.width for size in sizes),
         slots=slots,
-        rounds=max(
-            max((size.calls if size.path is None else size.path.length for size in total), default=0), calls / slots
-        ),
+        useful_slots=-(-calls // chain) if chain else 1,
+        rounds=max(chain, calls / slots),
+        least_s=max(chain_s, work_s / slots),
+        most_s=min(work_s, work_s / slots + (1 - 1 / slots) * chain_s),
+        sequential_s=work_s,
+        models=by_model,
+        acted_out=acted_out,
+        exact=acted_out == calls and not adaptive,
+        currency=prices.currency,
+        price_date=prices.date,
     )
+
+
+def _chosen(experiment: Experiment, only: Collection[str] | None) -> list[PlannedRun]:
+    """Distinct runs, or those of them that are asked for."""
+    runs = {run.run_id: run for run in experiment.runs}
+    if only is None:
+        return list(runs.values())
+    if isinstance(only, str):
+        raise SpecError(f"only must be a collection of run ids; got the text {only!r}")
+    for run_id in only:
+        if run_id not in runs:
+            raise SpecError(f"only: {run_id!r} is not the id of a run of {experiment.spec.name}")
+    wanted = frozenset(only)
+    return [run for run_id, run in runs.items() if run_id in wanted]
+
+
+def _sizes(runs: list[PlannedRun], experiment: Experiment) -> list[_Size]:
+    """The size of each run; runs of equal schedules and models are looked at once."""
+    known: dict[tuple[str, str], _Size] = {}
+    cells: dict[int, str] = {}
+    found = []
+    for planned in runs:
+        spec = planned.spec
+        if id(planned.cell) not in cells:
+            cells[id(planned.cell)] = canonical_json(
+                [
+                    _dumped(spec.model),
+                    _dumped(spec.population),
+                    _dumped(spec.interaction),
+                    _dumped(spec.measurement),
+                    spec.cognition.memory,
+                ]
+            )
+        key = cells[id(planned.cell)], planned.block
+        if key not in known:
+            known[key] = _size(planned, experiment)
+        found.append(known[key])
+    return found
+
+
+def _dumped(node: Any) -> Any:
+    """A part of a specification as JSON values."""
+    return [_dumped(each) for each in node] if isinstance(node, tuple) else node.model_dump(mode="json")
 
 
 def _size(planned: PlannedRun, experiment: Experiment) -> _Size:
@@ -131,22 +190,140 @@ def _size(planned: PlannedRun, experiment: Experiment) -> _Size:
     try:
         parts = assemble(planned, experiment.resources)
     except SpecError:
-        return _Size(0, 0, CriticalPath(0, 0, 0))
-    after = parts.cognition.calls_per_event
-    schedule = parts.schedule
-    if isinstance(schedule, AdaptiveSchedule):
-        dyads, probes = schedule.steps, _probes(planned)
-        coded = sum(kind in parts.kinds for kind in ("post", "report")) * dyads
-        return _Size(2 * dyads * (1 + after) + probes, coded + probes, None)
-    path = critical_path(schedule, calls_per_event=after)
-    texts = sum(ACTS[turn.act].kind in parts.kinds for turn in schedule.turns())
-    return _Size(path.calls, texts, path)
+        return _Size({}, 0, CriticalPath(0, 0, 0))
+    calls_of = {sort: len(remembered) for sort, remembered in survey(parts, _probes(planned)).items()}
+    texts = sum(calls for sort, calls in calls_of.items() if sort.kind in ACTS and ACTS[sort.kind].kind in parts.kinds)
+    if isinstance(parts.schedule, AdaptiveSchedule):
+        return _Size(calls_of, texts, None)
+    return _Size(calls_of, texts, critical_path(parts.schedule, calls_per_event=parts.cognition.calls_per_event))
 
 
 def _probes(planned: PlannedRun) -> int:
     """Off-record questions of one run."""
     probe = planned.spec.measurement.probe
     return (probe.before + probe.after) * planned.spec.population.size
+
+
+def _models(runs: list[PlannedRun]) -> dict[str, ModelSpec]:
+    """All chat models by key, in the order of the cells."""
+    specs = {id(run.cell): run.spec for run in runs}.values()
+    return {model_keys([model])[0]: model for spec in specs for model in models_of(spec.model)}
+
+
+_Tallies = dict[Sort, Tally]
+
+
+def _tallies(
+    runs: list[PlannedRun], sizes: list[_Size], resources: Resources, rates: Mapping[str, Rates], exact: bool
+) -> tuple[list[_Tallies], int]:
+    """Calls and characters of prompts of each run, and how many calls were acted out for it."""
+    found: list[_Tallies] = [{} for _ in runs]
+    acted_out = 0
+    strata = _strata(runs, sizes)
+    whole = exact or sum(size.calls for size in sizes) <= _ACTED_OUT
+    allowance = max(_FEWEST_ACTED_OUT, _ACTED_OUT // max(1, len(strata)))
+    for stratum in strata:
+        left = float("inf") if whole else allowance
+        left_out = []
+        for position in stratum:
+            calls = sizes[position].calls
+            # The first run of a stratum is acted out in part where it is too long; the others wholly or not at all.
+            if left < calls and left < allowance:
+                left_out.append(position)
+                continue
+            parts, probes = assemble(runs[position], resources), _probes(runs[position])
+            most = None if calls <= left else int(left)
+            found[position], acted = count_characters(parts, rates, probes, most)
+            acted_out += acted
+            left -= acted
+        acted_for = [found[position] for position in stratum if found[position]]
+        for position in left_out:
+            found[position] = _like(sizes[position], acted_for)
+    return found, acted_out
+
+
+def _strata(runs: list[PlannedRun], sizes: list[_Size]) -> list[list[int]]:
+    """Positions of runs that make calls, by all that shapes their prompts but the topic, and mixed."""
+    strata: dict[str, list[int]] = {}
+    keys: dict[int, str] = {}
+    for position, run in enumerate(runs):
+        spec = run.spec
+        if id(run.cell) not in keys:
+            parts = (spec.model, spec.population, spec.interaction, spec.cognition, spec.measurement.probe)
+            keys[id(run.cell)] = canonical_json([*map(_dumped, parts), spec.topic.masked, spec.prompts])
+        if sizes[position].calls:
+            strata.setdefault(keys[id(run.cell)], []).append(position)
+    # Identities of runs are hashes: sorted by them, cells and replicates are mixed.
+    return [sorted(stratum, key=lambda position: runs[position].run_id) for stratum in strata.values()]
+
+
+def _like(size: _Size, others: Sequence[_Tallies]) -> _Tallies:
+    """A run whose prompts are, by sort of call, as long as those of others on average."""
+    pooled: dict[object, Tally] = {}
+    for tallies in others:
+        for sort, tally in tallies.items():
+            for key in (sort, sort.kind, None):
+                before = pooled.get(key, Tally(0, 0.0))
+                pooled[key] = Tally(before.calls + tally.calls, before.characters + tally.characters)
+    means = {key: tally.characters / tally.calls for key, tally in pooled.items()}
+    return {
+        # Of several models, one may have played nobody in the others.
+        sort: Tally(calls, calls * next(means[key] for key in (sort, sort.kind, None) if key in means))
+        for sort, calls in size.calls_of.items()
+    }
+
+
+def _by_model(
+    tallies: list[_Tallies], models: Mapping[str, ModelSpec], rates: Mapping[str, Rates], prices: PriceTable
+) -> tuple[ModelForecast, ...]:
+    """What each model is asked; specifications of one model that differ in options are taken together."""
+    total: dict[Sort, Tally] = {}
+    for each in tallies:
+        for sort, tally in each.items():
+            before = total.get(sort, Tally(0, 0.0))
+            total[sort] = Tally(before.calls + tally.calls, before.characters + tally.characters)
+    groups: dict[tuple[str, str], list[str]] = {}
+    for key, model in models.items():
+        groups.setdefault((model.name, model_price(model, prices)[1]), []).append(key)
+    return tuple(
+        _model_forecast(
+            models[keys[0]], {sort: tally for sort, tally in total.items() if sort.model in keys}, keys, rates, prices
+        )
+        for keys in groups.values()
+    )
+
+
+def _model_forecast(
+    model: ModelSpec, total: _Tallies, keys: list[str], rates: Mapping[str, Rates], prices: PriceTable
+) -> ModelForecast:
+    first = rates[keys[0]]
+    calls = sum(tally.calls for tally in total.values())
+    received = sum(tally.characters * rates[sort.model].tokens_per_character for sort, tally in total.items())
+    written = sum(tally.calls * rates[sort.model].of(sort.kind).tokens for sort, tally in total.items())
+    price, reason = model_price(model, prices)
+    return ModelForecast(
+        name=model.name,
+        calls=calls,
+        input_characters=round(sum(tally.characters for tally in total.values())),
+        input_tokens=round(received),
+        output_tokens=round(written),
+        cost=None if price is None else price.cost(round(received), round(written)),
+        price=reason,
+        tokens_per_character=first.tokens_per_character,
+        reply_tokens=written / calls if calls else first.reply.tokens,
+        latency_s=first.latency_s,
+        observed=first.calls,
+    )
+
+
+def _seconds(tallies: _Tallies, rates: Mapping[str, Rates]) -> float:
+    """Time of all calls of a run, one at a time."""
+    return sum(tally.calls * rates[sort.model].latency_s for sort, tally in tallies.items())
+
+
+def _chain_s(size: _Size, tallies: _Tallies, rates: Mapping[str, Rates]) -> float:
+    """Time of the longest chain of a run, whose calls take as long as its calls do on average."""
+    return size.chain * _seconds(tallies, rates) / size.calls if size.calls else 0.0
 
 
 @dataclass(frozen=True)

@@ -171,7 +171,7 @@ def turn_rows(simulation: Simulation) -> Iterator[TurnRow]:
     """The turns of a simulation as the store keeps them."""
     for turn, message, kind, _ in simulation.happenings():
         reads = tuple(ref.name if isinstance(ref, External) else ref for ref in turn.reads)
-        yield TurnRow(turn.index, turn.step, turn.agent, turn.act, kind, reads, message.text)
+        yield TurnRow(turn.index, turn.step, turn.agent, turn.act, kind, reads, message.text, message.condition)
 
 
 def _compared(

@@ -105,6 +105,10 @@ class Resources:
         resources._pinned = validate(_Contents, contents, name)
         return resources
 
+    def path(self, reference: str | None) -> str | None:
+        """Where a file lies that a specification names; None for none."""
+        return None if reference is None else str(self._folder / reference)
+
     def contents(self) -> dict[str, Any]:
         """Everything asked for so far, as JSON values whose order of keys matters.
 

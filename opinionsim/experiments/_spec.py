@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
@@ -10,10 +9,12 @@ from typing import Annotated, Any, ClassVar, Literal, TypeVar
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from opinionsim.documents import DocumentModel, KeyPath
+from opinionsim.experiments._model_spec import AnyModelSpec, ModelSpec, Options, models_of
 from opinionsim.opinions import OpinionScale
 
 __all__ = [
     "BroadcastSpec",
+    "BudgetSpec",
     "ClassifierSpec",
     "CognitionSpec",
     "CountsSpec",
@@ -25,13 +26,13 @@ __all__ = [
     "InlineTopicSpec",
     "InteractionSpec",
     "MeasurementSpec",
-    "ModelSpec",
     "NamedTopicSpec",
     "NetworkSpec",
     "NoRolePlaySpec",
     "PopulationSpec",
     "ProbeSpec",
     "RememberedSpec",
+    "RetrySpec",
     "ScaleSpec",
     "SimilaritySpec",
     "TopicSpec",
@@ -47,23 +48,6 @@ _MAX_INT = 2**63 - 1
 _MAX_SIZE = 1_000_000
 #: Turns of one run, whose schedule is held in memory.
 _MAX_STEPS = 10_000_000
-
-_SECRET = re.compile(r"(api[-_]?key|secret|password|authorization|(access|auth|bearer)[-_]?token)", re.IGNORECASE)
-
-
-def _no_secrets(options: dict[str, Any]) -> dict[str, Any]:
-    """Refuse credentials: a specification is copied into stores and manifests."""
-    for key, value in options.items():
-        if _SECRET.search(key):
-            raise ValueError(
-                f"{key!r} looks like a credential; those are read from the environment and never from a specification"
-            )
-        if isinstance(value, dict):
-            _no_secrets(value)
-    return options
-
-
-Options = Annotated[dict[str, Any], AfterValidator(_no_secrets)]
 
 
 def _distinct(items: tuple[_Item, ...]) -> tuple[_Item, ...]:
@@ -351,19 +335,6 @@ InteractionSpec = Annotated[
 ]
 
 
-class ModelSpec(DocumentModel):
-    """The chat model that plays the agents."""
-
-    name: str = Field("scripted", min_length=1)
-    """`scripted`, or provider and model as in `openai:gpt-4o-mini`."""
-    temperature: float = Field(0.7, ge=0, le=2)
-    """Sampling temperature."""
-    max_tokens: int | None = Field(300, ge=1, le=_MAX_INT)
-    """Longest reply; null leaves it to the provider."""
-    options: Options = Field(default_factory=dict)
-    """Further arguments of the model."""
-
-
 class ClassifierSpec(DocumentModel):
     """A classifier and its options."""
 
@@ -377,9 +348,9 @@ class ProbeSpec(DocumentModel):
     """Off-record questions, which leave no trace in any memory."""
 
     before: int = Field(0, ge=0, le=_MAX_STEPS)
-    """Probes of each agent before the first step."""
+    """Questions to each agent before the first step."""
     after: int = Field(0, ge=0, le=_MAX_STEPS)
-    """Probes of each agent after the last step."""
+    """Questions to each agent after the last step."""
 
 
 def _spelled_classifier(value: Any) -> Any:
@@ -399,7 +370,9 @@ class MeasurementSpec(DocumentModel):
     )
     """Kinds of text that are coded."""
     probe: ProbeSpec = Field(default_factory=ProbeSpec)
-    """Off-record questions to every agent."""
+    """Off-record questions to every agent, answered in its own words, which are coded like other texts."""
+    self_report: ProbeSpec = Field(default_factory=ProbeSpec)
+    """Off-record questions to every agent, answered with a point of the scale, which no classifier codes."""
 
 
 class ScaleSpec(DocumentModel):
@@ -425,6 +398,30 @@ class ScaleSpec(DocumentModel):
         return OpinionScale(self.points, self.labels)
 
 
+class BudgetSpec(DocumentModel):
+    """What an experiment may use, over all its calls on record. Null sets no limit."""
+
+    calls: int | None = Field(None, ge=0, le=_MAX_INT)
+    """Replies of models."""
+    tokens: int | None = Field(None, ge=0, le=_MAX_INT)
+    """Tokens in and out."""
+    money: float | None = Field(None, ge=0)
+    """In the currency of the price table."""
+
+
+class RetrySpec(DocumentModel):
+    """How calls that fail in passing are tried again."""
+
+    transient: int = Field(5, ge=0, le=1000)
+    """Further tries after time-outs, lost connections and server errors."""
+    rate_limited: int = Field(20, ge=0, le=1000)
+    """Further tries after a provider's "too many requests"."""
+    first_wait_s: float = Field(0.5, gt=0)
+    """Longest wait before the first further try, in seconds; doubled from one to the next."""
+    longest_wait_s: float = Field(60.0, gt=0)
+    """Longest wait before any, in seconds, unless the provider asks for more."""
+
+
 class ExecutionSpec(DocumentModel):
     """How runs are carried out. Nothing here changes a result, and all of it may change between runs."""
 
@@ -434,6 +431,14 @@ class ExecutionSpec(DocumentModel):
     """Longest wait for one reply, in seconds."""
     lookahead: int | None = Field(None, ge=0, le=_MAX_STEPS)
     """Steps that may be started beyond the first unfinished one; null sets no limit."""
+    budget: BudgetSpec = Field(default_factory=BudgetSpec)
+    """Limits that stop the experiment before a call could exceed them."""
+    prices: str | None = Field(None, min_length=1)
+    """Path of a price table; null takes that of the package."""
+    retry: RetrySpec = Field(default_factory=RetrySpec)
+    """What is done about calls that fail in passing."""
+    canary: bool = True
+    """Whether models behind a network are asked a few fixed questions first and last, to see whether they changed."""
 
 
 def _topic_form(value: Any) -> str:
@@ -466,8 +471,8 @@ class ExperimentSpec(DocumentModel):
     """How agents remember and weigh what they read."""
     interaction: InteractionSpec
     """Who acts when, and who reads whom."""
-    model: ModelSpec = Field(default_factory=ModelSpec)
-    """The chat model that plays the agents."""
+    model: AnyModelSpec = Field(default_factory=ModelSpec)
+    """The chat model that plays the agents; or a list of models with shares; or one for each value of an attribute."""
     measurement: MeasurementSpec = Field(default_factory=MeasurementSpec)
     """How opinions are coded from texts."""
     prompts: str = Field("default", min_length=1)
@@ -532,12 +537,25 @@ def conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
             for position, text in enumerate(interaction.messages):
                 if not text.strip():
                     yield ("interaction", "messages", position), "must not be blank"
-    if spec.model.name != "scripted" and "classifier" not in spec.measurement.model_fields_set:
-        yield (
-            ("measurement", "classifier"),
-            f"must be named when the model is not 'scripted'; got model {spec.model.name!r}"
-            f"{_meant(spec.model.name)} and no classifier",
-        )
+    for name in dict.fromkeys(model.name for model in models_of(spec.model)):
+        if name != "scripted" and "classifier" not in spec.measurement.model_fields_set:
+            yield (
+                ("measurement", "classifier"),
+                f"must be named when the model is not 'scripted'; got model {name!r}{_meant(name)} and no classifier",
+            )
+            break
+    yield from _budget_conflicts(spec)
+
+
+def _budget_conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
+    """Limits that cannot be kept, since the longest reply is not known."""
+    budget = spec.execution.budget
+    for field in ("tokens", "money"):
+        if getattr(budget, field) is not None and any(model.max_tokens is None for model in models_of(spec.model)):
+            yield (
+                ("execution", "budget", field),
+                "needs model.max_tokens: a call is made only when the longest reply would be within the budget",
+            )
 
 
 def _meant(name: str) -> str:
@@ -552,7 +570,6 @@ def _length_conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
     """Runs without a step although some are asked for, and runs of more turns than memory holds."""
     size, interaction = spec.population.size, spec.interaction
     steps = interaction.steps_for(size)
-    probe = spec.measurement.probe
     if isinstance(interaction, _Stepped):
         field = "steps" if interaction.exposures is None else "exposures"
         if field == "exposures" and steps == 0:
@@ -564,7 +581,10 @@ def _length_conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
         each = size if isinstance(interaction, BroadcastSpec) and interaction.network.kind == "complete" else 1
     else:
         field, each = "reports", size
-    lengths = [(("interaction", field), steps * each), (("measurement", "probe"), (probe.before + probe.after) * size)]
+    lengths: list[tuple[KeyPath, int]] = [(("interaction", field), steps * each)]
+    for name in ("probe", "self_report"):
+        asked = getattr(spec.measurement, name)
+        lengths.append((("measurement", name), (asked.before + asked.after) * size))
     for keys, turns in lengths:
         if turns > _MAX_STEPS:
             yield keys, f"makes {turns} turns for population.size = {size}; at most {_MAX_STEPS} are possible"

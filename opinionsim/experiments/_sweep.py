@@ -151,6 +151,11 @@ class Experiment:
             for replicate in range(cell.spec.replicates)
         )
 
+    @cached_property
+    def pilot(self) -> frozenset[str]:
+        """Ids of the runs of a pilot: one replicate of every cell."""
+        return frozenset(run.run_id for run in self.runs if run.replicate == 0)
+
 
 class _Manifest(DocumentModel):
     """A specification with all it refers to, by content."""

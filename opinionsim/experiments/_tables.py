@@ -11,12 +11,17 @@ from typing import Any
 import pandas as pd
 
 from opinionsim.errors import SpecError
-from opinionsim.metrics import condition_axes, condition_metrics, evidence_statement, order_levels
+from opinionsim.metrics import (
+    KINDS,
+    condition_axes,
+    condition_metrics,
+    evidence_statement,
+    order_levels,
+    validation_statement,
+)
 
 __all__ = ["Table", "table", "table1", "table2", "tables"]
 
-#: Kinds of text in the order of preference where none is named.
-_KINDS = ("report", "response", "post", "probe")
 _TABLE_AXES = ("framing", "confirmation_bias")
 #: What standard errors are taken over, in words.
 _UNITS = {"topic": "topics", "replicate": "replicates", "seed": "seeds", "block": "seeds and replicates"}
@@ -68,7 +73,7 @@ class Table:
         ]
 
     def to_csv(self, path: str | Path) -> Path:
-        """Save the unrounded numbers with their ``evidence`` column.
+        """Save the unrounded numbers with their ``evidence`` and ``validation`` columns.
 
         Parameters
         ----------
@@ -104,7 +109,8 @@ def table1(runs: pd.DataFrame, metrics: pd.DataFrame, kind: str | None = None) -
     metrics : DataFrame
         From :func:`opinionsim.metrics.run_metrics`.
     kind : str, optional
-        Kind of text the opinions are coded from; default the first present of report, response, post, probe.
+        Kind of text the opinions are coded from; default the first present of report, response, post,
+        probe, self-report.
 
     Returns
     -------
@@ -210,7 +216,7 @@ def _measure(
     """Numbers of a table and the kind of text they rest on."""
     complete = runs[runs["status"] == "complete"]
     usable = metrics.merge(complete[["run_id", "cell"]], on=["run_id", "cell"])
-    present = [name for name in _KINDS if name in set(usable["kind"])]
+    present = [name for name in KINDS if name in set(usable["kind"])]
     if not present:
         raise SpecError("no complete run has a text with a measured stance, so there is nothing to tabulate")
     chosen = present[0] if kind is None else kind
@@ -286,9 +292,12 @@ def _notes(runs: pd.DataFrame, metrics: pd.DataFrame, frame: pd.DataFrame, kind:
         f"SE: population SD/\N{SQUARE ROOT}n over {_UNITS.get(unit, unit)} ({n}){averaged}; not given for n < 2.",
         f"Runs used: {len(used)} complete. Excluded as not complete: {excluded}.",
         f"Agents never measured: {_rate(used['n_never'].sum(), used['n_agents'].sum())}. "
-        f"Texts without an answer: {_rate(used['n_missing'].sum(), used['n_texts'].sum())}.",
-        f"Instrument: texts of kind {kind}, coded by {instruments}.",
+        f"Texts without an answer: {_missing(used)}.",
+        _instrument(kind, instruments),
     ]
+    known = validation_statement(used["validation"])
+    if known:
+        notes.append(f"Of this instrument: {known}.")
     silent = len(complete) - len(used)
     undefined = int(used["bias"].isna().sum())
     outdated = int(used.merge(complete[complete["error"].fillna("") != ""][["run_id", "cell"]]).shape[0])
@@ -300,6 +309,24 @@ def _notes(runs: pd.DataFrame, metrics: pd.DataFrame, frame: pd.DataFrame, kind:
     if undefined:
         notes.append(f"Runs in which no agent was ever measured, which add nothing to B and D: {undefined}.")
     return notes
+
+
+def _instrument(kind: str, names: str) -> str:
+    """What the opinions were read from, and by what."""
+    if kind == "self-report":
+        return "Instrument: self-reports, the position each agent chose for itself in a closed answer."
+    return f"Instrument: texts of kind {kind}, coded by {names}."
+
+
+def _missing(used: pd.DataFrame) -> str:
+    """The rate of texts without a value, and why they have none where there are any."""
+    n_missing = used["n_missing"].sum()
+    rate = _rate(n_missing, used["n_texts"].sum())
+    if not n_missing:
+        return rate
+    causes = {cause: used[f"n_{cause}"].sum() for cause in ("refused", "empty", "truncated")}
+    told = ", ".join(f"{count} {cause}" for cause, count in causes.items())
+    return f"{rate}: {told}, {n_missing - sum(causes.values())} without a stated opinion"
 
 
 def _rate(part: float, whole: float) -> str:

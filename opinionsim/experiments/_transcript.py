@@ -15,6 +15,9 @@ __all__ = ["transcript"]
 def transcript(results: Results, run: int | str = 0, agent: int | None = None, turn: int | None = None) -> str:
     """The messages of one run, in order, with what each agent read and how its text was coded.
 
+    A text that is no answer is marked by its condition: refused, empty or truncated. Where several chat models play
+    the agents, each agent is named with its own.
+
     Parameters
     ----------
     results : Results
@@ -55,13 +58,16 @@ def transcript(results: Results, run: int | str = 0, agent: int | None = None, t
         f"evidence: {row['evidence']}",
         f"claim: {row['claim']}",
     ]
+    if row["validation"]:
+        lines.append(f"coded by {row['classifier']}: {row['validation']}")
+    models = agents["model"] if agents["model"].nunique() > 1 else pd.Series(dtype=object)
     for each in shown.itertuples():
         read = [_author(ref, names, authors) for ref in each.reads]
         after = f" after reading {', '.join(read)}" if read else ""
-        coding = f"  [{_coded(values.get(each.turn))}]" if each.turn in values.index else ""
+        model = f", {models[each.agent]}" if each.agent in models.index else ""
         lines.append(
-            f"\nstep {each.step}, turn {each.turn}: {names.get(each.agent, each.agent)} (agent {each.agent}) "
-            f"{each.act}{after}{coding}\n{each.message}"
+            f"\nstep {each.step}, turn {each.turn}: {names.get(each.agent, each.agent)} (agent {each.agent}{model}) "
+            f"{each.act}{after}{_mark(each, values)}\n{each.message}"
         )
     return "\n".join(lines)
 
@@ -88,6 +94,13 @@ def _author(ref: Any, names: pd.Series, authors: pd.Series) -> str:
     if isinstance(ref, str):
         return f"the message {ref}"
     return f"{names.get(authors.get(ref), '?')} (turn {ref})"
+
+
+def _mark(turn: Any, values: pd.Series) -> str:
+    """What a turn's text is worth: why it is no answer, or how it was coded if it was."""
+    if turn.condition != "answered":
+        return f"  [{turn.condition}]"
+    return f"  [{_coded(values[turn.turn])}]" if turn.turn in values.index else ""
 
 
 def _coded(value: float) -> str:

@@ -12,29 +12,51 @@ from opinionsim.llm._journal import CallKey, CallRecord, Journal, MemoryJournal
 from opinionsim.llm._slots import SlotPool
 
 if TYPE_CHECKING:
-    from opinionsim.llm._caller import ReplayOnly, RunCalls
+    from opinionsim.llm._budget import Budget, Limits, Usage
+    from opinionsim.llm._caller import Endpoint, Patience, ReplayOnly, ReplyPolicy, RunCalls
+    from opinionsim.llm._canary import CanaryReply, ask_canary, canary_prompts, compare_canaries
     from opinionsim.llm._models import ModelClient, load_chat_model
+    from opinionsim.llm._prices import Price, PriceTable, load_prices
+    from opinionsim.llm._providers import warnings_for
     from opinionsim.llm._scripted import PRESETS, ScriptedChatModel, ScriptedParameters, latent
 
 __all__ = [
     "PRESETS",
+    "Budget",
     "CallKey",
     "CallRecord",
+    "CanaryReply",
+    "Endpoint",
     "Journal",
+    "Limits",
     "MemoryJournal",
     "ModelClient",
+    "Patience",
+    "Price",
+    "PriceTable",
     "ReplayOnly",
+    "ReplyPolicy",
     "RunCalls",
     "ScriptedChatModel",
     "ScriptedParameters",
     "SlotPool",
+    "Usage",
+    "ask_canary",
+    "canary_prompts",
+    "compare_canaries",
     "latent",
     "load_chat_model",
+    "load_prices",
+    "warnings_for",
 ]
 
 _HOME = {
-    **dict.fromkeys(("ReplayOnly", "RunCalls"), "_caller"),
+    **dict.fromkeys(("Budget", "Limits", "Usage"), "_budget"),
+    **dict.fromkeys(("Endpoint", "Patience", "ReplayOnly", "ReplyPolicy", "RunCalls"), "_caller"),
+    **dict.fromkeys(("Price", "PriceTable", "load_prices"), "_prices"),
     **dict.fromkeys(("ModelClient", "load_chat_model"), "_models"),
+    **dict.fromkeys(("CanaryReply", "ask_canary", "canary_prompts", "compare_canaries"), "_canary"),
+    "warnings_for": "_providers",
     **dict.fromkeys(("PRESETS", "ScriptedChatModel", "ScriptedParameters", "latent"), "_scripted"),
 }
 

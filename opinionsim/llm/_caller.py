@@ -3,28 +3,33 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import re
 import time
-from collections.abc import Callable, Iterable
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from types import MappingProxyType
+from typing import Literal, Protocol
 
+import numpy as np
 from langchain_core.messages import AIMessage
 
 from opinionsim.errors import JournalMismatch, ModelCallError, StoreError
+from opinionsim.llm._budget import Budget, Usage, bound_tokens
+from opinionsim.llm._failures import Failure, classify_failure, wait_s
 from opinionsim.llm._journal import CallKey, CallRecord, Journal
-from opinionsim.llm._slots import SlotPool
-from opinionsim.messages import ChatMessage, Reply, prompt_hash
+from opinionsim.llm._prices import Price
+from opinionsim.llm._reply import Arrival, read_reply
+from opinionsim.llm._slots import Lane, SlotPool
+from opinionsim.messages import ChatMessage, Condition, Reply, prompt_hash
 from opinionsim.streams import call_seed
 
-__all__ = ["CallSite", "Checks", "Client", "ReplayOnly", "RunCalls"]
+__all__ = ["KEEP_ALL", "CallSite", "Checks", "Client", "Endpoint", "Patience", "ReplayOnly", "ReplyPolicy", "RunCalls"]
 
+#: What is done about replies that are no answers: ``keep``, ``fail``, or ask again so many times and then keep.
+ReplyPolicy = Mapping[Condition, Literal["keep", "fail"] | int]
 
-_CREDENTIAL = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL)", re.IGNORECASE)
-_QUERY = re.compile(r"(https?://[^\s?'\"]+)\?[^\s'\"]*")
-_KEY = re.compile(r"\b(sk|pk|key|token|Bearer)[-_ ][A-Za-z0-9_\-*.]{8,}")
-#: Shorter values of such variables are flags and names, and stand in ordinary text.
-_SHORTEST = 8
+#: The default: they stay, are measured as missing, and are flagged to their readers.
+KEEP_ALL: ReplyPolicy = MappingProxyType({"refused": "keep", "empty": "keep", "truncated": "keep"})
 
 
 class CallSite(Protocol):
@@ -65,8 +70,70 @@ class ReplayOnly:
         raise StoreError("replay needs a call that the store does not hold; finish the run with `opinionsim run`")
 
 
+@dataclass(frozen=True)
+class Endpoint:
+    """Who answers an agent, and on what terms.
+
+    Attributes
+    ----------
+    client : Client
+        Makes the calls.
+    account : str
+        Calls of one account share its provider's rate limit.
+    networked : bool
+        Whether the account has a limit to be found out.
+    price : Price or None
+        Of its tokens; None where it is not known.
+    max_tokens : int or None
+        Longest reply; None where it is left to the provider.
+    replies : ReplyPolicy
+        What is done about replies that are no answers.
+    """
+
+    client: Client
+    account: str = "local"
+    networked: bool = False
+    price: Price | None = None
+    max_tokens: int | None = None
+    replies: ReplyPolicy = field(default_factory=lambda: KEEP_ALL)
+
+    def worst(self, prompt: Iterable[ChatMessage]) -> Usage:
+        """What a call can use at most, as far as it can be bounded beforehand."""
+        tokens, longest = bound_tokens(prompt), self.max_tokens or 0
+        return Usage(1, tokens + longest, self.cost(tokens, longest) or 0.0)
+
+    def cost(
+        self, input_tokens: int | None, output_tokens: int | None, cached_tokens: int | None = None
+    ) -> float | None:
+        """Money for a call; None where its price or its tokens are not known."""
+        if self.price is None or input_tokens is None or output_tokens is None:
+            return None
+        return self.price.cost(input_tokens, output_tokens, cached_tokens or 0)
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long a call is waited for, and how often it is tried again after a failure of transport.
+
+    Attributes
+    ----------
+    timeout_s : float
+        Longest wait for one attempt, seconds.
+    transient, rate_limited : int
+        Attempts repeated after a passing failure, and after a provider's "too many requests".
+    first_wait_s, longest_wait_s : float
+        Back-off before the first repetition, doubled from one to the next, seconds.
+    """
+
+    timeout_s: float = 120.0
+    transient: int = 5
+    rate_limited: int = 20
+    first_wait_s: float = 0.5
+    longest_wait_s: float = 60.0
+
+
 class RunCalls:
-    """Answers the questions of one run: journal, slot, model, journal, validator, in this order.
+    """Answers the questions of one run: journal, slot, budget, model, journal, policy, validator, in this order.
 
     Parameters
     ----------
@@ -74,37 +141,43 @@ class RunCalls:
         Identity of the run; part of every call's key.
     journal : Journal
         Answers what was asked before, keeps what arrives.
-    client : Client
-        Makes the calls.
+    answering : Client, or sequence of Endpoint
+        Who answers every agent, or who answers each.
     slots : SlotPool
         Shared with all other runs.
-    timeout_s : float
-        Longest wait for one attempt, seconds.
+    patience : Patience
+        Time-outs and repetitions.
+    budget : Budget, optional
+        Shared with all other runs; default none.
 
     Attributes
     ----------
-    made, answered : int
-        Calls the model answered, and calls the journal answered, so far.
+    made, answered, repeated : int
+        Calls the model answered, calls the journal answered, and attempts that failed and were repeated, so far.
     """
 
     def __init__(
         self,
         run_id: str,
         journal: Journal,
-        client: Client,
+        answering: Client | Sequence[Endpoint],
         slots: SlotPool,
         *,
-        timeout_s: float = 120.0,
+        patience: Patience | None = None,
+        budget: Budget | None = None,
     ) -> None:
         self.run_id = run_id
         self.journal = journal
-        self._client = client
+        self._endpoints = answering if isinstance(answering, Sequence) else None
+        self._everybody = None if isinstance(answering, Sequence) else Endpoint(answering)
         self._slots = slots
-        self._timeout_s = timeout_s
+        self._patience = patience or Patience()
+        self._budget = budget
         self.made = 0
         self.answered = 0
+        self.repeated = 0
         self._stopped = False
-        self._queued: set[asyncio.Future[None]] = set()
+        self._waiting: set[asyncio.Future[None]] = set()
 
     @property
     def limit(self) -> int:
@@ -114,7 +187,7 @@ class RunCalls:
     def stop(self) -> None:
         """Dispatch nothing more; calls in flight go on to their end and are journalled."""
         self._stopped = True
-        for waiter in self._queued:
+        for waiter in self._waiting:
             waiter.cancel()
 
     async def ask(
@@ -126,6 +199,7 @@ class RunCalls:
         messages: Iterable[ChatMessage],
         *,
         dropped: int = 0,
+        endpoint: Endpoint | None = None,
     ) -> Reply:
         """Answer one part of a turn.
 
@@ -134,7 +208,7 @@ class RunCalls:
         turn : CallSite
             The turn that asks.
         spec : Checks
-            Validator, applied to parts named ``reply...``, and number of attempts.
+            Validator, applied to parts named ``reply...``, and how many replies it may see.
         priority : float
             Larger is served first.
         part : str
@@ -143,32 +217,50 @@ class RunCalls:
             The prompt.
         dropped : int
             Memory events a token budget left out of the prompt.
+        endpoint : Endpoint, optional
+            Who answers; default whoever answers the turn's agent.
 
         Raises
         ------
         ModelCallError
             If the call fails or no attempt is acceptable; names run, step and agent.
+        BudgetExceeded
+            If the call could exceed the budget.
         JournalMismatch
             If the journal holds something else under the call's key.
         """
         prompt = tuple(messages)
         hashed = prompt_hash(prompt)
+        endpoint = endpoint or self._endpoint(turn.agent)
         validator = spec.validator if part.startswith("reply") else None
-        reason = ""
-        for attempt in range(spec.attempts):
+        refused = missing = 0
+        for attempt in count():
             key = CallKey(turn.index, part, attempt)
             record = self.journal.lookup(key)
             if record is None:
-                record = await self._request(key, turn, prompt, hashed, priority, dropped, validator)
+                judge = _Judge(endpoint.replies, missing, validator)
+                record = await self._request(key, turn, prompt, hashed, priority, dropped, endpoint, judge)
             else:
                 self._verify(record, turn, hashed)
                 self.answered += 1
             if record.outcome == "accepted":
-                return Reply(record.text)
-            reason = record.reason
-        raise ModelCallError(
-            f"{self._place(turn)}: none of {spec.attempts} replies was acceptable; the last one: {reason}"
-        )
+                return Reply(record.text, record.condition)
+            if record.condition != "answered":
+                missing += 1
+                if endpoint.replies[record.condition] == "fail":
+                    raise ModelCallError(f"{self._place(turn)}: {record.reason}")
+            else:
+                refused += 1
+                if refused >= spec.attempts:
+                    raise ModelCallError(
+                        f"{self._place(turn)}: none of {refused} replies was acceptable; the last one: {record.reason}"
+                    )
+        raise AssertionError("attempts never run out")  # for the type checker: count() has no end
+
+    def _endpoint(self, agent: int) -> Endpoint:
+        if self._everybody is not None:
+            return self._everybody
+        return self._endpoints[agent]  # type: ignore[index]
 
     async def _request(
         self,
@@ -178,30 +270,15 @@ class RunCalls:
         hashed: str,
         priority: float,
         dropped: int,
-        validator: Callable[[str], str | None] | None,
+        endpoint: Endpoint,
+        judge: _Judge,
     ) -> CallRecord:
-        """Make the call under a slot and journal whatever arrives."""
-        await self._take_slot(priority)
+        """Make the call and journal whatever arrives."""
         seed = call_seed(self.run_id, *key)
-        clock = asyncio.get_running_loop().time
-        began = clock()
-        try:
-            if self._stopped:
-                raise asyncio.CancelledError
-            async with asyncio.timeout(self._timeout_s) as limit:
-                reply = await self._client.call(prompt, seed)
-        except StoreError:
-            raise
-        except Exception as error:
-            if isinstance(error, TimeoutError) and limit.expired():
-                raise ModelCallError(f"{self._place(turn)}: no reply within {self._timeout_s:g} s") from None
-            raise ModelCallError(f"{self._place(turn)}: {type(error).__name__}: {_redacted(str(error))}") from error
-        finally:
-            self._slots.release()
-        text = reply.text
-        usage: Any = reply.usage_metadata or {}
-        about = reply.response_metadata
-        reason, failure = _judge(validator, text)
+        worst = endpoint.worst(prompt) if self._budget is not None else None
+        arrival, latency_s = await self._arrival(turn, prompt, seed, priority, endpoint, worst)
+        outcome, reason, failure = judge(arrival)
+        cost = endpoint.cost(arrival.input_tokens, arrival.output_tokens, arrival.cached_tokens)
         self.journal.append(
             record := CallRecord(
                 key,
@@ -209,18 +286,23 @@ class RunCalls:
                 turn.agent,
                 turn.act,
                 hashed,
-                text,
-                outcome="rejected" if reason else "accepted",
+                arrival.text,
+                outcome=outcome,
                 reason=reason,
                 prompt=prompt,
                 seed=seed,
                 dropped=dropped,
-                finish_reason=str(about.get("finish_reason") or about.get("stop_reason") or ""),
-                model=str(about.get("model_name") or about.get("model") or ""),
-                input_tokens=usage.get("input_tokens"),
-                output_tokens=usage.get("output_tokens"),
-                latency_s=clock() - began,
+                finish_reason=arrival.finish_reason,
+                model=arrival.model,
+                input_tokens=arrival.input_tokens,
+                output_tokens=arrival.output_tokens,
+                latency_s=latency_s,
                 arrived_at=time.time(),
+                condition=arrival.condition,
+                reasoning=arrival.reasoning,
+                cached_tokens=arrival.cached_tokens,
+                reasoning_tokens=arrival.reasoning_tokens,
+                cost=cost,
             )
         )
         self.made += 1
@@ -231,22 +313,110 @@ class RunCalls:
             raise ModelCallError(f"{self._place(turn)}: {reason}") from failure
         return record
 
-    async def _take_slot(self, priority: float) -> None:
+    async def _arrival(
+        self,
+        turn: CallSite,
+        prompt: tuple[ChatMessage, ...],
+        seed: int,
+        priority: float,
+        endpoint: Endpoint,
+        worst: Usage | None,
+    ) -> tuple[Arrival, float]:
+        """What arrives for a call, and the seconds it took; passing failures are repeated with the same seed."""
+        failed = {"transient": 0, "rate-limited": 0}
+        allowed = {"transient": self._patience.transient, "rate-limited": self._patience.rate_limited}
+        lane = self._slots.lane(endpoint.account, adaptive=endpoint.networked)
+        clock = asyncio.get_running_loop().time
+        while True:
+            await self._take_slot(lane, priority)
+            began = clock()
+            got = await self._attempt(lane, prompt, seed, endpoint, worst)
+            if isinstance(got, AIMessage):
+                return read_reply(got), clock() - began
+            if got.kind == "content-filter":
+                return Arrival("", condition="refused", finish_reason="content_filter"), clock() - began
+            if got.kind == "permanent" or failed[got.kind] >= allowed[got.kind]:
+                tries = sum(failed.values()) + 1
+                after = f" (after {tries} tries)" if tries > 1 else ""
+                raise ModelCallError(f"{self._place(turn)}: {got.reason}{after}")
+            failed[got.kind] += 1
+            self.repeated += 1
+            await self._pause(sum(failed.values()), got, seed)
+
+    async def _attempt(
+        self, lane: Lane, prompt: tuple[ChatMessage, ...], seed: int, endpoint: Endpoint, worst: Usage | None
+    ) -> AIMessage | Failure:
+        """One attempt under a slot that is taken already, and free afterwards."""
+        verdict: Literal["ok", "failed", "rate-limited"] = "failed"
+        retry_after_s = None
+        reservation = None
+        try:
+            if self._budget is not None and worst is not None:
+                reservation = await self._budget.reserve(worst)
+            if self._stopped:
+                raise asyncio.CancelledError
+            got = await self._called(prompt, seed, endpoint)
+            if isinstance(got, AIMessage):
+                verdict = "ok"
+                if reservation is not None and worst is not None:
+                    reservation.settle(_used(endpoint, got, worst))
+                    reservation = None
+            elif got.kind == "rate-limited":
+                verdict, retry_after_s = "rate-limited", got.retry_after_s
+            return got
+        finally:
+            if reservation is not None:
+                reservation.cancel()
+            lane.release(verdict, retry_after_s=retry_after_s)
+
+    async def _called(self, prompt: tuple[ChatMessage, ...], seed: int, endpoint: Endpoint) -> AIMessage | Failure:
+        """What the model returns, or why it did not."""
+        timeout_s = self._patience.timeout_s
+        try:
+            async with asyncio.timeout(timeout_s) as limit:
+                return await endpoint.client.call(prompt, seed)
+        except StoreError:
+            raise
+        except Exception as error:
+            if isinstance(error, TimeoutError) and limit.expired():
+                return Failure("transient", f"no reply within {timeout_s:g} s", None)
+            return classify_failure(error, networked=endpoint.networked)
+
+    async def _take_slot(self, lane: Lane, priority: float) -> None:
         if self._stopped:
             raise asyncio.CancelledError
-        if self._slots.take():
+        if lane.take():
             return
-        waiter = self._slots.enqueue(priority)
-        self._queued.add(waiter)
+        waiter = lane.enqueue(priority)
         try:
-            await waiter
+            await self._stoppable(waiter)
         except asyncio.CancelledError:
             # The slot may have been handed over in the same moment: then it must go on to the next.
             if waiter.done() and not waiter.cancelled():
-                self._slots.release()
+                lane.release("failed")
             raise
+
+    async def _pause(self, repetitions: int, failure: Failure, seed: int) -> None:
+        """Back off, without a slot. The jitter is drawn from the call's seed: it changes no result, only when."""
+        first_s, longest_s = self._patience.first_wait_s, self._patience.longest_wait_s
+        rng = np.random.default_rng((seed, repetitions))
+        over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        seconds = wait_s(repetitions, failure, first_s=first_s, longest_s=longest_s, rng=rng)
+        alarm = asyncio.get_running_loop().call_later(seconds, _finish, over)
+        try:
+            await self._stoppable(over)
         finally:
-            self._queued.discard(waiter)
+            alarm.cancel()
+
+    async def _stoppable(self, waiter: asyncio.Future[None]) -> None:
+        """Wait for something that is not worth waiting for once the run is to stop."""
+        if self._stopped:
+            waiter.cancel()
+        self._waiting.add(waiter)
+        try:
+            await waiter
+        finally:
+            self._waiting.discard(waiter)
 
     def _verify(self, record: CallRecord, turn: CallSite, hashed: str) -> None:
         """A journal entry is used only for the question it answered."""
@@ -266,26 +436,53 @@ class RunCalls:
         return f"run {self.run_id}, step {turn.step}, agent {turn.agent} ({turn.act})"
 
 
-def _judge(validator: Callable[[str], str | None] | None, text: str) -> tuple[str, Exception | None]:
-    """Why a reply is refused ('' when it is not), and the error of a validator that broke on it.
+def _finish(waiter: asyncio.Future[None]) -> None:
+    if not waiter.done():
+        waiter.set_result(None)
 
-    A broken validator must lose no reply that was paid for, so its error is raised after the journal has it.
+
+def _used(endpoint: Endpoint, reply: AIMessage, worst: Usage) -> Usage:
+    """What a call used; the most it could have where the provider does not say."""
+    usage = reply.usage_metadata
+    if usage is None:
+        return worst
+    cached = (usage.get("input_token_details") or {}).get("cache_read")
+    cost = endpoint.cost(usage["input_tokens"], usage["output_tokens"], cached)
+    return Usage(1, usage["input_tokens"] + usage["output_tokens"], cost or 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Judge:
+    """Whether a reply is taken: by the policy on replies that are no answers, else by the act's validator.
+
+    Attributes
+    ----------
+    policy : ReplyPolicy
+        Of the endpoint.
+    missing : int
+        How many replies to this part were no answers before.
+    validator : callable or None
+        Of the act.
     """
-    if validator is None:
-        return "", None
-    try:
-        return validator(text) or "", None
-    except Exception as error:
-        return f"the validator failed with {type(error).__name__}: {error}", error
 
+    policy: ReplyPolicy
+    missing: int
+    validator: Callable[[str], str | None] | None
 
-def _redacted(text: str) -> str:
-    """An error's text without credentials: errors are kept in stores and shown to others.
+    def __call__(self, arrival: Arrival) -> tuple[str, str, Exception | None]:
+        """Outcome, reason, and the error of a validator that broke.
 
-    Left out are values of environment variables that are named like credentials, query strings of addresses, and
-    what looks like a key.
-    """
-    secrets = [value for name, value in os.environ.items() if _CREDENTIAL.search(name) and len(value) >= _SHORTEST]
-    for secret in sorted(secrets, key=len, reverse=True):
-        text = text.replace(secret, "***")
-    return _KEY.sub("***", _QUERY.sub(r"\1?***", text))
+        A broken validator must lose no reply that was paid for, so its error is raised after the journal has it.
+        """
+        if arrival.condition != "answered":
+            todo = self.policy[arrival.condition]
+            if todo == "keep" or (isinstance(todo, int) and self.missing >= todo):
+                return "accepted", "", None
+            return "rejected", f"the reply was {arrival.condition}", None
+        if self.validator is None:
+            return "accepted", "", None
+        try:
+            reason = self.validator(arrival.text) or ""
+        except Exception as error:
+            return "rejected", f"the validator failed with {type(error).__name__}: {error}", error
+        return ("rejected" if reason else "accepted"), reason, None

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from opinionsim.messages import ChatMessage
+from opinionsim.messages import ChatMessage, Condition
 
 __all__ = ["CallKey", "CallRecord", "Journal", "MemoryJournal"]
 
@@ -41,6 +41,10 @@ class CallRecord:
         adaptive schedule acted on; no model was called).
     reason : str
         Why it was rejected; empty otherwise.
+    condition : str
+        ``answered``, ``refused``, ``empty`` or ``truncated``.
+    reasoning : str
+        What the model thought aloud before it answered; part of no message and no memory.
     prompt : tuple of ChatMessage or None
         The literal prompt; None when read back from a store, which keeps it content-addressed.
     seed : int or None
@@ -50,7 +54,11 @@ class CallRecord:
     finish_reason, model : str
         As the provider returned them; empty when it did not.
     input_tokens, output_tokens : int or None
-        As the provider counted them.
+        As the provider counted them; output includes reasoning.
+    cached_tokens, reasoning_tokens : int or None
+        Of these, input the provider had in its cache, and output that is reasoning.
+    cost : float or None
+        Money, by the price table in use at the time; None where it has no price for the model.
     latency_s : float or None
         Seconds from dispatch to arrival of the attempt that succeeded.
     arrived_at : float or None
@@ -74,6 +82,11 @@ class CallRecord:
     output_tokens: int | None = None
     latency_s: float | None = None
     arrived_at: float | None = None
+    condition: Condition = "answered"
+    reasoning: str = ""
+    cached_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    cost: float | None = None
 
 
 class Journal(Protocol):

@@ -4,23 +4,45 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import os
 import threading
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import lru_cache
 from typing import Any
 
 from langchain_core.globals import get_llm_cache
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+from langsmith.run_helpers import tracing_context
+from pydantic import ValidationError
 
 from opinionsim.errors import SpecError
+from opinionsim.llm._providers import (
+    check_request,
+    check_temperature,
+    connected,
+    endpoint_of,
+    prepared,
+    provider_of,
+    seeding,
+    warnings_for,
+)
+from opinionsim.llm._redaction import redacted
 from opinionsim.llm._scripted import ScriptedChatModel
 from opinionsim.messages import ChatMessage
 
-__all__ = ["ModelClient", "load_chat_model"]
+__all__ = ["ModelClient", "load_chat_model", "tracing_allowed", "warnings_for"]
 
 _MESSAGE_TYPES: dict[str, type[BaseMessage]] = {"system": SystemMessage, "user": HumanMessage, "assistant": AIMessage}
+_VALID = (
+    "'scripted', 'provider:model' such as 'openai:gpt-4o-mini', or 'hf:MODEL' for one of Hugging Face in this process"
+)
+#: Providers that call the longest reply something else.
+_LENGTH = {"ollama": "num_predict"}
+#: Variables of a tracing that LangChain has given up: with one of them set, it refuses every call.
+_RETIRED_TRACING = ("LANGCHAIN_TRACING", "LANGCHAIN_HANDLER")
 
 
 def load_chat_model(
@@ -31,15 +53,17 @@ def load_chat_model(
     Parameters
     ----------
     name : str
-        ``scripted`` (in the package, no key, no network), or ``provider:model`` as LangChain's
-        ``init_chat_model`` takes it, for instance ``openai:gpt-4o-mini``; that needs the ``llm`` extra.
+        ``scripted`` (in the package, no key, no network); ``provider:model`` as LangChain's ``init_chat_model``
+        takes it, for instance ``openai:gpt-4o-mini`` (extra ``llm``); or ``hf:NAME_OR_PATH``, a causal model of
+        Hugging Face in this process (extra ``local``).
     temperature : float, optional
-        In [0, 2].
+        In [0, 2]; None leaves it to the model. One that the model does not take is an error.
     max_tokens : int, optional
-        Longest reply.
+        Longest reply, tokens, >= 1; reasoning counts with most providers.
     **options
-        Further arguments of the model: parameters of :class:`ScriptedChatModel`, or, for example,
-        ``base_url`` of a local server.
+        Further arguments of the model: parameters of :class:`ScriptedChatModel`, or those of the provider's
+        LangChain class, such as ``base_url`` of a local server or ``reasoning_effort``. ``api_key_env`` names the
+        environment variable of the key where it is not the provider's usual one; keys themselves are refused.
 
     Returns
     -------
@@ -49,33 +73,86 @@ def load_chat_model(
     Raises
     ------
     SpecError
-        If the name or an option is not known, or a package it needs is not installed.
+        If name, temperature or an option is not valid, a package or a key is missing, or a key would be sent to
+        a host that is not the provider's. Nothing has been sent by then.
     """
-    if temperature is not None:
-        options["temperature"] = temperature
+    _check_numbers(temperature, max_tokens)
+    provider, _, model = name.partition(":")
     if name == "scripted":
+        if temperature is not None:
+            options["temperature"] = temperature
         try:
             return ScriptedChatModel(**options)
         except (TypeError, ValueError, SpecError) as error:
             raise SpecError(f"model.options: {error}") from None
-    if ":" not in name:
-        raise SpecError(
-            f"model.name: unknown model {name!r}; valid: 'scripted' or 'provider:model' such as 'openai:gpt-4o-mini'"
+    if not provider or not model:
+        raise SpecError(f"model.name: unknown model {name!r}; valid: {_VALID}")
+    if provider == "hf":
+        local: BaseChatModel = importlib.import_module("opinionsim.llm._local").load_local(
+            model, temperature=temperature, max_tokens=max_tokens, **options
         )
+        return local
+    return _load_from_provider(name, temperature, max_tokens, options)
+
+
+def _check_numbers(temperature: object, max_tokens: object) -> None:
+    for field, value, kind, low, high in (
+        ("temperature", temperature, (int, float), 0, 2),
+        ("max_tokens", max_tokens, int, 1, float("inf")),
+    ):
+        if value is not None and (isinstance(value, bool) or not isinstance(value, kind) or not low <= value <= high):
+            valid = "a number from 0 to 2" if field == "temperature" else "a whole number from 1"
+            raise SpecError(f"model.{field} must be {valid}, or none; got {value!r}")
+
+
+def _load_from_provider(
+    name: str, temperature: float | None, max_tokens: int | None, options: Mapping[str, Any]
+) -> BaseChatModel:
+    provider, _, model_name = name.partition(":")
     try:
         init_chat_model = importlib.import_module("langchain.chat_models").init_chat_model
     except ImportError:
         raise SpecError(
             f"model.name: {name!r} needs the packages of the extra 'llm'; install with pip install 'opinionsim[llm]'"
         ) from None
-    if max_tokens is not None:
-        options["max_tokens"] = max_tokens
+    given = connected(name, options, max_tokens)
+    check_temperature(name, temperature, given)
+    asked = {**given, "temperature": temperature, _LENGTH.get(provider, "max_tokens"): max_tokens}
+    asked = {option: value for option, value in asked.items() if option in given or value is not None}
     try:
-        model: BaseChatModel = init_chat_model(name, max_retries=0, cache=False, **options)
+        with warnings.catch_warnings():
+            # What LangChain warns of, options it does not know, is an error of ours below.
+            warnings.simplefilter("ignore", UserWarning)
+            model: BaseChatModel = init_chat_model(
+                model_name, model_provider=provider, max_retries=0, cache=False, **asked
+            )
+    except ImportError as error:
+        extra = "; install with pip install 'opinionsim[llm]'" if provider in ("openai", "azure_openai") else ""
+        raise SpecError(f"model.name: {name!r} cannot be loaded: {_first_line(error)}{extra}") from None
     except Exception as error:  # every client has error classes of its own, for a missing key among others
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise SpecError(f"model.name: {name!r} cannot be loaded: {reason}") from error
+        raise SpecError(f"model.name: {name!r} cannot be loaded: {_reason(error)}") from None
+    check_request(name, model, temperature, max_tokens, given)
     return model
+
+
+def _reason(error: Exception) -> str:
+    """What an error says, without credentials and without the values it was given."""
+    if isinstance(error, ValidationError):
+        return "; ".join(": ".join([*map(str, each["loc"]), each["msg"]]) for each in error.errors())
+    return redacted(_first_line(error))
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
+
+
+def tracing_allowed() -> bool:
+    """Whether LangChain's own variables may switch its tracing on, which sends every prompt to a service.
+
+    Only with ``OPINIONSIM_TRACING`` set to 1, true, yes or on: a variable that was meant for other work must not
+    export prompts.
+    """
+    return os.environ.get("OPINIONSIM_TRACING", "").strip().lower() in ("1", "true", "yes", "on")
 
 
 def _langchain_message(message: ChatMessage) -> BaseMessage:
@@ -94,29 +171,75 @@ class ModelClient:
     ----------
     model : BaseChatModel
         Any LangChain chat model. One without asynchronous calls of its own runs on threads of ours, one a call
-        in flight; one that would answer from a cache is used without it.
+        in flight; one that would answer from a cache is used without it; a client of OpenAI's dialect is used
+        without its retries and through aiohttp, unless it was given a transport of its own.
+    name : str
+        What the model is called in specifications and price tables; by default made of provider and model.
+
+    Attributes
+    ----------
+    model : BaseChatModel
+        What is called: the model given, or a copy of it.
+    evidence : str
+        ``scripted`` or ``model``.
+    name : str
+        As given, or ``provider:model``.
+    account : str
+        What shares a rate limit: provider and host, without credentials; the name for models in the process.
+    networked : bool
+        Whether a provider answers, who has limits and may change the model.
+
+    Raises
+    ------
+    SpecError
+        If it is no chat model, or would try again by itself and cannot be kept from it.
     """
 
-    def __init__(self, model: BaseChatModel) -> None:
+    def __init__(self, model: BaseChatModel, name: str = "") -> None:
         if not isinstance(model, BaseChatModel):
             raise SpecError(f"chat_model must be a LangChain BaseChatModel; got {type(model).__name__}")
+        for variable in _RETIRED_TRACING:
+            if os.environ.get(variable, "").lower() not in ("", "0", "false"):
+                raise SpecError(f"the environment variable {variable} makes LangChain refuse every call; unset it")
         # A prompt-keyed cache would make replicates, and repeated attempts, copies of one reply.
         cached = get_llm_cache() is not None if model.cache is None else model.cache is not False
-        self.model = model.model_copy(update={"cache": False}) if cached else model
+        self.model = prepared(model.model_copy(update={"cache": False}) if cached else model)
         scripted = isinstance(model, ScriptedChatModel)
         self.evidence = "scripted" if scripted else "model"
+        provider = provider_of(model)
+        self.networked = bool(provider)
+        self.name = name or ("scripted" if scripted else _name(provider or type(model).__name__, model))
+        self.account = "@".join(filter(None, (provider, endpoint_of(self.model)))) if provider else self.name
         # Other integrations may change the messages they are given, so each call gets its own.
         self._message = _shared_message if scripted else _langchain_message
-        self._takes_seed = scripted or "seed" in type(model).model_fields
+        self._seeding = "call" if scripted else seeding(self.model)
         self._blocking = type(model)._agenerate is BaseChatModel._agenerate
 
     async def call(self, messages: Iterable[ChatMessage], seed: int) -> AIMessage:
         """One attempt at one call; raises whatever the model raises."""
         prompt = [self._message(message) for message in messages]
-        options: dict[str, Any] = {"seed": seed} if self._takes_seed else {}
+        options: dict[str, Any] = {"seed": seed} if self._seeding == "call" else {}
+        model = self.model.model_copy(update={"seed": seed}) if self._seeding == "copy" else self.model
         if self._blocking:
-            return await _in_thread(lambda: self.model.invoke(prompt, **options))
-        return await self.model.ainvoke(prompt, **options)
+
+            def invoke() -> AIMessage:
+                with _untraced():
+                    return model.invoke(prompt, **options)
+
+            return await _in_thread(invoke)
+        with _untraced():
+            return await model.ainvoke(prompt, **options)
+
+
+def _name(provider: str, model: BaseChatModel) -> str:
+    """What to call a model that was given as an object."""
+    called = getattr(model, "model_name", None) or getattr(model, "model", None)
+    return f"{provider}:{called}" if isinstance(called, str) and called else provider
+
+
+def _untraced() -> AbstractContextManager[None]:
+    """Calls inside leave no trace with LangSmith, whatever the environment or a traced caller says."""
+    return nullcontext() if tracing_allowed() else tracing_context(enabled=False)
 
 
 async def _in_thread(function: Callable[[], AIMessage]) -> AIMessage:

@@ -99,7 +99,7 @@ PRESETS: Mapping[str, ScriptedParameters] = MappingProxyType(
 )
 
 #: Tasks that state the position held; every other task is an occasion to change it.
-_STATING = frozenset({"write", "probe", "reflect_first", "reflect"})
+_STATING = frozenset({"write", "probe", "self-report", "reflect_first", "reflect"})
 
 _STRONG_BIAS = re.compile(r"\b(?:strong|strongly|only|completely)\b", re.IGNORECASE)
 _NAME = re.compile(r"^\s*(?:your )?name(?: is|:)\s*([^\n.,;:]{1,80})", re.IGNORECASE | re.MULTILINE)
@@ -250,7 +250,7 @@ def latent(
     (outside the posts it read), else the initial belief whose verbal anchor stands in a line on belief or
     opinion of the persona block, else `pull`, else neutral.
 
-    - Writing, probing and reflecting state x.
+    - Writing, reflecting and answering off the record state x.
     - Any other task moves it. For each post shown outside memory, in order, x becomes
       x + susceptibility * w * (post - x). The weight w is 1, but `weak_bias` or `strong_bias` for a post on
       the other side of neutral from x when the prompt holds a bias text: a strong one if it says "strong",
@@ -325,6 +325,16 @@ def _level(centre: float, spread: float, rounds: bool, scale: OpinionScale, draw
     return below + (draws.uniform() < place - below)
 
 
+def _point(centre: float, spread: float, rounds: bool, scale: OpinionScale, draws: _Draws) -> int:
+    """The scale point a closed answer names: drawn as :func:`_level` draws intensities."""
+    noisy = min(max(centre + spread * draws.normal(), scale.lowest), scale.highest)
+    if rounds:
+        return scale.nearest(noisy)
+    below = max(point for point in scale.points if point <= noisy)
+    above = min(point for point in scale.points if point >= noisy)
+    return above if draws.uniform() * (above - below) < noisy - below else below
+
+
 def _say(prompt: _Prompt, level: int, draws: _Draws) -> str:
     """The reply to a prompt that expresses a level."""
     subject = phrases.MASKED if prompt.masked else phrases.PLAIN
@@ -389,8 +399,8 @@ class ScriptedChatModel(BaseChatModel):
     The five intensities lie evenly over the scale, on its points when it has five.
 
     Posts state a stance among a few other sentences; reports open with the agent's name, reason in steps
-    and end in the stance; probes are one sentence; reflections three. The claim is called "Theory XYZ" or
-    "this theory" where the prompt does, else "the claim", and is never restated.
+    and end in the stance; probes are one sentence, self-reports one number, reflections three sentences. The
+    claim is called "Theory XYZ" or "this theory" where the prompt does, else "the claim", and is never restated.
 
     Parameters
     ----------
@@ -507,7 +517,10 @@ class ScriptedChatModel(BaseChatModel):
         else:
             centre = _moved(prompt, self.parameters, self.scale)
             spread = self.parameters.noise * self.temperature
-            text = _say(prompt, _level(centre, spread, greedy, self.scale, draws), draws)
+            if prompt.act == "self-report":
+                text = str(_point(centre, spread, greedy, self.scale, draws))
+            else:
+                text = _say(prompt, _level(centre, spread, greedy, self.scale, draws), draws)
         given, said = _tokens(prompt.words), _tokens(len(text.split()))
         message = AIMessage(
             content=text,

@@ -1,26 +1,48 @@
-"""One pool of call slots shared by all runs of a sweep."""
+"""One pool of call slots shared by all runs of a sweep, and the lanes by which rate-limit accounts draw on it."""
 
 from __future__ import annotations
 
 import asyncio
 import heapq
+import math
+from typing import Literal
 
 from opinionsim.errors import SpecError
 
-__all__ = ["SlotPool"]
+__all__ = ["Lane", "SlotPool", "Verdict"]
+
+#: What became of an attempt, as far as the pace is concerned.
+Verdict = Literal["ok", "failed", "rate-limited"]
+
+#: An adaptive lane starts with so many calls in flight,
+_START = 10
+#: grows by so many per cent a clean round once it was cut,
+_GROWTH = 5
+#: is cut to so many per cent by a rate limit,
+_CUT = 80
+#: not again within so many seconds, the time in which calls sent before the cut come back,
+_COOL_DOWN_S = 15.0
+#: and learns only from calls that came back while at least so many per cent of its limit were in flight.
+_SATURATED = 80
 
 
 class SlotPool:
-    """Limits calls in flight; whoever waits is served by priority.
+    """Limits calls in flight over all runs; whoever waits is served by priority.
 
     Parameters
     ----------
     limit : int
-        Calls in flight at most, >= 1.
+        Calls in flight at most, >= 1, over all lanes.
+
+    Attributes
+    ----------
+    in_flight : int
+        Slots taken, over all lanes.
 
     Notes
     -----
-    A slot is held only while an attempt is in flight, never during back-off. Used from one event loop.
+    A slot is held only while an attempt is in flight, never during back-off. Used from one event loop, whose clock
+    is the only one. No slot is free while somebody waits who may have it.
     """
 
     def __init__(self, limit: int) -> None:
@@ -28,31 +50,175 @@ class SlotPool:
             raise SpecError(f"max_concurrency must be at least 1; got {limit}")
         self.limit = limit
         self.in_flight = 0
+        self._lanes: dict[str, Lane] = {}
+        #: Places in the queues of all lanes, those given up included until they come up.
+        self._queued = 0
         self._arrivals = 0
+
+    def lane(self, name: str, *, adaptive: bool = False) -> Lane:
+        """The lane of a rate-limit account; the same name gives the same lane.
+
+        Parameters
+        ----------
+        name : str
+            The account, such as provider and address.
+        adaptive : bool
+            Whether the lane seeks its own limit below that of the pool. Counts when the lane is first asked for.
+        """
+        lane = self._lanes.get(name)
+        if lane is None:
+            lane = self._lanes[name] = (_AdaptiveLane if adaptive else Lane)(self, name)
+        return lane
+
+    def _serve(self) -> None:
+        """Hand free slots to the first in the queues, as long as there are both."""
+        while self._queued and self.in_flight < self.limit:
+            first: Lane | None = None
+            for lane in self._lanes.values():
+                # Arrivals differ, so that futures are never compared.
+                if lane._can_serve() and (first is None or lane._waiting[0] < first._waiting[0]):
+                    first = lane
+            if first is None:
+                return
+            waiter = first._pop()
+            first.in_flight += 1
+            self.in_flight += 1
+            waiter.set_result(None)
+
+
+class Lane:
+    """The slots of one rate-limit account inside a :class:`SlotPool`, which makes it; has the limit of the pool.
+
+    Attributes
+    ----------
+    name : str
+        The account.
+    limit : int
+        Calls of this account in flight at most, at present.
+    in_flight : int
+        Slots taken.
+    """
+
+    def __init__(self, pool: SlotPool, name: str) -> None:
+        self.name = name
+        self.limit = pool.limit
+        self.in_flight = 0
+        self._pool = pool
+        self._paused = False
         self._waiting: list[tuple[float, int, asyncio.Future[None]]] = []
 
     def take(self) -> bool:
-        """Take a slot if one is free and nobody waits for it."""
-        if self.in_flight < self.limit:
-            self.in_flight += 1
-            return True
-        return False
+        """Take a slot if one is free for this account; then nobody waits for it."""
+        pool = self._pool
+        if self._paused or self.in_flight >= self.limit or pool.in_flight >= pool.limit:
+            return False
+        self.in_flight += 1
+        pool.in_flight += 1
+        return True
 
     def enqueue(self, priority: float) -> asyncio.Future[None]:
         """A future that is done when a slot has been taken on its behalf; larger `priority` goes first.
 
-        Cancelling the future gives up the place in the queue.
+        Called after :meth:`take` said no. Equal priorities are served in order of arrival, over all lanes that may
+        send. Cancelling the future gives up the place in the queue; a slot handed over in the same moment must be
+        released.
         """
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._arrivals += 1
-        heapq.heappush(self._waiting, (-priority, self._arrivals, waiter))
+        pool = self._pool
+        pool._arrivals += 1
+        pool._queued += 1
+        heapq.heappush(self._waiting, (-priority, pool._arrivals, waiter))
         return waiter
 
-    def release(self) -> None:
-        """Give a slot back: to the first in the queue, if anybody waits."""
-        while self._waiting:
-            waiter = heapq.heappop(self._waiting)[2]
-            if not waiter.done():
-                waiter.set_result(None)
-                return
+    def release(self, verdict: Verdict = "ok", *, retry_after_s: float | None = None) -> None:
+        """Give a slot back: to the first in the queues, if anybody waits.
+
+        Parameters
+        ----------
+        verdict : {"ok", "failed", "rate-limited"}
+            What became of the attempt. ``failed`` teaches an adaptive lane nothing: also for a slot that was not used.
+        retry_after_s : float, optional
+            Seconds for which the provider asked to be left alone, with ``rate-limited``.
+        """
         self.in_flight -= 1
+        pool = self._pool
+        pool.in_flight -= 1
+        if pool._queued:
+            pool._serve()
+
+    def _pop(self) -> asyncio.Future[None]:
+        self._pool._queued -= 1
+        return heapq.heappop(self._waiting)[2]
+
+    def _can_serve(self) -> bool:
+        """Whether somebody waits here who may have a slot; forgets whoever gave up."""
+        if self._paused or self.in_flight >= self.limit:
+            return False
+        while self._waiting and self._waiting[0][2].done():
+            self._pop()
+        return bool(self._waiting)
+
+
+class _AdaptiveLane(Lane):
+    """A lane that seeks the pace its provider allows.
+
+    Notes
+    -----
+    Additive increase, multiplicative decrease. A round is as many successes as the limit, each of which came back
+    while the lane was at least 80 % full: a limit that is not used says nothing about a higher one. A round doubles
+    the limit until a first rate limit, and later adds 5 %, at least 1. A rate limit starts an episode: the limit is
+    cut to 80 % once, nothing is learnt until the episode is over, after 15 s or Retry-After, whichever is longer.
+    """
+
+    def __init__(self, pool: SlotPool, name: str) -> None:
+        super().__init__(pool, name)
+        self.limit = min(pool.limit, _START)
+        self._slow_start = True
+        self._clean = 0
+        self._episode_ends = -math.inf
+        self._resume_at = -math.inf
+        self._timer: asyncio.TimerHandle | None = None
+
+    def release(self, verdict: Verdict = "ok", *, retry_after_s: float | None = None) -> None:
+        """Give a slot back, and learn from what became of the attempt; see :meth:`Lane.release`."""
+        self._learn(verdict, retry_after_s)
+        super().release(verdict)
+
+    def _learn(self, verdict: Verdict, retry_after_s: float | None) -> None:
+        if verdict == "failed":
+            return
+        loop = asyncio.get_running_loop()
+        now = loop.time()
+        in_episode = now < self._episode_ends
+        if verdict == "ok":
+            if not in_episode and 100 * self.in_flight >= _SATURATED * self.limit:
+                self._count_clean()
+            return
+        if not in_episode:
+            self.limit = max(1, _CUT * self.limit // 100)
+            self._slow_start = False
+            self._clean = 0
+            self._episode_ends = now + _COOL_DOWN_S
+        if retry_after_s is not None and now + retry_after_s > max(now, self._resume_at):
+            self._pause(loop, now + retry_after_s)
+
+    def _count_clean(self) -> None:
+        self._clean += 1
+        if self._clean >= self.limit:
+            self._clean = 0
+            grown = 2 * self.limit if self._slow_start else self.limit + max(1, _GROWTH * self.limit // 100)
+            self.limit = min(self._pool.limit, grown)
+
+    def _pause(self, loop: asyncio.AbstractEventLoop, until: float) -> None:
+        """Send nothing until then; a later end replaces an earlier one."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._paused = True
+        self._resume_at = until
+        self._episode_ends = max(self._episode_ends, until)
+        self._timer = loop.call_at(until, self._resume)
+
+    def _resume(self) -> None:
+        self._paused = False
+        self._timer = None
+        self._pool._serve()

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from opinionsim.errors import MeasurementError, SpecError
+from opinionsim.metrics._evidence import validation_statement
 from opinionsim.metrics._frames import require
 
 __all__ = [
@@ -40,7 +41,7 @@ _FIXED = frozenset(
     (
         *("run_id", "experiment", "cell", "replicate", "block", "status", "evidence", "seed", "topic", "category"),
         *("framing", "claim", "truth", "confirmation_bias", "memory", "world", "model", "interaction", "network"),
-        *("n_agents", "steps", "measurement_id", "classifier", "error"),
+        *("n_agents", "steps", "measurement_id", "classifier", "validation", "error"),
     )
 )
 
@@ -84,7 +85,7 @@ _LEVELS = (
 )
 
 #: What replicates and topics are averaged over; never a condition.
-_COUNTS = ("n_texts", "n_missing", "n_agents", "n_never")
+_COUNTS = ("n_texts", "n_missing", "n_refused", "n_empty", "n_truncated", "n_agents", "n_never")
 
 
 def order_levels(values: Iterable[Any]) -> list[Any]:
@@ -235,9 +236,10 @@ def condition_metrics(
     -------
     DataFrame
         One row a condition, kind of text and evidence: the columns `by`, ``kind, evidence, bias, bias_se,
-        diversity, diversity_se, n, over, n_runs, never_measured_rate, missing_rate, ddof``. ``n`` units
-        have a bias. Standard errors are population SD/sqrt(n), and NaN for fewer than two units, which say
-        nothing about spread.
+        diversity, diversity_se, n, over, n_runs, never_measured_rate, missing_rate, refused_rate,
+        empty_rate, truncated_rate, validation, ddof``. ``n`` units have a bias. The last three rates are
+        parts of ``missing_rate`` (:func:`run_metrics`). Standard errors are population SD/sqrt(n), and NaN
+        for fewer than two units, which say nothing about spread.
 
     Raises
     ------
@@ -275,7 +277,11 @@ def condition_metrics(
             "over": unit,
             "n_runs": joined.groupby(keys, dropna=False, sort=False).size(),
             "never_measured_rate": counts["n_never"] / counts["n_agents"],
-            "missing_rate": counts["n_missing"] / counts["n_texts"],
+            **{
+                f"{cause}_rate": counts[f"n_{cause}"] / counts["n_texts"]
+                for cause in ("missing", "refused", "empty", "truncated")
+            },
+            "validation": joined.groupby(keys, dropna=False, sort=False)["validation"].agg(validation_statement),
         }
     ).reset_index()
     return _sorted(frame.assign(ddof=metrics["ddof"].max()), axes)

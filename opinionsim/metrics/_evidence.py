@@ -1,12 +1,28 @@
-"""What kind of evidence a result is, in words that stand in every title."""
+"""What a result rests on, in words: its kind of evidence, and what is known of the instrument."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
 
 from opinionsim.errors import MeasurementError
 
-__all__ = ["EVIDENCE", "evidence_statement"]
+__all__ = [
+    "EVIDENCE",
+    "KINDS",
+    "NOT_VALIDATED",
+    "evidence_statement",
+    "instrument_validation",
+    "validation_statement",
+]
+
+#: Kinds of text that opinions are read from, in the order of preference where none is named.
+KINDS = ("report", "response", "post", "probe", "self-report")
+#: The kind that is a closed answer of the agent itself, which no classifier interprets.
+_SELF_REPORT = "self-report"
+
+#: What is said of opinions that a classifier read from a chat model's texts while no audit has compared the two.
+NOT_VALIDATED = "instrument not validated on this model's text"
 
 #: What each value of the `evidence` column says in a title.
 EVIDENCE: Mapping[str, str] = {
@@ -41,3 +57,45 @@ def evidence_statement(evidence: Iterable[str]) -> str:
         found = ", ".join(unknown) or "nothing"
         raise MeasurementError(f"evidence must be one of {', '.join(EVIDENCE)}; got {found}")
     return " + ".join(statement for name, statement in EVIDENCE.items() if name in present)
+
+
+def instrument_validation(evidence: str, kinds: Collection[str]) -> str:
+    """What is known of an instrument on the texts of a run, where no audit against human labels is on record.
+
+    Parameters
+    ----------
+    evidence : str
+        Of the run.
+    kinds : collection of str
+        Kinds of text the instrument codes. A self-report needs no interpretation.
+
+    Returns
+    -------
+    str
+        :data:`NOT_VALIDATED` where a classifier reads what chat models wrote; empty otherwise.
+    """
+    return NOT_VALIDATED if evidence == "model" and set(kinds) - {_SELF_REPORT} else ""
+
+
+def validation_statement(validation: Iterable[object], kind: str | None = None) -> str:
+    """State what is known of the instrument behind a result.
+
+    Parameters
+    ----------
+    validation : iterable
+        Values of column `validation` of the runs frame, one a run; an empty text or NaN says nothing.
+    kind : str, optional
+        Kind of text the result is read from: of self-reports nothing needs to be said. Default any other.
+
+    Returns
+    -------
+    str
+        Each different text, with the number of its runs where it does not stand for all; empty where there is none.
+    """
+    if kind == _SELF_REPORT:
+        return ""
+    said = [text if isinstance(text, str) else "" for text in validation]
+    counts = Counter(text for text in said if text)
+    return "; ".join(
+        text if count == len(said) else f"{text} ({count} of {len(said)} runs)" for text, count in counts.items()
+    )

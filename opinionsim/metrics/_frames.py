@@ -13,12 +13,13 @@ import numpy as np
 import pandas as pd
 
 from opinionsim.errors import MeasurementError
+from opinionsim.metrics._evidence import validation_statement
 from opinionsim.metrics._opinions import check_ddof, nearest_points
 from opinionsim.opinions import OpinionScale
 
 __all__ = ["require", "run_metrics", "scale_of", "step_metrics", "trajectories"]
 
-_RUN_COLUMNS = ("run_id", "cell", "n_agents", "steps", "measurement_id", "evidence")
+_RUN_COLUMNS = ("run_id", "cell", "n_agents", "steps", "measurement_id", "evidence", "validation")
 _OPINION_COLUMNS = (
     "run_id",
     "cell",
@@ -29,9 +30,13 @@ _OPINION_COLUMNS = (
     "turn",
     "step",
     "agent",
+    "condition",
     "value",
 )
 _AGENT_COLUMNS = ("run_id", "agent", "assigned_opinion")
+
+#: Why a text may be no answer at all, as column `condition` of an opinions frame has it.
+_CAUSES = ("refused", "empty", "truncated")
 
 
 def require(frame: pd.DataFrame, name: str, columns: Sequence[str]) -> None:
@@ -188,7 +193,7 @@ def trajectories(
     runs, agents, opinions : DataFrame
         Frames of a store; only runs in `runs` are used.
     kind : str
-        Kind of text: ``post``, ``report``, ``response`` or ``probe``.
+        Kind of text: ``report``, ``response``, ``post``, ``probe`` or ``self-report``.
 
     Returns
     -------
@@ -235,7 +240,7 @@ def step_metrics(runs: pd.DataFrame, opinions: pd.DataFrame, kind: str = "report
     runs, opinions : DataFrame
         Frames of a store; only runs in `runs` are used.
     kind : str
-        Kind of text: ``post``, ``report``, ``response`` or ``probe``.
+        Kind of text: ``report``, ``response``, ``post``, ``probe`` or ``self-report``.
     ddof : int
         Correction of the standard deviation (:func:`diversity`).
 
@@ -350,11 +355,15 @@ def run_metrics(
     DataFrame
         One row a run, cell, measurement and kind of text present: ``run_id, cell, measurement_id,
         classifier, kind, bias, diversity, ddof, n_agents, n_measured, n_never, never_measured_rate,
-        n_texts, n_missing, missing_rate, share_<point>..., assigned_bias, assigned_diversity, evidence``.
+        n_texts, n_missing, n_refused, n_empty, n_truncated, missing_rate, share_<point>..., assigned_bias,
+        assigned_diversity, evidence, validation``.
         Bias and diversity are NaN where no agent was measured, shares also at points that are not on the
         scale of the measurement. ``never_measured_rate`` is a share of the
-        agents, ``missing_rate`` of the texts. The assigned pair describes what agents were told at the
-        start and is no measurement.
+        agents, ``missing_rate`` of the texts. Of the ``n_missing`` texts without a value, ``n_refused`` are
+        refusals, ``n_empty`` have no text, ``n_truncated`` were cut off; in the others, which are answers, the
+        instrument found no stated opinion. A neutral opinion is a value and none of these. The assigned
+        pair describes what agents were told at the start and is no measurement. ``validation`` is that of the
+        run, empty for self-reports.
 
     Raises
     ------
@@ -381,7 +390,12 @@ def run_metrics(
     final_group, final = _finals(stance, group)
     n, mean, spread = _moments(final_group, final, size, ddof)
     n_texts = np.bincount(group, minlength=size)
-    n_missing = np.bincount(group[stance["value"].isna().to_numpy()], minlength=size)
+    missing = stance["value"].isna().to_numpy()
+    n_missing = np.bincount(group[missing], minlength=size)
+    causes = {
+        f"n_{cause}": np.bincount(group[missing & (stance["condition"] == cause).to_numpy(bool)], minlength=size)
+        for cause in _CAUSES
+    }
     n_agents = head_cells["n_agents"].to_numpy(int)
     frame = pd.DataFrame(
         {
@@ -395,6 +409,7 @@ def run_metrics(
             "never_measured_rate": (n_agents - n) / n_agents,
             "n_texts": n_texts,
             "n_missing": n_missing,
+            **causes,
             "missing_rate": n_missing / n_texts,
             **_shares(final_group, final, n, scale),
         }
@@ -402,4 +417,6 @@ def run_metrics(
     if own_points:
         frame = _without_foreign_points(frame, opinions, scale)
     frame = frame.join(_assigned(agents, ddof), on="run_id")
-    return frame.assign(evidence=head_cells["evidence"].array)
+    known = zip(head_cells["validation"], heads["kind"], strict=True)
+    validation = [validation_statement([text], str(kind)) for text, kind in known]
+    return frame.assign(evidence=head_cells["evidence"].array, validation=validation)

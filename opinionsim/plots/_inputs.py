@@ -8,12 +8,9 @@ from typing import Any, NamedTuple, Protocol
 import pandas as pd
 
 from opinionsim.errors import SpecError
-from opinionsim.metrics import NOT_SET
+from opinionsim.metrics import KINDS, NOT_SET
 
-__all__ = ["Frames", "HasFrames", "describe", "outdated", "pick_kind", "pick_run", "provenance"]
-
-#: Kinds of text in the order of preference where none is named.
-_KINDS = ("report", "response", "post", "probe")
+__all__ = ["Frames", "HasFrames", "describe", "name_instrument", "outdated", "pick_kind", "pick_run", "provenance"]
 
 
 class HasFrames(Protocol):
@@ -85,14 +82,14 @@ def pick_run(results: HasFrames, run: str | int | None) -> Frames:
 
 
 def pick_kind(opinions: pd.DataFrame, kind: str | None) -> str:
-    """The kind of text to draw: the one named, else the first present of report, response, post, probe.
+    """The kind of text to draw: the one named, else the first present of :data:`opinionsim.metrics.KINDS`.
 
     Raises
     ------
     SpecError
         If no stance was measured on texts of that kind.
     """
-    present = [name for name in _KINDS if name in set(opinions["kind"])]
+    present = [name for name in KINDS if name in set(opinions["kind"])]
     if kind is None and present:
         return present[0]
     if kind in present:
@@ -127,6 +124,11 @@ def outdated(runs: Sequence[pd.Series]) -> str:
     return (
         f"{n} of the runs drawn {'answers' if n == 1 else 'answer'} an earlier wording of the prompts; see runs.error"
     )
+
+
+def name_instrument(kind: str, classifier: str) -> str:
+    """Which texts opinions are read from, and by what."""
+    return "self-reports" if kind == "self-report" else f"{kind}s coded by {classifier}"
 
 
 def provenance(run: pd.Series, n_replicates: int) -> str:

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from textwrap import fill
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from opinionsim.metrics import evidence_statement, scale_of
+from opinionsim.metrics import evidence_statement, scale_of, validation_statement
 from opinionsim.opinions import OpinionScale
 from opinionsim.plots._arrangement import Place, arrange
 from opinionsim.plots._final import FinalData, draw_final, from_trajectories
 from opinionsim.plots._inputs import Frames, HasFrames, describe, outdated
-from opinionsim.plots._style import legend_handles, point_name
-from opinionsim.plots._trajectories import TrajectoryData, draw_trajectories, trajectory_data
+from opinionsim.plots._style import legend_handles, model_colours, model_handles, point_name
+from opinionsim.plots._trajectories import TrajectoryData, check_color_by, draw_trajectories, trajectory_data
 
 __all__ = ["Panel", "PanelsData", "panels", "panels_data"]
 
@@ -69,7 +69,7 @@ class PanelsData:
     title : str
         What all conditions share.
     note : str
-        Which run each panel shows, the instrument, and conditions held at one value.
+        Which run each panel shows, the instrument and what is known of it, and conditions held at one value.
     evidence : str
         What kind of evidence the runs are, in words.
     """
@@ -107,7 +107,8 @@ def panels_data(
     replicate : int
         Which replicate to draw.
     kind : str, optional
-        Kind of text the opinions were coded from; default the first present of report, response, post, probe.
+        Kind of text the opinions were coded from; default the first present of report, response, post, probe,
+        self-report.
     ddof : int
         Correction of the standard deviation.
 
@@ -135,6 +136,7 @@ def panels_data(
     notes = [
         which,
         f"{drawn[0].trajectory.instrument}, ddof {ddof}",
+        validation_statement(panel.trajectory.validation for panel in drawn),
         *arrangement.notes,
         _never(drawn),
         outdated(every),
@@ -184,6 +186,7 @@ def panels(
     replicate: int = 0,
     kind: str | None = None,
     ddof: int = 0,
+    color_by: Literal["opinion", "model"] = "opinion",
 ) -> Figure:
     """Draw the conditions of an experiment side by side.
 
@@ -194,11 +197,13 @@ def panels(
     ----------
     results, rows, columns, where, replicate, kind, ddof
         As for :func:`panels_data`.
+    color_by : {"opinion", "model"}
+        Whether a line has the colour of the opinion its agent was assigned, or of the chat model that plays it.
 
     Returns
     -------
     Figure
-        The title states evidence, what all panels share, which run each shows and the instrument.
+        The title states evidence, what all panels share, which run each shows, the instrument and what is known of it.
 
     Raises
     ------
@@ -210,7 +215,10 @@ def panels(
     Layout of Chuang et al. 2023: figures 4 and 6 for framing by confirmation bias with controls, figure 5
     for a sweep of initial distributions (A15).
     """
+    check_color_by(color_by)
     data = panels_data(results, rows, columns, where, replicate, kind, ddof)
+    models = [name for panel in data.panels for name in panel.trajectory.models]
+    of_models = model_colours(models) if color_by == "model" else None
     width = max(0.6 + _PANEL_WIDTH * data.n_columns, 7.2)
     heading = _wrap([data.evidence, data.title, *data.note.split("\n")], width - 0.4, _TITLE_CHARACTER)
     height = 1.0 + _LINE * (heading.count("\n") + 1) + _PANEL_HEIGHT * data.n_rows + _LINE * _extra_lines(data)
@@ -219,7 +227,7 @@ def panels(
     first = figure.add_subplot(spec[data.panels[0].row, _across(data.panels[0])])
     for panel in data.panels:
         ax = first if panel is data.panels[0] else figure.add_subplot(spec[panel.row, _across(panel)], sharey=first)
-        draw_trajectories(panel.trajectory, ax, words=False)
+        draw_trajectories(panel.trajectory, ax, words=False, of_models=of_models)
         _caption(ax, panel, data)
         if panel.final is not None:
             bars = figure.add_subplot(spec[panel.row, 2 * panel.column + 1], sharey=first)
@@ -229,7 +237,10 @@ def panels(
             if _is_lowest(panel, [other for other in data.panels if other.final]):
                 bars.set_xlabel("agents", fontsize=9)
     assigned = np.concatenate([panel.trajectory.assigned for panel in data.panels])
-    handles = legend_handles(data.panels[0].trajectory.scale, assigned, words=True)
+    if of_models is None:
+        handles = legend_handles(data.panels[0].trajectory.scale, assigned, words=True)
+    else:
+        handles = model_handles(of_models, assigned)
     figure.legend(handles=handles, loc="outside lower center", ncols=4, fontsize=8.5, frameon=False)
     figure.suptitle(heading, fontsize=10)
     return figure

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from textwrap import fill
 
+import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex, to_rgb
@@ -17,6 +19,8 @@ __all__ = [
     "INK",
     "UNASSIGNED",
     "legend_handles",
+    "model_colours",
+    "model_handles",
     "new_axes",
     "opinion_colours",
     "opinion_ticks",
@@ -27,6 +31,11 @@ __all__ = [
 
 #: Colours of the five published opinions, most negative first (Chuang et al. 2023, figures 4-6; A15).
 _ANCHORS = ("#E60000", "#FF8080", "#999999", "#66C2FF", "#0066FF")
+#: Colours of models: told apart under the common colour deficiencies, and none of them that of an opinion
+#: (after Okabe and Ito, Color Universal Design, 2008).
+_MODELS = ("#009E73", "#E69F00", "#CC79A7", "#000000", "#D55E00", "#56B4E9")
+#: Characters a line of the name of a model may have in a legend.
+_NAME_WIDTH = 28
 #: Agents that were assigned no opinion.
 UNASSIGNED = "#222222"
 #: Marks that stand for no opinion in particular.
@@ -61,6 +70,26 @@ def opinion_colours(scale: OpinionScale) -> dict[int, str]:
     }
 
 
+def model_colours(models: Iterable[str]) -> dict[str, str]:
+    """Colour of each model, by the order of their names.
+
+    Parameters
+    ----------
+    models : iterable of str
+        Names; repetitions are allowed.
+
+    Returns
+    -------
+    dict of str to str
+        ``#rrggbb`` for each name.
+    """
+    names = sorted(set(models))
+    if len(names) <= len(_MODELS):
+        return dict(zip(names, _MODELS, strict=False))
+    spread = mpl.colormaps["turbo"](np.linspace(0.05, 0.95, len(names)))
+    return {name: to_hex(rgb).upper() for name, rgb in zip(names, spread, strict=True)}
+
+
 def signed(value: float, decimals: int = 2) -> str:
     """A number as printed in a figure, with a proper minus sign."""
     # Adding 0.0 turns a rounded -0.0 into 0.0.
@@ -89,7 +118,20 @@ def legend_handles(scale: OpinionScale, assigned: Iterable[float], *, words: boo
             handles.append(Line2D([], [], color=colours[point], linewidth=2.2, label=text))
     if np.isnan(held).any():
         handles.append(Line2D([], [], color=UNASSIGNED, linewidth=2.2, label="none assigned"))
-    handles.append(Line2D([], [], color=INK, marker="o", markersize=3.5, linestyle="none", label="measured"))
+    return [*handles, *_mark_handles(held)]
+
+
+def model_handles(colours: Mapping[str, str], assigned: Iterable[float]) -> list[Line2D]:
+    """Legend entries for models, and for the marks."""
+    lines = [
+        Line2D([], [], color=colour, linewidth=2.2, label=fill(name, _NAME_WIDTH)) for name, colour in colours.items()
+    ]
+    return [*lines, *_mark_handles(np.fromiter(assigned, dtype=float))]
+
+
+def _mark_handles(held: np.ndarray) -> list[Line2D]:
+    """Legend entries for the marks: what was measured, and what was assigned if anything was."""
+    handles = [Line2D([], [], color=INK, marker="o", markersize=3.5, linestyle="none", label="measured")]
     if not np.isnan(held).all():
         ring = Line2D([], [], color=INK, linestyle=":", linewidth=1.2, label="assigned only")
         ring.set(marker="o", markersize=5.5, markerfacecolor="white")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from textwrap import fill
+from typing import Literal
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -11,11 +13,21 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.ticker import MaxNLocator
 
 from opinionsim import metrics
+from opinionsim.errors import SpecError
 from opinionsim.opinions import OpinionScale
-from opinionsim.plots._inputs import HasFrames, describe, outdated, pick_kind, pick_run, provenance
-from opinionsim.plots._style import UNASSIGNED, legend_handles, new_axes, opinion_colours, opinion_ticks, tidy
+from opinionsim.plots._inputs import HasFrames, describe, name_instrument, outdated, pick_kind, pick_run, provenance
+from opinionsim.plots._style import (
+    UNASSIGNED,
+    legend_handles,
+    model_colours,
+    model_handles,
+    new_axes,
+    opinion_colours,
+    opinion_ticks,
+    tidy,
+)
 
-__all__ = ["TrajectoryData", "draw_trajectories", "trajectories", "trajectory_data"]
+__all__ = ["TrajectoryData", "check_color_by", "draw_trajectories", "trajectories", "trajectory_data"]
 
 #: Vertical distance between agents of equal opinion, in scale units (Chuang et al. 2023, figures 4-6; A15).
 _JITTER = 0.03
@@ -39,14 +51,18 @@ class TrajectoryData:
         True where an opinion was measured at this very step.
     assigned : ndarray (N,)
         Opinion each agent was told to hold at the start; NaN for none.
+    models : tuple of str, length N
+        Name of the chat model that plays each agent.
     offsets : ndarray (N,)
         What is added to an agent's line so that equal opinions can be told apart; sums to 0.
     scale : OpinionScale
         The opinion scale.
     title : str
-        Condition, run and instrument.
+        Condition, run, instrument, and what is known of the instrument.
     instrument : str
         Which texts the opinions were coded from, and by what.
+    validation : str
+        What is known of the instrument on these texts; empty where there is nothing to say.
     evidence : str
         What kind of evidence the run is, in words.
     """
@@ -55,10 +71,12 @@ class TrajectoryData:
     values: np.ndarray
     measured: np.ndarray
     assigned: np.ndarray
+    models: tuple[str, ...]
     offsets: np.ndarray
     scale: OpinionScale
     title: str
     instrument: str
+    validation: str
     evidence: str
 
 
@@ -81,7 +99,8 @@ def trajectory_data(
         Identity of a run, or its position in ``results.runs``; default the first complete run of the lowest
         replicate, named in the title.
     kind : str, optional
-        Kind of text the opinions were coded from; default the first present of report, response, post, probe.
+        Kind of text the opinions were coded from; default the first present of report, response, post, probe,
+        self-report.
     scale : OpinionScale, optional
         Default read from the columns of the opinions.
 
@@ -101,26 +120,58 @@ def trajectory_data(
     frame = metrics.trajectories(own.runs, own.agents, own.opinions, chosen)
     n_agents = int(row["n_agents"])
     by_agent = (n_agents, len(frame) // n_agents)
-    instrument = f"{chosen}s coded by {row['classifier']}"
     replicates = results.runs.loc[results.runs["cell"] == row["cell"], "replicate"].nunique()
+    instrument = name_instrument(chosen, str(row["classifier"]))
+    models = own.agents.drop_duplicates("agent").set_index("agent")["model"].reindex(range(n_agents))
+    validation = metrics.validation_statement([row["validation"]], chosen)
+    told = [
+        describe(row),
+        f"{provenance(row, replicates)}, {instrument}",
+        validation,
+        outdated([row]),
+    ]
     return TrajectoryData(
         steps=np.arange(by_agent[1]),
         values=frame["value"].to_numpy(float).reshape(by_agent),
         measured=frame["measured"].to_numpy(bool).reshape(by_agent),
         assigned=frame["assigned_opinion"].to_numpy(float).reshape(by_agent)[:, 0],
+        models=tuple(models.fillna("model not on record").astype(str)),
         offsets=jitter(n_agents),
         scale=metrics.scale_of(own.opinions) if scale is None else scale,
-        title="\n".join(filter(None, [describe(row), f"{provenance(row, replicates)}, {instrument}", outdated([row])])),
+        title="\n".join(filter(None, told)),
         instrument=instrument,
+        validation=validation,
         evidence=metrics.evidence_statement([str(row["evidence"])]),
     )
 
 
-def draw_trajectories(data: TrajectoryData, ax: Axes, *, words: bool) -> None:
-    """Draw the lines of all agents; `words` puts verbal anchors at the ticks."""
-    colours = opinion_colours(data.scale)
+def check_color_by(color_by: str) -> None:
+    """Refuse what lines cannot be coloured by.
+
+    Raises
+    ------
+    SpecError
+        If it is neither ``opinion`` nor ``model``.
+    """
+    if color_by not in ("opinion", "model"):
+        raise SpecError(f"color_by must be 'opinion' or 'model'; got {color_by!r}")
+
+
+def _opinion_line(data: TrajectoryData, agent: int) -> str:
+    """Colour of the opinion an agent was assigned."""
+    held = data.assigned[agent]
+    return UNASSIGNED if np.isnan(held) else opinion_colours(data.scale)[data.scale.nearest(held)]
+
+
+def draw_trajectories(
+    data: TrajectoryData, ax: Axes, *, words: bool, of_models: Mapping[str, str] | None = None
+) -> None:
+    """Draw the lines of all agents, coloured by assigned opinion or, given the colours `of_models`, by model.
+
+    `words` puts verbal anchors at the ticks.
+    """
     for agent, (values, offset, held) in enumerate(zip(data.values, data.offsets, data.assigned, strict=True)):
-        colour = UNASSIGNED if np.isnan(held) else colours[data.scale.nearest(held)]
+        colour = _opinion_line(data, agent) if of_models is None else of_models[data.models[agent]]
         if not np.isnan(held):
             _draw_assigned(ax, held + offset, values + offset, colour)
         ax.plot(data.steps, values + offset, color=colour, linewidth=1.4, alpha=0.9, drawstyle="steps-post")
@@ -151,11 +202,12 @@ def trajectories(
     kind: str | None = None,
     ax: Axes | None = None,
     legend: bool = True,
+    color_by: Literal["opinion", "model"] = "opinion",
 ) -> Axes:
     """Draw the opinions of all agents of one run against steps.
 
-    A line is coloured by the opinion its agent was assigned and starts where the agent was first measured;
-    a ring and a dotted line show the assignment until then. Lines of equal opinion are set apart vertically.
+    A line starts where its agent was first measured; a ring and a dotted line show the opinion assigned to it
+    until then. Lines of equal opinion are set apart vertically.
 
     Parameters
     ----------
@@ -165,29 +217,36 @@ def trajectories(
         Where to draw; default axes on a new figure (``ax.figure``).
     legend : bool
         Explain the colours to the right of the axes.
+    color_by : {"opinion", "model"}
+        Whether a line has the colour of the opinion its agent was assigned, or of the chat model that plays it.
 
     Returns
     -------
     Axes
-        The title states run, instrument and evidence.
+        The title states run, instrument, what is known of it, and evidence.
 
     Raises
     ------
     SpecError
-        If there is no such run or no stance was measured on such texts.
+        If there is no such run, no stance was measured on such texts, or `color_by` is neither.
 
     Notes
     -----
     Colours and jitter of Chuang et al. 2023, figures 4-6 (A15).
     """
+    check_color_by(color_by)
     data = trajectory_data(results, run, kind)
     ax = new_axes(8.4, 3.9) if ax is None else ax
-    draw_trajectories(data, ax, words=True)
+    of_models = model_colours(data.models) if color_by == "model" else None
+    draw_trajectories(data, ax, words=True, of_models=of_models)
     ax.set_xlabel("step", fontsize=9)
     lines = f"{data.evidence}\n{data.title}".split("\n")
     ax.set_title("\n".join(fill(line, _TITLE_WIDTH) for line in lines), fontsize=9, loc="left")
     if legend:
-        handles = legend_handles(data.scale, data.assigned, words=False)
+        if of_models is None:
+            handles = legend_handles(data.scale, data.assigned, words=False)
+        else:
+            handles = model_handles(of_models, data.assigned)
         box = ax.legend(handles=handles, loc="upper left", bbox_to_anchor=(1.01, 1.0), fontsize=8.5, frameon=False)
-        box.set_title("assigned opinion", FontProperties(size=8.5))
+        box.set_title("assigned opinion" if of_models is None else "model", FontProperties(size=8.5))
     return ax

@@ -240,7 +240,7 @@ class AgentPrompts:
         return {
             **self._shared,
             "act": defang(act.name),
-            "received": [{"text": defang(m.text), "author": defang(m.author)} for m in received],
+            "received": [{"text": defang(m.shown), "author": defang(m.author)} for m in received],
             "labelling": act.labelling,
             "previous": past.previous,
             "previous_reads": past.previous_reads,

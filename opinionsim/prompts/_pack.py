@@ -34,7 +34,7 @@ _TASKS = ("write", "review", "report", "probe")
 #: Templates every pack has beside its tasks.
 _FRAME = ("system", "event", "reflect", "recollection")
 
-_SHARED = ("name", "role_play", "claim", "masked", "confirmation_bias", "world", "interactive")
+_SHARED = ("name", "role_play", "claim", "masked", "confirmation_bias", "world", "interactive", "scale")
 _SCENE = (
     *_SHARED,
     "act",
@@ -227,6 +227,7 @@ class PromptPack:
             "confirmation_bias": confirmation_bias,
             "world": world,
             "interactive": interactive,
+            "scale": tuple((point, defang(label)) for point, label in zip(scale.points, scale.labels, strict=True)),
         }
         belief = scale.label(opinion) if role_play and opinion is not None else ""
         shown = {**_shown(player, persona_shown, defang), "initial_belief": defang(belief)}
@@ -276,11 +277,11 @@ def _build(name: str, items: tuple[tuple[str, str], ...]) -> PromptPack:
     defang = marks.defanger()
     environment = _environment(contents, defang)
     mentioned = _check_templates(place, contents, environment, marks)
-    templates = {
-        file.removesuffix(_SUFFIX): environment.get_template(file)
-        for file in contents
-        if file.endswith(_SUFFIX) and not file.startswith("_")
-    }
+    loaded = {file: environment.get_template(file) for file in contents if file.endswith(_SUFFIX)}
+    for template in loaded.values():
+        # Every rendering walks the globals, which Jinja keeps as a chain of mappings: a plain one is far quicker.
+        template.globals = dict(template.globals)
+    templates = {file.removesuffix(_SUFFIX): template for file, template in loaded.items() if not file.startswith("_")}
     pack = PromptPack(declared.name, contents, marks, place, MappingProxyType(templates), defang)
     check_pack(pack, place, mentioned)
     return pack

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
+from typing import Literal
 
 import numpy as np
 
@@ -135,23 +136,24 @@ class _ShiftedOutcomes:
 class _Probed:
     """What both kinds of probed schedule share: probes of every agent, before (step 0) and after (step T)."""
 
-    def __init__(self, schedule: StaticSchedule | AdaptiveSchedule, before: int, after: int) -> None:
+    def __init__(self, schedule: StaticSchedule | AdaptiveSchedule, before: int, after: int, act: str) -> None:
         self.n_agents = schedule.n_agents
         self.steps = schedule.steps
         self.externals = schedule.externals
+        self._act = act
         self._n_before = before * schedule.n_agents
         self._n_after = after * schedule.n_agents
 
     def _before(self) -> Iterator[Turn]:
-        return (Turn(i, 0, i % self.n_agents, "probe") for i in range(self._n_before))
+        return (Turn(i, 0, i % self.n_agents, self._act) for i in range(self._n_before))
 
     def _after(self, start: int) -> Iterator[Turn]:
-        return (Turn(start + i, self.steps, i % self.n_agents, "probe") for i in range(self._n_after))
+        return (Turn(start + i, self.steps, i % self.n_agents, self._act) for i in range(self._n_after))
 
 
 class _ProbedStatic(_Probed):
-    def __init__(self, schedule: StaticSchedule, before: int, after: int) -> None:
-        super().__init__(schedule, before, after)
+    def __init__(self, schedule: StaticSchedule, before: int, after: int, act: str) -> None:
+        super().__init__(schedule, before, after, act)
         self._schedule = schedule
 
     def turns(self) -> Iterator[Turn]:
@@ -164,8 +166,8 @@ class _ProbedStatic(_Probed):
 
 
 class _ProbedAdaptive(_Probed):
-    def __init__(self, schedule: AdaptiveSchedule, before: int, after: int) -> None:
-        super().__init__(schedule, before, after)
+    def __init__(self, schedule: AdaptiveSchedule, before: int, after: int, act: str) -> None:
+        super().__init__(schedule, before, after, act)
         self._schedule = schedule
 
     async def decide(self, outcomes: Outcomes) -> AsyncIterator[Turn]:
@@ -180,7 +182,10 @@ class _ProbedAdaptive(_Probed):
 
 
 def with_probes(
-    schedule: StaticSchedule | AdaptiveSchedule, before: int = 0, after: int = 0
+    schedule: StaticSchedule | AdaptiveSchedule,
+    before: int = 0,
+    after: int = 0,
+    act: Literal["probe", "self-report"] = "probe",
 ) -> StaticSchedule | AdaptiveSchedule:
     """A schedule with off-record questions to every agent before the first and after the last step.
 
@@ -189,17 +194,21 @@ def with_probes(
     schedule : StaticSchedule or AdaptiveSchedule
         What happens in between.
     before, after : int
-        Probes of each agent at either end, >= 0.
+        Questions to each agent at either end, >= 0.
+    act : {"probe", "self-report"}
+        Whether agents answer in their own words or with a point of the scale.
 
     Returns
     -------
     StaticSchedule or AdaptiveSchedule
-        Of the same kind. Probes enter no memory, so the turns in between are what they were.
+        Of the same kind. The questions enter no memory, so the turns in between are what they were.
     """
     if before < 0 or after < 0:
-        raise SpecError(f"measurement.probe: before and after must be at least 0; got {before} and {after}")
+        raise SpecError(
+            f"measurement.{act.replace('-', '_')}: before and after must be at least 0; got {before} and {after}"
+        )
     if not before and not after:
         return schedule
     if isinstance(schedule, AdaptiveSchedule):
-        return _ProbedAdaptive(schedule, before, after)
-    return _ProbedStatic(schedule, before, after)
+        return _ProbedAdaptive(schedule, before, after, act)
+    return _ProbedStatic(schedule, before, after, act)

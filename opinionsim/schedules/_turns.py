@@ -47,7 +47,7 @@ class Turn:
     agent: int
     """Who acts, from 0, population first."""
     act: str
-    """Names an :class:`ActSpec` of the run: ``write``, ``review``, ``report``, ``probe``, ..."""
+    """Names an :class:`ActSpec` of the run: ``write``, ``review``, ``report``, ``probe``, ``self-report``, ..."""
     reads: tuple[Ref, ...] = ()
     """Messages shown, in order."""
 
@@ -63,7 +63,8 @@ class ActSpec:
     template : str
         Template of the prompt pack that states the task.
     kind : str
-        Kind of text it produces: ``post``, ``report``, ``response`` or ``probe``.
+        Kind of text it produces: ``post``, ``report``, ``response``, ``probe`` or ``self-report``, which is a
+        closed answer.
     labelling : str
         How received messages are introduced: ``anonymous``, ``numbered`` or ``named``.
     memory : str
@@ -97,6 +98,7 @@ ACTS: Mapping[str, ActSpec] = {
     "report": ActSpec("report", template="report", kind="report"),
     "report-once": ActSpec("report-once", template="report", kind="report", memory="none"),
     "probe": ActSpec("probe", template="probe", kind="probe", memory="fork"),
+    "self-report": ActSpec("self-report", template="self-report", kind="self-report", memory="fork"),
 }
 
 

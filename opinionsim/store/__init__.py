@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from opinionsim.store._address import shown
 from opinionsim.store._journal import SQLJournal
 from opinionsim.store._results import Results, load
 from opinionsim.store._rows import (
     SUMMARY,
     AgentRow,
+    CanaryRow,
     EdgeRow,
     ExperimentRow,
     ExperimentRun,
     MeasurementRow,
     OpinionRow,
+    Paid,
     RunOutcome,
     RunRow,
     RunState,
@@ -22,11 +25,13 @@ from opinionsim.store._sql import Store, open_store
 __all__ = [
     "SUMMARY",
     "AgentRow",
+    "CanaryRow",
     "EdgeRow",
     "ExperimentRow",
     "ExperimentRun",
     "MeasurementRow",
     "OpinionRow",
+    "Paid",
     "Results",
     "RunOutcome",
     "RunRow",
@@ -36,4 +41,5 @@ __all__ = [
     "TurnRow",
     "load",
     "open_store",
+    "shown",
 ]

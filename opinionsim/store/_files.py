@@ -1,128 +1,66 @@
-"""Store addresses, the lock beside a SQLite file, and opening the file so that a failure leaves nothing behind."""
+"""A store in a SQLite file: the lock beside it, and opening it so that a failure leaves nothing behind."""
 
 from __future__ import annotations
 
 import errno
 import os
-import re
 import sqlite3
-from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from filelock import BaseFileLock, FileLock, Timeout
 from sqlalchemy import Connection, Engine, create_engine, event
-from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import QueuePool
 
 from opinionsim.errors import StoreError
-from opinionsim.store import _schema
+from opinionsim.store._address import VALID
+from opinionsim.store._database import Database, as_store_error
+from opinionsim.store._migrations import migrate, require_current, stored_version
 
-__all__ = ["OpenFile", "as_store_error", "open_for_reading", "open_for_writing", "store_path"]
+__all__ = ["open_for_reading", "open_for_writing"]
 
-_SUFFIXES = (".sqlite", ".sqlite3", ".db")
-_VALID = "give sqlite:///PATH or a path that ends in " + ", ".join(_SUFFIXES)
 #: How long a connection waits for another one's transaction before it gives up.
 _BUSY_TIMEOUT_S = 30.0
 
 
-class OpenFile:
-    """An engine on a store's file and, for a writer, the lock that keeps other writers out."""
-
-    def __init__(self, engine: Engine, lock: BaseFileLock | None = None) -> None:
-        self.engine = engine
-        self.lock = lock
-
-    def close(self) -> None:
-        """Close all connections and free the lock."""
-        self.engine.dispose()
-        if self.lock is not None:
-            _free(self.lock)
-
-
-def store_path(url: str) -> Path:
-    """File a store address stands for.
-
-    Parameters
-    ----------
-    url : str
-        ``sqlite:///PATH``, or a bare path ending in ``.sqlite``, ``.sqlite3`` or ``.db``.
-
-    Raises
-    ------
-    StoreError
-        For any other address. Its text is not repeated beyond the scheme: it may hold a password.
-    """
-    scheme = re.match(r"([A-Za-z][\w+.-]*)://", url)
-    if scheme and scheme[1] not in ("sqlite", "sqlite+pysqlite"):
-        raise StoreError(f"stores of kind {scheme[1]!r} are not supported by this version of opinionsim; {_VALID}")
-    path = url[scheme.end() :].removeprefix("/") if scheme else url
-    if scheme and not url[scheme.end() :].startswith("/"):
-        raise StoreError(f"store address {url!r} needs three slashes before a path; {_VALID}")
-    if path in ("", ":memory:") or path.startswith("file:"):
-        raise StoreError(f"store address {url!r} names no file; {_VALID}")
-    if "?" in path or "\x00" in path:
-        raise StoreError(f"store address {url!r} has a '?' or NUL in its path; {_VALID}")
-    if not scheme and Path(path).suffix not in _SUFFIXES:
-        raise StoreError(f"{url!r} is not a store address; {_VALID}")
-    return Path(path)
-
-
-@contextmanager
-def as_store_error(what: str) -> Iterator[None]:
-    """Turn what the database or the file system raises into one sentence."""
-    try:
-        yield
-    except SQLAlchemyError as error:
-        reason = str(getattr(error, "orig", None) or error).splitlines()[0]
-        raise StoreError(f"{what}: {reason}") from error
-    except OSError as error:
-        raise StoreError(f"{what}: {error.strerror or error}") from error
-    except (sqlite3.Error, OverflowError) as error:
-        raise StoreError(f"{what}: {error}") from error
-
-
-def open_for_writing(given: Path) -> OpenFile:
+def open_for_writing(given: Path) -> Database:
     """Lock a store's file and open it, creating the file and its folders where they are absent."""
-    with as_store_error(f"cannot write the store {given}"), ExitStack() as undo:
+    with as_store_error(f"cannot write the store {given}"), ExitStack() as undo, ExitStack() as closing:
         path = _resolved(given)
         if path.is_dir():
-            raise StoreError(f"the store {given} is a folder; {_VALID}")
+            raise StoreError(f"the store {given} is a folder; {VALID}")
         _make_folders(path.parent, undo)
-        lock = _lock(path, given)
-        undo.callback(_free, lock)
+        closing.callback(_free, _lock(path, given))
         if not path.exists():
             undo.callback(_remove, path)
         engine = _engine(path, "mode=rwc", read_only=False)
-        undo.callback(engine.dispose)
+        closing.callback(engine.dispose)
         with engine.connect() as connection:
-            version = _schema.stored_version(connection, f"the file {given}")
+            version = stored_version(connection, f"the file {given}")
         _use_wal(engine)
-        with engine.connect().execution_options(write=True) as connection, connection.begin():
-            _schema.migrate(connection, version)
+        writing = engine.execution_options(write=True)
+        with writing.begin() as connection:
+            migrate(connection, version)
         undo.pop_all()
-        return OpenFile(engine, lock)
+        return _database(given, engine, writing, closing.pop_all())
 
 
-def open_for_reading(given: Path) -> OpenFile:
+def open_for_reading(given: Path) -> Database:
     """Open an existing store without lock and without the right to change it."""
-    with as_store_error(f"cannot read the store {given}"), ExitStack() as undo:
+    with as_store_error(f"cannot read the store {given}"), ExitStack() as closing:
         path = _resolved(given)
         if not path.is_file():
             raise StoreError(f"there is no store at {given}; check the path, or run an experiment to make one")
         engine = _engine(path, _reading_mode(path), read_only=True)
-        undo.callback(engine.dispose)
+        closing.callback(engine.dispose)
         with engine.connect() as connection:
-            version = _schema.stored_version(connection, f"the file {given}")
-        if version == 0:
-            raise StoreError(f"the file {given} is empty, not yet an opinionsim store; run an experiment into it first")
-        if version < len(_schema.MIGRATIONS):
-            raise StoreError(
-                f"the store {given} has the older schema version {version}; open it once for writing to bring it to "
-                f"version {len(_schema.MIGRATIONS)}"
-            )
-        undo.pop_all()
-        return OpenFile(engine)
+            require_current(connection, f"the file {given}")
+        return _database(given, engine, None, closing.pop_all())
+
+
+def _database(given: Path, reading: Engine, writing: Engine | None, closing: ExitStack) -> Database:
+    url = f"sqlite:///{given}"
+    return Database(url, reading, writing, shared=False, passing=lambda _: False, patience_s=0.0, closing=closing)
 
 
 def _resolved(given: Path) -> Path:
@@ -172,8 +110,11 @@ def _begin(connection: Connection) -> None:
 
 def _use_wal(engine: Engine) -> None:
     """Let readers read while the writer writes; a setting of the file, so made only once it is known to be ours."""
-    with closing(engine.raw_connection()) as raw:
+    raw = engine.raw_connection()
+    try:
         raw.cursor().execute("PRAGMA journal_mode=WAL")
+    finally:
+        raw.close()
 
 
 def _make_folders(folder: Path, undo: ExitStack) -> None:

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sqlalchemy import Connection, Select, select
+from sqlalchemy import Connection, Select, func, select
 
+from opinionsim.metrics import instrument_validation
 from opinionsim.store import _schema
 from opinionsim.store._rows import SUMMARY, ExperimentRow
 
@@ -45,6 +46,7 @@ COLUMNS: Mapping[str, Mapping[str, Any]] = {
         "steps": "int64",
         "measurement_id": _STR,
         "classifier": _STR,
+        "validation": _STR,
         "error": _STR,
     },
     "agents": {
@@ -65,6 +67,7 @@ COLUMNS: Mapping[str, Mapping[str, Any]] = {
         "kind": _STR,
         "reads": "object",
         "message": _STR,
+        "condition": _STR,
         "evidence": _STR,
     },
     "opinions": {
@@ -79,6 +82,7 @@ COLUMNS: Mapping[str, Mapping[str, Any]] = {
         "step": "int64",
         "agent": "int64",
         "assigned_opinion": "float64",
+        "condition": _STR,
         "value": "float64",
         "expectation": "float64",
         "margin": "float64",
@@ -95,14 +99,19 @@ COLUMNS: Mapping[str, Mapping[str, Any]] = {
         "act": _STR,
         "outcome": _STR,
         "reason": _STR,
+        "condition": _STR,
         "prompt_hash": _STR,
         "reply": _STR,
+        "reasoning": _STR,
         "seed": "Int64",
         "dropped": "int64",
         "finish_reason": _STR,
         "model": _STR,
         "input_tokens": "Int64",
         "output_tokens": "Int64",
+        "cached_tokens": "Int64",
+        "reasoning_tokens": "Int64",
+        "cost": "float64",
         "latency_s": "float64",
         "arrived_at": "float64",
         "evidence": _STR,
@@ -114,20 +123,23 @@ def runs(connection: Connection, experiment: ExperimentRow) -> pd.DataFrame:
     """One row a cell and replicate."""
     stored = {row.run_id: row for row in _of_runs(connection, experiment, select(_schema.runs), _schema.runs)}
     measurements = _schema.measurements
-    classifiers: dict[str, str] = {
-        row.measurement_id: row.classifier
-        for row in connection.execute(select(measurements.c.measurement_id, measurements.c.classifier))
+    instruments: dict[str, tuple[str, list[str]]] = {
+        row.measurement_id: (row.classifier, json.loads(row.kinds))
+        for row in connection.execute(
+            select(measurements.c.measurement_id, measurements.c.classifier, measurements.c.kinds)
+        )
     }
     cells = [run for run in experiment.runs if run.run_id in stored]
     records = []
     for cell in cells:
         row = stored[cell.run_id]
         summary = [getattr(row, name) for name in SUMMARY]
-        classifier = classifiers.get(cell.measurement_id)
+        classifier, kinds = instruments.get(cell.measurement_id, (None, []))
+        validation = instrument_validation(row.evidence, kinds)
         records.append(
             (
                 *(cell.run_id, experiment.name, cell.cell, cell.replicate, cell.block, row.status, row.evidence),
-                *(*summary, cell.measurement_id, classifier, row.error),
+                *(*summary, cell.measurement_id, classifier, validation, row.error),
             )
         )
     axes = _spread([cell.axes for cell in cells], COLUMNS["runs"], "sweep.")
@@ -164,7 +176,7 @@ def turns(connection: Connection, experiment: ExperimentRow) -> pd.DataFrame:
     records = [
         (
             *(row.run_id, row.turn, row.step, row.agent, row.act, row.kind),
-            *(tuple(json.loads(row.reads)), row.text, row.evidence),
+            *(tuple(json.loads(row.reads)), row.text, row.condition, row.evidence),
         )
         for row in _of_runs(connection, experiment, statement, table)
     ]
@@ -174,11 +186,14 @@ def turns(connection: Connection, experiment: ExperimentRow) -> pd.DataFrame:
 def calls(connection: Connection, experiment: ExperimentRow) -> pd.DataFrame:
     """One row a journal entry."""
     table, run, text = _schema.calls, _schema.runs, _schema.texts
-    columns = [column for column in table.columns if column.name not in ("prompt", "text_id")]
+    thoughts = text.alias()
+    columns = [column for column in table.columns if column.name not in ("prompt", "text_id", "reasoning_id")]
+    reasoning = func.coalesce(thoughts.c.text, "", type_=text.c.text.type)
     statement = (
-        select(*columns, run.c.evidence, text.c.text.label("reply"))
+        select(*columns, run.c.evidence, text.c.text.label("reply"), reasoning.label("reasoning"))
         .join(run, run.c.run_id == table.c.run_id)
         .join(text, text.c.text_id == table.c.text_id)
+        .outerjoin(thoughts, thoughts.c.text_id == table.c.reasoning_id)
     )
     names = list(COLUMNS["calls"])
     records = [
@@ -212,7 +227,7 @@ def opinions(connection: Connection, experiment: ExperimentRow) -> pd.DataFrame:
             expectation, margin = p @ np.asarray(scale, dtype=float), ranked[:, -1] - ranked[:, -2]
             for row, mean, gap in zip(rows, expectation, margin, strict=True):
                 head = (row.run_id, cell.cell, cell.block, row.measurement_id, classifier, row.variable, row.kind)
-                middle = (row.turn, row.step, row.agent, row.assigned_opinion, row.value, mean, gap)
+                middle = (row.turn, row.step, row.agent, row.assigned_opinion, row.condition, row.value, mean, gap)
                 records.append((*head, *middle, row.off_scale, row.evidence))
             wide = np.full((len(rows), len(points)), np.nan)
             wide[:, [points.index(point) for point in scale]] = p
@@ -236,8 +251,9 @@ FRAMES: Mapping[str, Callable[[Connection, ExperimentRow], pd.DataFrame]] = {
 def _opinions_with_turns() -> Select[Any]:
     """Opinions beside the turn and the agent they are about."""
     opinion, turn, agent, run = _schema.opinions, _schema.turns, _schema.agents, _schema.runs
+    about = (turn.c.kind, turn.c.step, turn.c.agent, turn.c.condition)
     return (
-        select(opinion, turn.c.kind, turn.c.step, turn.c.agent, agent.c.assigned_opinion, run.c.evidence)
+        select(opinion, *about, agent.c.assigned_opinion, run.c.evidence)
         .join(run, run.c.run_id == opinion.c.run_id)
         .join(turn, (turn.c.run_id == opinion.c.run_id) & (turn.c.turn == opinion.c.turn))
         .outerjoin(agent, (agent.c.run_id == opinion.c.run_id) & (agent.c.agent == turn.c.agent))

@@ -5,14 +5,17 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Iterable
+from dataclasses import fields
+from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, Engine, select
+from sqlalchemy import Connection, func, select
 
 from opinionsim.errors import StoreError
 from opinionsim.llm import CallKey, CallRecord
 from opinionsim.messages import text_id
 from opinionsim.store import _schema
+from opinionsim.store._database import Database, reason
 
 __all__ = ["SQLJournal", "Writer", "current_epochs", "stored_records"]
 
@@ -22,6 +25,8 @@ _LINGER_S = 0.05
 _BATCH = 2000
 #: Texts remembered as written; beyond it the memory starts anew and the database drops the repeats.
 _KNOWN_TEXTS = 1 << 17
+#: Fields of a record that are read back from its row.
+_COPIED = tuple(field.name for field in fields(CallRecord) if field.name not in ("key", "prompt"))
 
 
 class SQLJournal:
@@ -92,15 +97,12 @@ class Writer:
 
     Parameters
     ----------
-    engine : Engine
-        With the execution option ``write``.
-    lock : threading.RLock
-        Held during every write transaction of the store.
+    database : Database
+        Open for writing.
     """
 
-    def __init__(self, engine: Engine, lock: threading.RLock) -> None:
-        self._engine = engine
-        self._lock = lock
+    def __init__(self, database: Database) -> None:
+        self._database = database
         self._queue: deque[tuple[SQLJournal, CallRecord] | threading.Event] = deque()
         self._work = threading.Event()
         self._urgent = threading.Event()
@@ -194,17 +196,19 @@ class Writer:
         if not batch or self._failure is not None:
             return
         try:
-            with self._lock, self._engine.begin() as connection:
-                self._insert(connection, batch)
+            written = self._database.write(partial(self._insert, batch))
         except Exception as error:
             # Whatever it was, the thread must live to answer those who wait, and they must be told.
-            reason = str(getattr(error, "orig", None) or error).splitlines() or [type(error).__name__]
-            self._failure = f"the store could not keep {len(batch)} or more calls: {reason[0]}"
+            self._failure = f"the store could not keep {len(batch)} or more calls: {reason(error)}"
             return
+        if len(self._known) > _KNOWN_TEXTS:
+            self._known.clear()
+        self._known.update(written)
         for journal, record in batch:
             journal._forget_prompt(record)
 
-    def _insert(self, connection: Connection, batch: list[tuple[SQLJournal, CallRecord]]) -> None:
+    def _insert(self, batch: list[tuple[SQLJournal, CallRecord]], connection: Connection) -> dict[str, str]:
+        """Write entries and the texts that are not known to be there; these texts."""
         epochs = current_epochs(connection, {journal.run_id for journal, _ in batch})
         rows: list[dict[str, Any]] = []
         new_texts: dict[str, str] = {}
@@ -213,14 +217,13 @@ class Writer:
                 rows.append(self._row(journal.run_id, record, new_texts))
             else:
                 journal._refuse()
-        _schema.insert_new(connection, _schema.texts, [{"text_id": key, "text": new_texts[key]} for key in new_texts])
+        _schema.insert_texts(connection, new_texts)
         _schema.insert_new(connection, _schema.calls, rows)
-        if len(self._known) > _KNOWN_TEXTS:
-            self._known.clear()
-        self._known.update(new_texts)
+        return new_texts
 
     def _row(self, run_id: str, record: CallRecord, new_texts: dict[str, str]) -> dict[str, Any]:
         reply = self._identify(record.text, new_texts)
+        reasoning = self._identify(record.reasoning, new_texts) if record.reasoning else None
         prompt = None
         if record.prompt is not None:
             lines = [f"{message.role}:{self._identify(message.content, new_texts)}" for message in record.prompt]
@@ -246,6 +249,11 @@ class Writer:
             "output_tokens": record.output_tokens,
             "latency_s": record.latency_s,
             "arrived_at": record.arrived_at,
+            "condition": record.condition,
+            "reasoning_id": reasoning,
+            "cached_tokens": record.cached_tokens,
+            "reasoning_tokens": record.reasoning_tokens,
+            "cost": record.cost,
         }
 
     def _identify(self, text: str, new_texts: dict[str, str]) -> str:
@@ -258,41 +266,31 @@ class Writer:
 def current_epochs(connection: Connection, run_ids: Iterable[str]) -> dict[str, int]:
     """Epochs of runs, their rows held until the transaction ends where the database locks rows."""
     epochs: dict[str, int] = {}
+    run = _schema.runs.c
     for some in _schema.chunks(run_ids):
-        statement = select(_schema.runs.c.run_id, _schema.runs.c.epoch).where(_schema.runs.c.run_id.in_(some))
-        epochs.update((run_id, epoch) for run_id, epoch in connection.execute(statement.with_for_update()))
+        # In one order for all transactions, so that none waits for another in a circle.
+        statement = select(run.run_id, run.epoch).where(run.run_id.in_(some)).order_by(run.run_id).with_for_update()
+        epochs.update((run_id, epoch) for run_id, epoch in connection.execute(statement))
     return epochs
 
 
 def stored_records(connection: Connection, run_id: str) -> list[CallRecord]:
     """Entries of a run sorted by key, without prompts."""
     calls, texts = _schema.calls, _schema.texts
+    thoughts = texts.alias()
     statement = (
-        select(calls, texts.c.text)
+        select(calls, texts.c.text, func.coalesce(thoughts.c.text, "", type_=thoughts.c.text.type).label("reasoning"))
         .join(texts, texts.c.text_id == calls.c.text_id)
+        .outerjoin(thoughts, thoughts.c.text_id == calls.c.reasoning_id)
         .where(calls.c.run_id == run_id)
-        .order_by(calls.c.turn, calls.c.part, calls.c.attempt)
+        .order_by(calls.c.turn)
     )
-    return [_without_prompt(CallKey(row.turn, row.part, row.attempt), row) for row in connection.execute(statement)]
+    found = [_without_prompt(CallKey(row.turn, row.part, row.attempt), row) for row in connection.execute(statement)]
+    # Databases order texts each in its own way.
+    return sorted(found, key=lambda record: record.key)
 
 
 def _without_prompt(key: CallKey, source: Any) -> CallRecord:
     """A record from a table row or another record, which name their parts alike."""
-    return CallRecord(
-        key,
-        source.step,
-        source.agent,
-        source.act,
-        source.prompt_hash,
-        source.text,
-        outcome=source.outcome,
-        reason=source.reason,
-        seed=source.seed,
-        dropped=source.dropped,
-        finish_reason=source.finish_reason,
-        model=source.model,
-        input_tokens=source.input_tokens,
-        output_tokens=source.output_tokens,
-        latency_s=source.latency_s,
-        arrived_at=source.arrived_at,
-    )
+    values = {name: getattr(source, name) for name in _COPIED}
+    return CallRecord(key, **values)

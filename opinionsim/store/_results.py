@@ -60,7 +60,7 @@ class Results:
     Attributes
     ----------
     url : str
-        Address of the store.
+        Address of the store; it shows no password.
     name : str
         Name of the experiment.
     spec, manifest : dict
@@ -70,7 +70,7 @@ class Results:
     -----
     Types: identities, names and texts are strings (NaN where missing); ``replicate, seed, n_agents, steps,
     turn, step, agent, source, target, attempt, dropped`` int64; ``calls.seed`` and token counts nullable
-    Int64; scale values, probabilities, seconds and ``arrived_at`` (Unix time) float64; ``reads`` a tuple
+    Int64; scale values, probabilities, seconds, ``cost`` and ``arrived_at`` (Unix time) float64; ``reads`` a tuple
     of turn numbers (int) and names of external messages (str).
     """
 
@@ -103,9 +103,10 @@ class Results:
         Columns: run_id, experiment, cell, replicate, block, status, evidence, seed, topic, category,
         framing, claim, truth (scale point that agrees with the accepted truth; NaN without one),
         confirmation_bias, memory, world, model, interaction, network, n_agents, steps, measurement_id,
-        classifier, error (why it is incomplete, or that it no longer agrees with its prompts), then one
-        column a swept axis, named by its path (``sweep.`` before it where the path is the name of a
-        column above).
+        classifier, validation (what is known of that instrument on these texts: that it was not validated on a
+        chat model's, empty where there is nothing to say), error (why it is incomplete, or that it no longer
+        agrees with its prompts), then one column a swept axis, named by its path (``sweep.`` before it where
+        the path is the name of a column above).
         """
         return self._frame("runs")
 
@@ -128,8 +129,8 @@ class Results:
     def turns(self) -> pd.DataFrame:
         """One row a turn; key ``run_id, turn``.
 
-        Columns: run_id, turn, step, agent, act, kind (of text: post, report, response, probe), reads,
-        message, evidence.
+        Columns: run_id, turn, step, agent, act, kind (of text: post, report, response, probe, self-report), reads,
+        message, condition (answered, refused, empty, truncated; all but the first are missing values), evidence.
         """
         return self._frame("turns")
 
@@ -138,7 +139,8 @@ class Results:
         """One row a coded text; key ``cell, run_id, measurement_id, variable, turn``.
 
         Columns: run_id, cell, block, measurement_id, classifier, variable, kind, turn, step, agent,
-        assigned_opinion, value (most probable point; NaN for no answer), expectation (mean of the
+        assigned_opinion, condition (of the text, as in ``turns``: a missing value of an answered one means that
+        the instrument found no opinion in it), value (most probable point; NaN for no answer), expectation (mean of the
         distribution), margin (first less second probability), off_scale (probability of no answer),
         evidence, then ``p_<point>`` for each scale point: its probability.
         """
@@ -149,8 +151,10 @@ class Results:
         """One row a journal entry; key ``run_id, turn, part, attempt``.
 
         Columns: run_id, turn, part, attempt, step, agent, act, outcome (accepted, rejected, rating),
-        reason, prompt_hash, reply, seed, dropped, finish_reason, model, input_tokens, output_tokens,
-        latency_s, arrived_at, evidence. The literal prompt: :meth:`prompt`.
+        reason, condition (as in ``turns``), prompt_hash, reply, reasoning (part of no message; empty
+        without), seed, dropped, finish_reason, model, input_tokens, output_tokens, cached_tokens and
+        reasoning_tokens (parts of the two before), cost (money; NaN without a price), latency_s, arrived_at,
+        evidence. The literal prompt: :meth:`prompt`.
         """
         return self._frame("calls")
 

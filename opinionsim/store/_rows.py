@@ -6,14 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
+from opinionsim.messages import Condition
+
 __all__ = [
     "SUMMARY",
     "AgentRow",
+    "CanaryRow",
     "EdgeRow",
     "ExperimentRow",
     "ExperimentRun",
     "MeasurementRow",
     "OpinionRow",
+    "Paid",
     "RunOutcome",
     "RunRow",
     "RunState",
@@ -155,7 +159,10 @@ class EdgeRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TurnRow:
-    """A turn and its message; `reads` names earlier turns (int) and external messages (str), in order."""
+    """A turn and its message; `reads` names earlier turns (int) and external messages (str), in order.
+
+    `condition` is ``answered``, ``refused``, ``empty`` or ``truncated``; all but the first are missing values.
+    """
 
     turn: int
     step: int
@@ -164,6 +171,7 @@ class TurnRow:
     kind: str
     reads: tuple[int | str, ...]
     text: str
+    condition: Condition = "answered"
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,3 +232,37 @@ class RunOutcome:
     turns: tuple[TurnRow, ...] = ()
     opinions: tuple[OpinionRow, ...] = ()
     error: str = ""
+
+
+class CanaryRow(NamedTuple):
+    """What a model answered to one question of a fixed set, asked to see whether its provider has changed it."""
+
+    experiment_id: str
+    """The experiment it was asked for."""
+    model: str
+    """Name of the model, as in the specification."""
+    moment: str
+    """``start`` or ``end`` of the sweep."""
+    position: int
+    """Index of the question in the set, from 0."""
+    asked_at: float
+    """Unix time; with the above, the key, so that later sweeps add to earlier ones."""
+    text: str
+    """The answer."""
+    returned_model: str
+    """Identity of the model as the provider returned it; empty when it did not."""
+    fingerprint: str
+    """Of the provider's configuration, as returned; empty when it was not."""
+
+
+class Paid(NamedTuple):
+    """What stored calls have used."""
+
+    calls: int
+    """Number of replies that arrived, rejected ones included."""
+    input_tokens: int
+    """As the providers counted them; calls without a count add nothing."""
+    output_tokens: int
+    """Likewise; reasoning included."""
+    cost: float
+    """Money by the price tables in use at the time; calls without a price add nothing."""

@@ -1,11 +1,10 @@
-"""Tables of a store, the migrations that make them, and the few statements dialects spell differently."""
+"""Tables of a store as its last version has them, and the few statements dialects spell differently."""
 
 from __future__ import annotations
 
 import json
 import math
-import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import (
@@ -18,7 +17,8 @@ from sqlalchemy import (
     Table,
     Text,
     TypeDecorator,
-    inspect,
+    bindparam,
+    func,
     select,
 )
 from sqlalchemy.dialects import postgresql, sqlite
@@ -26,26 +26,25 @@ from sqlalchemy.dialects import postgresql, sqlite
 from opinionsim.errors import StoreError
 
 __all__ = [
-    "MIGRATIONS",
-    "TABLES",
     "agents",
     "calls",
+    "canaries",
     "chunks",
     "edges",
     "experiments",
     "from_nullable",
     "insert_new",
+    "insert_texts",
     "measurements",
-    "migrate",
     "opinions",
     "runs",
     "schema_version",
-    "stored_version",
     "texts",
     "to_json",
     "to_nullable",
     "turns",
     "upsert",
+    "workers",
 ]
 
 #: Before the JSON spelling of a text that databases cannot hold as it is.
@@ -67,6 +66,11 @@ def _storable(text: str) -> bool:
     return True
 
 
+def _spelled(text: str) -> str:
+    """The text, or an awkward one spelled in ASCII."""
+    return text if _storable(text) else _ESCAPE + json.dumps(text)
+
+
 class _AnyText(TypeDecorator[str]):
     """Any Python string: NUL characters and lone surrogates survive, everything else is stored as it is."""
 
@@ -75,7 +79,7 @@ class _AnyText(TypeDecorator[str]):
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
         """Spell an awkward text in ASCII."""
-        return value if value is None or _storable(value) else _ESCAPE + json.dumps(value)
+        return value if value is None else _spelled(value)
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> str | None:
         """Undo the spelling."""
@@ -92,8 +96,8 @@ def _int(name: str, *, key: bool = False, optional: bool = False) -> Column[Any]
     return Column(name, BigInteger(), primary_key=key, nullable=optional, autoincrement=False)
 
 
-def _float(name: str, *, optional: bool = True) -> Column[Any]:
-    return Column(name, Float(53), nullable=optional)
+def _float(name: str, *, key: bool = False, optional: bool = True) -> Column[Any]:
+    return Column(name, Float(53), primary_key=key, nullable=optional and not key)
 
 
 _METADATA = MetaData()
@@ -166,6 +170,7 @@ turns = Table(
     _text("kind"),
     _text("reads"),
     _text("text_id"),
+    _text("condition"),
 )
 #: `prompt` holds one line `role:text_id` a message: its SHA-256 begins with `prompt_hash`.
 calls = Table(
@@ -191,6 +196,11 @@ calls = Table(
     _int("output_tokens", optional=True),
     _float("latency_s"),
     _float("arrived_at"),
+    _text("condition"),
+    _text("reasoning_id", optional=True),
+    _int("cached_tokens", optional=True),
+    _int("reasoning_tokens", optional=True),
+    _float("cost"),
 )
 measurements = Table(
     "measurements",
@@ -213,47 +223,22 @@ opinions = Table(
     _float("off_scale"),
     _text("probabilities"),
 )
+#: The moment a model was asked is part of the key: sweeps that are repeated keep what the earlier ones were told.
+canaries = Table(
+    "canaries",
+    _METADATA,
+    _text("experiment_id", key=True),
+    _text("model", key=True),
+    _text("moment", key=True),
+    _int("position", key=True),
+    _float("asked_at", key=True),
+    _text("text_id"),
+    _text("returned_model"),
+    _text("fingerprint"),
+)
+#: Who executes runs, and the last sign of life by the database's clock; only where several may at a time.
+workers = Table("workers", _METADATA, _text("owner", key=True), _float("heartbeat_at", optional=False))
 schema_version = Table("schema_version", _METADATA, _int("version", key=True), _float("applied_at", optional=False))
-
-#: Names of all tables of a store.
-TABLES = frozenset(_METADATA.tables)
-
-
-def _create_version_1(connection: Connection) -> None:
-    _METADATA.create_all(connection)
-
-
-#: What brings a store from version n to n + 1, in order; the schema's version is their number.
-MIGRATIONS: list[Callable[[Connection], None]] = [_create_version_1]
-
-
-def stored_version(connection: Connection, where: str) -> int:
-    """Schema version of an open database; 0 for an empty one.
-
-    Raises
-    ------
-    StoreError
-        If the database belongs to another program or to a later version of this one.
-    """
-    names = set(inspect(connection).get_table_names())
-    if not names:
-        return 0
-    if not names >= TABLES:
-        raise StoreError(f"{where} is a database of another program, not an opinionsim store; give another path")
-    version = max(connection.scalars(select(schema_version.c.version)), default=0)
-    if version > len(MIGRATIONS):
-        raise StoreError(
-            f"{where} has schema version {version}, this version of opinionsim knows up to {len(MIGRATIONS)}; "
-            f"install the version of opinionsim that wrote it, or a later one"
-        )
-    return version
-
-
-def migrate(connection: Connection, version: int) -> None:
-    """Bring a database from `version` to the current one."""
-    for number, step in enumerate(MIGRATIONS[version:], start=version + 1):
-        step(connection)
-        connection.execute(schema_version.insert(), {"version": number, "applied_at": time.time()})
 
 
 def _insert(connection: Connection, table: Table) -> sqlite.Insert | postgresql.Insert:
@@ -271,9 +256,42 @@ def upsert(connection: Connection, table: Table, rows: Sequence[dict[str, Any]],
 
 
 def insert_new(connection: Connection, table: Table, rows: Sequence[dict[str, Any]]) -> None:
-    """Insert rows; where the key exists, leave what is there."""
-    if rows:
+    """Insert rows of the same columns; where the key exists, leave what is there."""
+    if not rows:
+        return
+    if connection.dialect.name == "postgresql":
+        _insert_as_one(connection, table, rows)
+    else:
         connection.execute(_insert(connection, table).on_conflict_do_nothing(), rows)
+
+
+def _insert_as_one(connection: Connection, table: Table, rows: Sequence[dict[str, Any]]) -> None:
+    """Insert rows as one JSON parameter.
+
+    A statement a row makes the driver give up the interpreter several times for each: a second for some hundred
+    rows when another thread is busy, in which replies that have arrived are not yet durable.
+    """
+    columns = [table.c[name] for name in rows[0]]
+    values = [{column.name: _json_value(column, row[column.name]) for column in columns} for row in rows]
+    # What the database sees is spelled already; its types are those underneath.
+    plain = [Column(column.name, column.type.dialect_impl(connection.dialect)) for column in columns]
+    given = func.json_to_recordset(bindparam("rows", values, postgresql.JSON))
+    source = given.table_valued(*plain).render_derived(with_types=True)
+    statement = postgresql.insert(table).from_select([column.name for column in columns], select(*source.c))
+    connection.execute(statement.on_conflict_do_nothing())
+
+
+def _json_value(column: Column[Any], value: Any) -> Any:
+    if isinstance(value, str) and isinstance(column.type, _AnyText):
+        return _spelled(value)
+    # JSON has no such numbers; as texts the database reads them.
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def insert_texts(connection: Connection, found: Mapping[str, str]) -> None:
+    """Insert texts by content identity; those already there stay."""
+    # Workers share texts: in one order for all, so that no transaction waits for another in a circle.
+    insert_new(connection, texts, [{"text_id": key, "text": found[key]} for key in sorted(found)])
 
 
 def chunks(keys: Iterable[str]) -> Iterator[list[str]]:

@@ -3,38 +3,45 @@
 from __future__ import annotations
 
 import json
-import threading
+import math
 import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import Any, Self
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, Self, TypeVar
 
-from sqlalchemy import Connection, Table, delete, select, update
+from sqlalchemy import Connection, Table, delete, func, select, update
 
 from opinionsim.errors import StoreError
 from opinionsim.llm import CallRecord
 from opinionsim.messages import ChatMessage, text_id
-from opinionsim.store import _schema
-from opinionsim.store._files import OpenFile, as_store_error, open_for_reading, open_for_writing, store_path
+from opinionsim.store import _files, _postgres, _schema
+from opinionsim.store._address import parse
+from opinionsim.store._database import Database, as_store_error
 from opinionsim.store._journal import SQLJournal, Writer, current_epochs, stored_records
 from opinionsim.store._rows import (
     SUMMARY,
+    CanaryRow,
     ExperimentRow,
     ExperimentRun,
     MeasurementRow,
     OpinionRow,
+    Paid,
     RunOutcome,
     RunRow,
     RunState,
     TurnRow,
 )
+from opinionsim.store._workers import Heartbeat, lives
 
 __all__ = ["Store", "open_store"]
 
 #: Rows of an outcome written in one transaction: some tens of milliseconds.
 _PORTION = 4000
 
+_T = TypeVar("_T")
 _Write = tuple[Callable[[Connection, Table, list[dict[str, Any]]], None], Table, list[dict[str, Any]]]
 
 
@@ -44,10 +51,13 @@ def open_store(url: str, *, write: bool = True) -> Store:
     Parameters
     ----------
     url : str
-        ``sqlite:///PATH``, or a bare path ending in ``.sqlite``, ``.sqlite3`` or ``.db``.
+        ``sqlite:///PATH``; a bare path ending in ``.sqlite``, ``.sqlite3`` or ``.db``; or
+        ``postgresql+psycopg://USER@HOST/DATABASE``, also spelled ``postgresql://``, where what is left out,
+        the password above all, comes from the environment, ``~/.pgpass`` or a service file as for ``psql``.
     write : bool
-        True takes the store's lock, and creates the file and its folders where they are absent; False
-        opens an existing store beside whoever writes it, and can change nothing.
+        True creates what is absent, a file with its folders or the tables of a database, and brings an
+        earlier schema up to date; a SQLite file is locked, a PostgreSQL database is shared with other
+        writers. False opens an existing store beside whoever writes it, and can change nothing.
 
     Returns
     -------
@@ -57,12 +67,14 @@ def open_store(url: str, *, write: bool = True) -> Store:
     Raises
     ------
     StoreError
-        If the address is not valid; the file cannot be written, is corrupt, or belongs to another program or
-        a later version; another process is writing it; or, for reading, it does not exist. A failure leaves
-        no file behind.
+        If the address is not valid; the database cannot be reached or written, is corrupt, or belongs to another
+        program or a later version; another process is writing the file; or, for reading, there is no store. A
+        failure leaves nothing behind.
     """
-    path = store_path(url)
-    return Store(f"sqlite:///{path}", open_for_writing(path) if write else open_for_reading(path))
+    place = parse(url)
+    if isinstance(place, Path):
+        return Store(_files.open_for_writing(place) if write else _files.open_for_reading(place))
+    return Store(_postgres.open_for_writing(place) if write else _postgres.open_for_reading(place))
 
 
 class Store:
@@ -74,17 +86,24 @@ class Store:
     Attributes
     ----------
     url : str
-        Address under which it opens again.
+        Address under which it opens again; it shows no password.
     """
 
-    def __init__(self, url: str, file: OpenFile) -> None:
-        self.url = url
-        self._engine = file.engine
-        self._write_engine = file.engine.execution_options(write=True)
-        self._lock = threading.RLock()
-        self._writer = None if file.lock is None else Writer(self._write_engine, self._lock)
+    def __init__(self, database: Database) -> None:
+        self.url = database.url
+        self._database = database
+        self._writer = Writer(database) if database.writes else None
+        self._heartbeat = Heartbeat(database) if database.writes and database.shared else None
         # Runs as well when the store is collected or the interpreter ends: queued calls are never dropped.
-        self._finalizer = weakref.finalize(self, _release, file, self._writer)
+        self._finalizer = weakref.finalize(self, _release, database, self._writer, self._heartbeat)
+
+    def __repr__(self) -> str:
+        return f"Store({str(self.url)!r})"
+
+    @property
+    def shared(self) -> bool:
+        """Whether other workers may write to the store at the same time."""
+        return self._database.shared
 
     def __enter__(self) -> Self:
         return self
@@ -93,7 +112,9 @@ class Store:
         self.close()
 
     def close(self) -> None:
-        """Make everything durable, close the file and free its lock; closing twice does nothing.
+        """Make everything durable and close the database; closing twice does nothing.
+
+        The lock of a file is freed, and runs still claimed can be claimed by others at once.
 
         Raises
         ------
@@ -125,11 +146,14 @@ class Store:
             "manifest": _schema.to_json(dict(experiment.manifest), "an experiment's manifest"),
             "runs": _schema.to_json([_cell(run) for run in experiment.runs], "an experiment's axes"),
         }
-        with self._writing() as connection:
+
+        def save(connection: Connection) -> None:
             last = max(connection.scalars(select(_schema.experiments.c.saved_at)), default=0.0)
             # A coarse or set-back clock must not hide which experiment was saved last.
             row["saved_at"] = max(time.time(), last + 1e-6)
             _schema.upsert(connection, _schema.experiments, [row], keep=("created_at",))
+
+        self._write(save)
 
     def experiments(self) -> list[ExperimentRow]:
         """All experiments, the most recently saved last."""
@@ -149,9 +173,9 @@ class Store:
 
     def register(self, runs: Sequence[RunRow]) -> None:
         """Insert runs as pending; those already there stay as they are."""
-        rows = [_run_row(run) for run in runs]
-        with self._writing() as connection:
-            _schema.insert_new(connection, _schema.runs, rows)
+        # In one order for all workers, so that no transaction waits for another in a circle.
+        rows = [_run_row(run) for run in sorted(runs, key=lambda run: run.run_id)]
+        self._write(lambda connection: _schema.insert_new(connection, _schema.runs, rows))
 
     def states(self, run_ids: Sequence[str] | None = None) -> dict[str, RunState]:
         """Where runs stand.
@@ -193,41 +217,57 @@ class Store:
         """Replace the fields of a run."""
         table = _schema.runs
         spelled = _schema.to_json(dict(fields), "a run's fields")
-        with self._writing() as connection:
-            connection.execute(update(table).where(table.c.run_id == run_id).values(fields=spelled))
+        statement = update(table).where(table.c.run_id == run_id).values(fields=spelled)
+        self._write(lambda connection: connection.execute(statement))
 
     def save_error(self, run_id: str, error: str) -> None:
         """Put on record, beside its status, what is wrong with a run; empty when nothing is."""
-        table = _schema.runs
-        with self._writing() as connection:
-            connection.execute(update(table).where(table.c.run_id == run_id).values(error=error))
+        statement = update(_schema.runs).where(_schema.runs.c.run_id == run_id).values(error=error)
+        self._write(lambda connection: connection.execute(statement))
 
-    def claim(self, run_id: str, owner: str) -> int:
+    def claim(self, run_id: str, owner: str, *, again: bool = False) -> int | None:
         """Take a run over for execution; journals of earlier claims can append no more.
+
+        A file has one writer at a time, so that whoever claimed a run of it before is gone. A shared
+        database is told every 5 s, until the store is closed, that the owner is alive; a run that is under
+        way is taken over when its owner has given no sign of life for 30 s, by the database's clock.
 
         Parameters
         ----------
         run_id : str
             A registered run.
         owner : str
-            Who executes it: host and process, for messages.
+            Who executes it, for messages and to tell workers apart: host, process and something unique.
+        again : bool
+            Whether a complete run is taken as well, to add to what it has led to; it is under way again then.
 
         Returns
         -------
-        int
-            The new epoch, one more than the last.
+        int or None
+            The new epoch, one more than the last; None if the run is complete and not wanted again, or under
+            way elsewhere (:meth:`states` says which).
 
         Raises
         ------
         StoreError
             If the run is not registered.
         """
-        with self._writing() as connection:
-            epoch = current_epochs(connection, [run_id]).get(run_id)
-            if epoch is None:
+
+        def take(connection: Connection) -> int | None:
+            run = self._locked(connection, [run_id]).get(run_id)
+            if run is None:
                 raise StoreError(f"run {run_id} is not registered in {self.url}")
-            self._set_state(connection, run_id, RunState("running", epoch + 1, owner, ""))
-        return epoch + 1
+            if (run.status == "complete" and not again) or (run.owner != owner and self._is_elsewhere(connection, run)):
+                return None
+            if self._heartbeat is not None:
+                self._heartbeat.add(connection, owner)
+            self._set_state(connection, run_id, RunState("running", run.epoch + 1, owner, ""))
+            return run.epoch + 1
+
+        epoch = self._write(take)
+        if epoch is not None and self._heartbeat is not None:
+            self._heartbeat.keep(owner)
+        return epoch
 
     def journal(self, run_id: str, epoch: int) -> SQLJournal:
         """The run's journal under a claim, holding every entry stored so far (without prompts).
@@ -238,9 +278,12 @@ class Store:
             If `epoch` is not the run's current one.
         """
         self.flush()
-        with self._writing() as connection:
+
+        def read(connection: Connection) -> list[CallRecord]:
             self._require_epoch(connection, run_id, epoch)
-            records = stored_records(connection, run_id)
+            return stored_records(connection, run_id)
+
+        records = self._write(read)
         return SQLJournal(self._required_writer(), run_id, epoch, records)
 
     def records(self, run_id: str) -> list[CallRecord]:
@@ -263,47 +306,117 @@ class Store:
         """
         self.flush()
         state = RunState(outcome.status, epoch, "", outcome.error)
-        for portion in _outcome_portions(run_id, outcome):
-            with self._writing() as connection:
-                self._require_epoch(connection, run_id, epoch)
-                for write, table, rows in portion:
-                    write(connection, table, rows)
-        with self._writing() as connection:
+
+        def store(portion: list[_Write], connection: Connection) -> None:
+            self._require_epoch(connection, run_id, epoch)
+            for write, table, rows in portion:
+                write(connection, table, rows)
+
+        def end(connection: Connection) -> None:
             self._require_epoch(connection, run_id, epoch)
             self._set_state(connection, run_id, state, keep_owner=True)
+
+        for portion in _outcome_portions(run_id, outcome):
+            self._write(partial(store, portion))
+        self._write(end)
 
     def forget(self, run_ids: Iterable[str]) -> None:
         """Delete everything runs have produced and set them back to pending.
 
         Their registration and epoch stay, so that whoever still executes one of them can append no
         more. Texts stay: other runs may share them.
+
+        Raises
+        ------
+        StoreError
+            If one of them is under way elsewhere; nothing is deleted then.
         """
         self.flush()
+        wanted = list(run_ids)
         tables = (_schema.agents, _schema.edges, _schema.turns, _schema.calls, _schema.opinions)
-        with self._writing() as connection:
-            for some in _schema.chunks(run_ids):
+
+        def clear(connection: Connection) -> None:
+            for run_id, run in self._locked(connection, wanted).items():
+                if self._is_elsewhere(connection, run):
+                    raise StoreError(
+                        f"run {run_id} is being carried out by {run.owner} and cannot be started anew; "
+                        f"wait until it has ended or stop it, then try again"
+                    )
+            for some in _schema.chunks(wanted):
                 for table in tables:
                     connection.execute(delete(table).where(table.c.run_id.in_(some)))
                 runs = _schema.runs
                 values = {"status": "pending", "epoch": runs.c.epoch + 1, "owner": "", "error": ""}
                 connection.execute(update(runs).where(runs.c.run_id.in_(some)).values(values))
 
+        self._write(clear)
+
+    def usage(self, run_ids: Iterable[str]) -> Paid:
+        """What the stored calls of runs have used, rejected replies included; ratings asked no model.
+
+        Returns
+        -------
+        Paid
+            Sums over the calls whose provider said, or whose model has a price.
+        """
+        self.flush()
+        call = _schema.calls.c
+        sums = [func.coalesce(func.sum(column), 0) for column in (call.input_tokens, call.output_tokens, call.cost)]
+        statement = select(func.count(), *sums).where(call.outcome != "rating")
+        with self.reading() as connection:
+            found = [
+                connection.execute(statement.where(call.run_id.in_(some))).one() for some in _schema.chunks(run_ids)
+            ]
+        calls, taken, given, cost = zip(*found, strict=True) if found else ((), (), (), ())
+        return Paid(sum(calls), int(sum(taken)), int(sum(given)), math.fsum(cost))
+
+    # Canaries
+
+    def save_canary(self, rows: Sequence[CanaryRow]) -> None:
+        """Add what models answered to the canary questions; one already stored under its key stays."""
+        stored = [
+            {name: value for name, value in row._asdict().items() if name != "text"} | {"text_id": text_id(row.text)}
+            for row in rows
+        ]
+
+        def save(connection: Connection) -> None:
+            _schema.insert_texts(connection, {text_id(row.text): row.text for row in rows})
+            _schema.insert_new(connection, _schema.canaries, stored)
+
+        self._write(save)
+
+    def canaries(self, experiment_id: str) -> list[CanaryRow]:
+        """Every answer to a canary question of an experiment, in the order they were asked."""
+        table, text = _schema.canaries, _schema.texts
+        columns = [text.c.text if name == "text" else table.c[name] for name in CanaryRow._fields]
+        statement = (
+            select(*columns).join(text, text.c.text_id == table.c.text_id).where(table.c.experiment_id == experiment_id)
+        )
+        with self.reading() as connection:
+            rows = [CanaryRow(*row) for row in connection.execute(statement)]
+        return sorted(rows, key=lambda row: (row.asked_at, row.model, row.moment, row.position))
+
     # Measurements
 
     def save_measurement(self, measurement: MeasurementRow) -> None:
         """Insert a measurement, or add kinds of text to the one with its id."""
-        known = {row.measurement_id: row.kinds for row in self.measurements()}
-        kinds = dict.fromkeys((*known.get(measurement.measurement_id, ()), *measurement.kinds))
         row = {
             "measurement_id": measurement.measurement_id,
             "classifier": measurement.classifier,
             "options": _schema.to_json(dict(measurement.options), "a classifier's options"),
             "points": _schema.to_json(measurement.points, "scale points"),
             "labels": _schema.to_json(measurement.labels, "scale labels"),
-            "kinds": _schema.to_json(list(kinds), "text kinds"),
+            "kinds": _schema.to_json(measurement.kinds, "text kinds"),
         }
-        with self._writing() as connection:
-            _schema.upsert(connection, _schema.measurements, [row])
+        table = _schema.measurements
+        known = select(table.c.kinds).where(table.c.measurement_id == measurement.measurement_id).with_for_update()
+
+        def save(connection: Connection) -> None:
+            _schema.insert_new(connection, table, [row])
+            kinds = dict.fromkeys((*json.loads(connection.scalars(known).one()), *measurement.kinds))
+            _schema.upsert(connection, table, [row | {"kinds": _schema.to_json(list(kinds), "text kinds")}])
+
+        self._write(save)
 
     def measurements(self) -> list[MeasurementRow]:
         """All measurements, sorted by id."""
@@ -353,8 +466,8 @@ class Store:
 
     def save_opinions(self, run_id: str, rows: Sequence[OpinionRow]) -> None:
         """Add opinions; one already stored under its measurement, variable and turn stays."""
-        with self._writing() as connection:
-            _schema.insert_new(connection, _schema.opinions, [_opinion_row(run_id, row) for row in rows])
+        stored = [_opinion_row(run_id, row) for row in rows]
+        self._write(lambda connection: _schema.insert_new(connection, _schema.opinions, stored))
 
     # Turns, models and texts
 
@@ -363,14 +476,14 @@ class Store:
         table = _schema.turns
         columns = (table.c.turn, table.c.step, table.c.agent, table.c.act, table.c.kind, table.c.reads)
         statement = (
-            select(*columns, _schema.texts.c.text)
+            select(*columns, _schema.texts.c.text, table.c.condition)
             .join(_schema.texts, _schema.texts.c.text_id == table.c.text_id)
             .where(table.c.run_id == run_id)
             .order_by(table.c.turn)
         )
         with self.reading() as connection:
             rows = connection.execute(statement).all()
-        return [TurnRow(*row[:5], tuple(json.loads(row.reads)), row.text) for row in rows]
+        return [TurnRow(*row[:5], tuple(json.loads(row.reads)), row.text, row.condition) for row in rows]
 
     def models(self, run_ids: Iterable[str]) -> set[str]:
         """Identities that chat models returned with their replies to these runs."""
@@ -427,15 +540,14 @@ class Store:
     def reading(self) -> Iterator[Connection]:
         """A connection inside one read transaction: a consistent view, for queries of one's own."""
         self._require_open()
-        with as_store_error(f"cannot read the store {self.url}"), self._engine.connect() as connection:
+        with as_store_error(f"cannot read the store {self.url}"), self._database.reading.connect() as connection:
             yield connection
 
-    @contextmanager
-    def _writing(self) -> Iterator[Connection]:
-        """A connection inside one write transaction; one at a time."""
-        self._required_writer()
-        with as_store_error(f"cannot write the store {self.url}"), self._lock, self._write_engine.begin() as connection:
-            yield connection
+    def _write(self, work: Callable[[Connection], _T]) -> _T:
+        """Carry out work inside one write transaction, again if need be."""
+        self._require_open()
+        with as_store_error(f"cannot write the store {self.url}"):
+            return self._database.write(work)
 
     def _require_open(self) -> None:
         if not self._finalizer.alive:
@@ -455,17 +567,35 @@ class Store:
                 f"it was claimed by somebody else or never claimed"
             )
 
+    def _locked(self, connection: Connection, run_ids: Iterable[str]) -> dict[str, RunState]:
+        """Where registered runs stand, their rows held until the transaction ends where the database locks rows."""
+        run = _schema.runs.c
+        statement = select(run.run_id, run.status, run.epoch, run.owner, run.error)
+        statement = statement.order_by(run.run_id).with_for_update()
+        return {
+            row.run_id: RunState(*row[1:])
+            for some in _schema.chunks(run_ids)
+            for row in connection.execute(statement.where(run.run_id.in_(some)))
+        }
+
+    def _is_elsewhere(self, connection: Connection, run: RunState) -> bool:
+        """Whether another worker, and a live one, is carrying a run out."""
+        if self._heartbeat is None or run.status != "running" or self._heartbeat.is_own(run.owner):
+            return False
+        return lives(connection, run.owner)
+
     def _set_state(self, connection: Connection, run_id: str, state: RunState, *, keep_owner: bool = False) -> None:
         values = {name: value for name, value in state._asdict().items() if name != "owner" or not keep_owner}
         connection.execute(update(_schema.runs).where(_schema.runs.c.run_id == run_id).values(values))
 
 
-def _release(file: OpenFile, writer: Writer | None) -> None:
-    try:
+def _release(database: Database, writer: Writer | None, heartbeat: Heartbeat | None) -> None:
+    with ExitStack() as undo:
+        undo.callback(database.close)
+        if heartbeat is not None:
+            undo.callback(heartbeat.stop)
         if writer is not None:
             writer.close()
-    finally:
-        file.close()
 
 
 def _cell(run: ExperimentRun) -> dict[str, Any]:
@@ -533,6 +663,7 @@ def _outcome_portions(run_id: str, outcome: RunOutcome) -> Iterator[list[_Write]
             "kind": row.kind,
             "reads": _schema.to_json(row.reads, "a turn's reads"),
             "text_id": text_id(row.text),
+            "condition": row.condition,
         }
         for row in outcome.turns
     ]
@@ -540,7 +671,7 @@ def _outcome_portions(run_id: str, outcome: RunOutcome) -> Iterator[list[_Write]
     writes: list[_Write] = [
         (_schema.upsert, _schema.agents, agents),
         (_schema.upsert, _schema.edges, [{"run_id": run_id, **row._asdict()} for row in outcome.edges]),
-        (_schema.insert_new, _schema.texts, [{"text_id": key, "text": text} for key, text in texts.items()]),
+        (_schema.insert_new, _schema.texts, [{"text_id": key, "text": texts[key]} for key in sorted(texts)]),
         (_schema.upsert, _schema.turns, turns),
         (_schema.insert_new, _schema.opinions, [_opinion_row(run_id, row) for row in outcome.opinions]),
     ]

@@ -1,6 +1,6 @@
 """Contract suites and tools for testing extensions: inherit a suite, supply a fixture, and the contract is checked.
 
-Names are loaded when first used: the suites need pytest, the clock does not.
+Names are loaded when first used: the suites need pytest, the stub provider the extra ``llm``, the clock neither.
 """
 
 from __future__ import annotations
@@ -11,25 +11,51 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from opinionsim.testing._classifiers import ClassifierContract
     from opinionsim.testing._clock import VirtualClockLoop, run_virtual
+    from opinionsim.testing._provider import (
+        Exchange,
+        Faults,
+        StubProvider,
+        StubRequest,
+        evenly,
+        plain_reply,
+        request_identity,
+        scripted_reply,
+    )
     from opinionsim.testing._schedules import ScheduleContract
     from opinionsim.testing._stores import JournalContract, StoreContract
 
 __all__ = [
     "ClassifierContract",
+    "Exchange",
+    "Faults",
     "JournalContract",
     "ScheduleContract",
     "StoreContract",
+    "StubProvider",
+    "StubRequest",
     "VirtualClockLoop",
+    "evenly",
+    "plain_reply",
+    "request_identity",
     "run_virtual",
+    "scripted_reply",
 ]
 
 _HOME = {
     "ClassifierContract": "_classifiers",
+    "Exchange": "_provider",
+    "Faults": "_provider",
     "JournalContract": "_stores",
     "ScheduleContract": "_schedules",
     "StoreContract": "_stores",
+    "StubProvider": "_provider",
+    "StubRequest": "_provider",
     "VirtualClockLoop": "_clock",
+    "evenly": "_provider",
+    "plain_reply": "_provider",
+    "request_identity": "_provider",
     "run_virtual": "_clock",
+    "scripted_reply": "_provider",
 }
 
 

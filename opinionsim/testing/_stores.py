@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -16,11 +16,13 @@ from opinionsim.llm import CallKey, CallRecord, Journal
 from opinionsim.messages import ChatMessage, prompt_hash
 from opinionsim.store import (
     AgentRow,
+    CanaryRow,
     EdgeRow,
     ExperimentRow,
     ExperimentRun,
     MeasurementRow,
     OpinionRow,
+    Paid,
     RunOutcome,
     RunRow,
     SQLJournal,
@@ -29,7 +31,16 @@ from opinionsim.store import (
     open_store,
 )
 
-__all__ = ["JournalContract", "StoreContract", "call", "experiment_row", "measurement_row", "outcome", "run_row"]
+__all__ = [
+    "JournalContract",
+    "StoreContract",
+    "call",
+    "claimed",
+    "experiment_row",
+    "measurement_row",
+    "outcome",
+    "run_row",
+]
 
 
 def call(turn: int = 0, text: str = "It is warmer.", prompt: Sequence[str] = ("Hello.",), **fields: Any) -> CallRecord:
@@ -108,6 +119,13 @@ def experiment_row(experiment_id: str = "e1", name: str = "quick", runs: Sequenc
     return ExperimentRow(experiment_id, name, 12.5, {"name": name, "seed": 7}, {"versions": {"mesa": "3"}}, cells)
 
 
+def claimed(store: Store, run_id: str = "r1", owner: str = "host 1") -> int:
+    """Epoch of a claim that must succeed."""
+    epoch = store.claim(run_id, owner)
+    assert epoch is not None
+    return epoch
+
+
 class JournalContract(ABC):
     """Tests of :class:`opinionsim.llm.Journal`."""
 
@@ -173,7 +191,7 @@ class StoreContract(JournalContract):
     @staticmethod
     def _claimed(store: Store, run_id: str = "r1") -> tuple[int, SQLJournal]:
         store.register([run_row(run_id)])
-        epoch = store.claim(run_id, "host 1")
+        epoch = claimed(store, run_id)
         return epoch, store.journal(run_id, epoch)
 
     def test_a_record_comes_back_whole_but_for_its_prompt(self, tmp_path: Path) -> None:
@@ -190,6 +208,11 @@ class StoreContract(JournalContract):
             output_tokens=5,
             latency_s=0.25,
             arrived_at=1.7e9,
+            condition="truncated",
+            reasoning="Let me think.",
+            cached_tokens=4,
+            reasoning_tokens=2,
+            cost=1.25e-5,
         )
         rating = CallRecord(CallKey(5, "rating", 0), 2, 1, "write", "", "1.0", outcome="rating")
         with open_store(self.url(tmp_path)) as store:
@@ -197,7 +220,7 @@ class StoreContract(JournalContract):
             journal.append(rating)
             journal.append(full)
         with open_store(self.url(tmp_path)) as store:
-            assert store.journal("r1", store.claim("r1", "host 2")).lookup(full.key) == replace(full, prompt=None)
+            assert store.journal("r1", claimed(store, owner="host 2")).lookup(full.key) == replace(full, prompt=None)
             assert store.records("r1") == [replace(full, prompt=None), rating]
 
     def test_a_flushed_entry_is_read_by_others_at_once(self, tmp_path: Path) -> None:
@@ -248,11 +271,61 @@ class StoreContract(JournalContract):
         with open_store(self.url(tmp_path)) as store, pytest.raises(StoreError, match="run nope is not registered"):
             store.claim("nope", "host 1")
 
+    def test_a_complete_run_is_not_claimed_and_an_incomplete_one_is(self, tmp_path: Path) -> None:
+        with open_store(self.url(tmp_path)) as store:
+            epoch, _ = self._claimed(store)
+            store.finish("r1", epoch, outcome(status="incomplete", error="stopped"))
+            assert store.claim("r1", "host 2") == 2
+            store.finish("r1", 2, outcome())
+            assert store.claim("r1", "host 2") is None
+            assert store.states()["r1"] == ("complete", 2, "host 2", "")
+            store.forget(["r1"])
+            assert store.claim("r1", "host 2") == 4
+
+    def test_a_worker_may_claim_again_what_it_holds(self, tmp_path: Path) -> None:
+        with open_store(self.url(tmp_path)) as store:
+            self._claimed(store)
+            assert store.claim("r1", "host 1") == 2
+
+    def test_turns_come_back_with_their_condition(self, tmp_path: Path) -> None:
+        refused = replace(outcome().turns[1], text="", condition="refused")
+        turns = (outcome().turns[0], refused)
+        with open_store(self.url(tmp_path)) as store:
+            epoch, _ = self._claimed(store)
+            store.finish("r1", epoch, outcome(turns=turns))
+            assert tuple(store.turns("r1")) == turns
+
+    def test_what_was_paid_is_summed_over_the_runs_asked_for(self, tmp_path: Path) -> None:
+        with open_store(self.url(tmp_path)) as store:
+            assert store.usage([]) == store.usage(["absent"]) == Paid(0, 0, 0, 0.0)
+            for run_id in ("r1", "r2", "r3"):
+                _, journal = self._claimed(store, run_id)
+                journal.append(call(0, input_tokens=10, output_tokens=3, cost=0.5))
+                journal.append(call(1, outcome="rejected", input_tokens=7, cost=0.25))
+                journal.append(call(2))
+                journal.append(CallRecord(CallKey(3, "rating", 0), 2, 1, "write", "", "1.0", outcome="rating"))
+            assert store.usage(["r1"]) == Paid(3, 17, 3, 0.75)
+            assert store.usage(["r1", "r3", "absent"]) == Paid(6, 34, 6, 1.5)
+
+    def test_canaries_of_repeated_sweeps_add_up(self, tmp_path: Path) -> None:
+        moments: tuple[tuple[Literal["start", "end"], float], ...] = (("start", 1.5), ("end", 2.5), ("start", 3.5))
+        rows = [
+            CanaryRow("e1", "m", moment, position, at, f"answer {position}", "m-1", "fp")
+            for moment, at in moments
+            for position in (0, 1)
+        ]
+        other = rows[0]._replace(experiment_id="e2", text="other", returned_model="", fingerprint="")
+        with open_store(self.url(tmp_path)) as store:
+            assert store.canaries("e1") == []
+            store.save_canary([*rows[2:], other])
+            store.save_canary(rows[:4])
+            assert store.canaries("e1") == rows
+            assert store.canaries("e2") == [other]
+
     def test_registering_again_changes_nothing(self, tmp_path: Path) -> None:
         with open_store(self.url(tmp_path)) as store:
             store.register([run_row("r1")])
-            epoch = store.claim("r1", "host 1")
-            store.finish("r1", epoch, outcome())
+            store.finish("r1", claimed(store), outcome())
             store.register([run_row("r1", steps=9), run_row("r2")])
             states = store.states()
             assert list(states) == ["r1", "r2"]

@@ -65,8 +65,11 @@ def test_schema_is_that_of_the_specification(invoke: Invoke) -> None:
 def test_status_counts_runs(invoke: Invoke, store: Path) -> None:
     (found,) = json.loads(invoke("status", store, "--json").stdout)
     assert found.pop("experiment_id")
+    calls = osim.load(str(store)).calls
     assert found == {
         "experiment": "small", "runs": 4, "complete": 4, "incomplete": 0, "running": 0, "pending": 0, "errors": {},
+        "calls": 48, "tokens_in": calls["input_tokens"].sum(), "tokens_out": calls["output_tokens"].sum(),
+        "money": 0.0, "changed_models": [],
     }  # fmt: skip
     listed = invoke("status", store, "--runs").stdout.splitlines()
     ids = osim.load(str(store)).runs["run_id"]
@@ -237,7 +240,7 @@ def test_doctor_tells_what_is_set_and_never_to_what(invoke: Invoke, monkeypatch:
     assert found["set"]["OPENAI_API_KEY"] is True
     assert (found["tracing"]["LANGSMITH_TRACING"], found["tracing"]["LANGCHAIN_TRACING_V2"]) == (True, False)
     printed = invoke("doctor").stdout
-    assert "ON: LANGSMITH_TRACING (prompts leave this machine)" in printed
+    assert "off (LANGSMITH_TRACING ignored without OPINIONSIM_TRACING=1)" in printed
     assert "sk-not-to-be-seen" not in printed + result.stdout
 
 

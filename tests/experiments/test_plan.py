@@ -1,13 +1,36 @@
 from __future__ import annotations
 
+import tempfile
+from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from langchain_core.messages import AIMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+from pydantic import PrivateAttr
 
 import opinionsim as osim
 from opinionsim.engine import critical_path
-from opinionsim.experiments import assemble, load_experiment
-from tests._running import SMALL, carry_out, changed, watched
+from opinionsim.errors import SpecError, StoreError
+from opinionsim.experiments import _plan, assemble, load_experiment, preview
+from opinionsim.experiments._forecast import Actual, compare_forecast
+from opinionsim.experiments._model_spec import models_of
+from opinionsim.experiments._pricing import model_price
+from opinionsim.llm import CallKey, CallRecord, ScriptedChatModel, load_prices
+from tests._running import SMALL, carry_out, changed
+
+REPLY_TOKENS = 50
+PRICES = """\
+date: 2025-01-02
+currency: EUR
+per: 1000
+source: {}
+models:
+  "maker:dear": {input: 2.0, output: 8.0}
+  "maker:cheap": {input: 0.5, output: 1.0}
+"""
 
 INTERACTIONS: dict[str, dict[str, Any]] = {
     "dyadic": {"kind": "dyadic", "steps": 5},
@@ -20,8 +43,31 @@ INTERACTIONS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("probe", [{}, {"before": 1, "after": 2}], ids=["unprobed", "probed"])
-@pytest.mark.parametrize("memory", ["cumulative", "reflective"])
+class FixedModel(ScriptedChatModel):
+    """Answers everything with one text of 50 tokens, and keeps the characters of what it is asked."""
+
+    _asked: list[int] = PrivateAttr(default_factory=list)
+
+    async def _agenerate(self, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> ChatResult:
+        self._asked.append(sum(len(message.content) for message in messages))
+        return ChatResult(generations=[ChatGeneration(message=AIMessage("x" * 4 * REPLY_TOKENS))])
+
+
+def forecast_of(spec: dict[str, Any], **options: Any) -> osim.experiments.Forecast:
+    """With replies as the fixed model gives them."""
+    return osim.plan(load_experiment(spec), **{"reply_tokens": REPLY_TOKENS, **options})
+
+
+@pytest.mark.parametrize(
+    ("memory", "probe"),
+    [
+        ("cumulative", {}),
+        ("cumulative", {"before": 1, "after": 2}),
+        ("reflective", {"before": 1, "after": 2}),
+        ("reflective-as-run", {}),
+    ],
+    ids=["cumulative", "probed", "reflective", "as-run"],
+)
 @pytest.mark.parametrize("kind", INTERACTIONS)
 def test_the_forecast_is_what_a_run_makes(kind: str, memory: str, probe: dict[str, int]) -> None:
     spec = changed(
@@ -30,12 +76,16 @@ def test_the_forecast_is_what_a_run_makes(kind: str, memory: str, probe: dict[st
         cognition={"memory": memory},
         measurement={"texts": ["report"], "probe": probe},
     )
-    forecast = osim.plan(load_experiment(spec))
-    model, watch = watched(latency=lambda seed: 0.0)
+    forecast = forecast_of(spec)
+    model = FixedModel()
     results = carry_out(spec, "planned.sqlite", model)[1]
-    assert forecast.calls == len(watch.asked)
-    assert forecast.texts == len(results.opinions)
     assert (forecast.cells, forecast.runs) == (1, 1)
+    assert forecast.texts == len(results.opinions)
+    assert forecast.calls == forecast.acted_out == len(model._asked)
+    # To the character, memories included.
+    assert forecast.input_characters == sum(model._asked)
+    # Whom an agent meets may depend on what is measured; here nothing is, as the plan supposes.
+    assert forecast.exact == (kind != "similarity")
 
 
 def test_no_slots_and_no_latency_beat_the_longest_path() -> None:
@@ -86,3 +136,277 @@ def test_an_adaptive_sweep_is_not_promised_more_than_its_runs_side_by_side() -> 
     forecast = osim.plan(load_experiment(spec), max_concurrency=64)
     assert (forecast.calls, forecast.longest_path, forecast.rounds) == (360, None, 60)
     assert forecast.speedup == forecast.width == 6
+
+
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    size=st.integers(2, 5),
+    steps=st.integers(0, 12),
+    budget=st.none() | st.integers(1, 400),
+    bias=st.sampled_from(["none", "strong"]),
+    seed=st.integers(0, 99),
+)
+def test_any_dyadic_run_is_forecast_to_the_character(
+    size: int, steps: int, budget: int | None, bias: str, seed: int
+) -> None:
+    spec = changed(
+        SMALL,
+        seed=seed,
+        population={"size": size},
+        interaction__steps=steps,
+        cognition={"token_budget": budget, "confirmation_bias": bias},
+    )
+    model = FixedModel()
+    with tempfile.TemporaryDirectory() as folder:
+        summary = carry_out(spec, f"{folder}/any.sqlite", model)[0]
+    assert summary.complete == 1
+    assert forecast_of(spec).input_characters == sum(model._asked)
+
+
+def test_independent_reports_cost_the_same_prompt_each_time() -> None:
+    spec = changed(SMALL, population={"size": 1}, interaction={"kind": "independent", "reports": 7})
+    (prompt,) = preview(load_experiment(spec)).prompts.values()
+    length = sum(len(message.content) for message in prompt)
+    forecast = forecast_of(spec)
+    assert (forecast.input_characters, forecast.input_tokens) == (7 * length, round(7 * length / 4))
+    assert forecast.output_tokens == 7 * REPLY_TOKENS
+
+
+def test_a_budget_of_memory_and_a_summary_keep_prompts_from_growing() -> None:
+    def characters(steps: int, **cognition: Any) -> int:
+        return forecast_of(changed(SMALL, interaction__steps=steps, cognition=cognition)).input_characters
+
+    for cognition, grows in (({}, True), ({"token_budget": 200}, False), ({"memory": "reflective"}, False)):
+        few, some, many = (characters(steps, **cognition) for steps in (20, 40, 60))
+        assert few < some < many
+        # Equal steps add equal lengths unless memory grows.
+        assert ((many - some) > 1.2 * (some - few)) == grows
+    assert characters(20, token_budget=200) < characters(20, token_budget=400) < characters(20)
+
+
+def test_runs_that_are_left_out_are_like_those_acted_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = changed(
+        SMALL,
+        replicates=10,
+        interaction__steps=15,
+        sweep={"cognition.memory": ["cumulative", "reflective"], "topic.framing": ["falsehood", "truth"]},
+    )
+    whole = forecast_of(spec)
+    assert whole.exact
+    monkeypatch.setattr(_plan, "_ACTED_OUT", 400)
+    sampled = forecast_of(spec)
+    assert not sampled.exact
+    assert sampled.acted_out <= 400
+    assert (sampled.calls, sampled.output_tokens) == (whole.calls, whole.output_tokens)
+    assert sampled.input_characters == pytest.approx(whole.input_characters, rel=0.05)
+    assert forecast_of(spec, exact=True) == whole
+
+
+@pytest.mark.parametrize(
+    ("kind", "size", "cognition"),
+    [
+        ("dyadic", 40, {}),
+        ("dyadic", 6, {}),
+        ("dyadic", 6, {"token_budget": 600}),
+        ("dyadic", 6, {"memory": "reflective"}),
+        ("dyadic", 6, {"memory": "reflective-as-run"}),
+        ("similarity", 6, {"memory": "reflective"}),
+        ("broadcast", 6, {}),
+        ("remembered", 40, {"token_budget": 100}),
+        ("external", 40, {}),
+    ],
+    ids=str,
+)
+def test_a_long_run_is_acted_out_in_part(
+    kind: str, size: int, cognition: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    interaction = {**INTERACTIONS[kind], "steps": 60 if kind == "broadcast" else 240}
+    interaction.pop("exposures", None)
+    probe = {"probe": {"before": 1, "after": 1}}
+    spec = changed(SMALL, population={"size": size}, interaction=interaction, cognition=cognition, measurement=probe)
+    whole = forecast_of(spec)
+    monkeypatch.setattr(_plan, "_ACTED_OUT", 200)
+    part = forecast_of(spec)
+    assert 0 < part.acted_out <= 250
+    assert not part.exact
+    assert (part.calls, part.output_tokens) == (whole.calls, whole.output_tokens)
+    assert part.input_characters == pytest.approx(whole.input_characters, rel=0.1)
+
+
+def test_replies_are_no_longer_than_the_model_allows() -> None:
+    free = forecast_of(changed(SMALL, model={"max_tokens": None}), reply_tokens=500)
+    cut = forecast_of(changed(SMALL, model={"max_tokens": 20}), reply_tokens=500)
+    assert (free.output_tokens, cut.output_tokens) == (500 * 12, 20 * 12)
+    assert cut.input_characters < free.input_characters
+
+
+@pytest.fixture
+def prices() -> str:
+    """A price table in the current folder."""
+    Path("prices.yaml").write_text(PRICES)
+    return "prices.yaml"
+
+
+def test_each_model_of_a_sweep_has_its_price(prices: str) -> None:
+    spec = changed(
+        SMALL,
+        measurement={"classifier": "lexicon"},
+        execution={"prices": prices},
+        sweep={"model.name": ["maker:dear", "maker:cheap", "scripted"]},
+    )
+    forecast = forecast_of(spec)
+    dear, cheap, scripted = forecast.models
+    assert [model.name for model in forecast.models] == ["maker:dear", "maker:cheap", "scripted"]
+    assert dear.input_tokens == cheap.input_tokens == scripted.input_tokens
+    assert dear.cost == pytest.approx(dear.input_tokens * 0.002 + dear.output_tokens * 0.008)
+    assert cheap.cost == pytest.approx(cheap.input_tokens * 0.0005 + cheap.output_tokens * 0.001)
+    assert scripted.cost == 0
+    assert forecast.cost == dear.cost + cheap.cost
+    assert (forecast.currency, forecast.price_date) == ("EUR", "2025-01-02")
+
+
+def test_each_model_of_a_mixed_population_is_counted(prices: str) -> None:
+    models = [{"name": "maker:dear", "share": 1, "max_tokens": 10}, {"name": "maker:cheap", "share": 3}]
+    spec = changed(
+        SMALL,
+        model=models,
+        interaction={"kind": "independent", "reports": 5},
+        measurement={"classifier": "lexicon"},
+        execution={"prices": prices},
+    )
+    dear, cheap = forecast_of(spec).models
+    assert (dear.calls, cheap.calls) == (5, 15)
+    assert (dear.output_tokens, cheap.output_tokens) == (5 * 10, 15 * REPLY_TOKENS)
+
+
+def test_a_price_that_is_not_known_is_not_guessed(prices: str) -> None:
+    spec = changed(
+        SMALL,
+        measurement={"classifier": "lexicon"},
+        execution={"prices": prices},
+        sweep={"model.name": ["maker:dear", "maker:unheard-of"]},
+    )
+    forecast = forecast_of(spec)
+    assert forecast.cost is None
+    assert forecast.models[1].cost is None
+    assert "price table" in forecast.models[1].price
+    assert "and more" in str(forecast)
+    assert "maker:unheard-of" in str(forecast)
+
+
+@pytest.mark.parametrize(
+    ("name", "address", "known"),
+    [
+        ("openai:some-local-weights", "http://localhost:8000/v1", True),
+        ("openai:some-local-weights", "http://127.0.0.1:8000/v1", True),
+        ("openai:some-local-weights", "http://192.168.1.7/v1", True),
+        ("openai:some-local-weights", "https://api.example.com/v1", False),
+        ("openai:some-local-weights", "http://[bad", False),
+        ("openai:some-local-weights", None, False),
+        ("hf:weights", None, True),
+        ("scripted", None, True),
+    ],
+)
+def test_what_runs_at_home_is_free(name: str, address: str | None, known: bool) -> None:
+    options = {} if address is None else {"base_url": address}
+    spec = changed(SMALL, model={"name": name, "options": options}, measurement={"classifier": "lexicon"})
+    (model,) = models_of(load_experiment(spec).spec.model)
+    price, reason = model_price(model, load_prices(None))
+    assert (price is not None) == known
+    assert (reason == "free") == known
+
+
+def test_some_runs_of_a_sweep() -> None:
+    experiment = load_experiment(changed(SMALL, replicates=3, sweep={"interaction.steps": [4, 8]}))
+    pilot = [run.run_id for run in experiment.runs if run.replicate == 0]
+    forecast = osim.plan(experiment, only=pilot)
+    assert (forecast.cells, forecast.runs, forecast.calls) == (2, 2, 8 + 16)
+    rest = osim.plan(experiment, only={run.run_id for run in experiment.runs} - set(pilot))
+    whole = osim.plan(experiment)
+    assert forecast.input_characters + rest.input_characters == whole.input_characters
+    nothing = osim.plan(experiment, only=[])
+    assert (nothing.cells, nothing.runs, nothing.calls, nothing.cost, nothing.least_s) == (0, 0, 0, 0, 0)
+    assert str(nothing)
+
+
+def test_what_a_store_shows_is_believed() -> None:
+    spec = changed(SMALL, replicates=2, cognition={"memory": "reflective"}, interaction__steps=10)
+    experiment = load_experiment(spec)
+    results = carry_out(experiment, "seen.sqlite")[1]
+    calls = results.calls
+    forecast = osim.plan(experiment, store="seen.sqlite")
+    (model,) = forecast.models
+    assert model.observed == forecast.calls == len(calls)
+    assert forecast.output_tokens == pytest.approx(calls["output_tokens"].sum(), abs=1)
+    assert forecast.input_tokens == pytest.approx(calls["input_tokens"].sum(), rel=0.05)
+    assert model.latency_s == pytest.approx(calls["latency_s"].mean())
+    assert forecast.sequential_s == pytest.approx(calls["latency_s"].sum())
+    stated = osim.plan(experiment, store="seen.sqlite", reply_tokens=10, latency=2)
+    assert (stated.output_tokens, stated.models[0].latency_s) == (10 * forecast.calls, 2)
+
+
+def test_a_store_without_calls_of_the_experiment_changes_nothing() -> None:
+    carry_out(changed(SMALL, seed=1), "other.sqlite")
+    experiment = load_experiment(SMALL)
+    assert osim.plan(experiment, store="other.sqlite") == osim.plan(experiment)
+
+
+def test_time_lies_between_its_bounds() -> None:
+    experiment = load_experiment(changed(SMALL, replicates=4, interaction__steps=30))
+    bounds = [osim.plan(experiment, max_concurrency=slots, latency=0.5) for slots in (1, 2, 8, 1000)]
+    for forecast in bounds:
+        assert forecast.sequential_s == 0.5 * forecast.calls == 120
+        assert forecast.least_s == 0.5 * forecast.rounds
+        assert forecast.least_s <= forecast.most_s <= forecast.sequential_s
+    assert bounds[0].least_s == bounds[0].most_s == 120
+    assert [forecast.least_s for forecast in bounds] == sorted((f.least_s for f in bounds), reverse=True)
+    useful = bounds[0].useful_slots
+    assert osim.plan(experiment, max_concurrency=useful).rounds == bounds[0].longest_path
+    assert osim.plan(experiment, max_concurrency=useful - 1).rounds > bounds[0].longest_path
+    assert bounds[0].run_width == bounds[0].width / 4
+
+
+@pytest.mark.parametrize(
+    ("options", "fragment"),
+    [
+        ({"reply_tokens": 0}, "reply_tokens"),
+        ({"reply_tokens": float("nan")}, "reply_tokens"),
+        ({"latency": -1}, "latency"),
+        ({"latency": float("inf")}, "latency"),
+        ({"max_concurrency": 0}, "max_concurrency"),
+        ({"only": "abc"}, "collection of run ids"),
+        ({"only": ["abc"]}, "'abc' is not the id of a run of small"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_forecast(options: dict[str, Any], fragment: str) -> None:
+    with pytest.raises(SpecError, match=fragment):
+        osim.plan(load_experiment(SMALL), **options)
+
+
+def test_a_store_that_is_not_there() -> None:
+    with pytest.raises(StoreError, match="no store"):
+        osim.plan(load_experiment(SMALL), store="nowhere.sqlite")
+
+
+def _record(turn: int, **values: Any) -> CallRecord:
+    return CallRecord(CallKey(turn, "reply", 0), 1, 0, "write", "", "text", **values)
+
+
+def test_a_forecast_beside_what_came_of_it() -> None:
+    records = [
+        _record(0, input_tokens=100, output_tokens=10, cost=0.5),
+        _record(1, input_tokens=50, output_tokens=20, cost=0.25, outcome="rejected"),
+        _record(2, outcome="rating"),
+    ]
+    actual = Actual.of(records, 3.0)
+    assert actual == Actual(2, 150, 30, 0.75, 3.0)
+    forecast = forecast_of(SMALL)
+    compared = {each.what: each for each in compare_forecast(forecast, actual)}
+    assert list(compared) == ["calls", "input tokens", "output tokens", "money", "seconds"]
+    assert compared["calls"].ratio == 2 / 12
+    assert compared["output tokens"].forecast == 12 * REPLY_TOKENS
+    assert compared["money"].ratio is None  # nothing was forecast
+    uncounted = Actual.of([*records, _record(3)], 3.0)
+    assert uncounted == Actual(3, None, None, None, 3.0)
+    assert compare_forecast(forecast, uncounted)[1].ratio is None

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import signal
+import sqlite3
 import threading
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -91,12 +93,12 @@ def test_replay_gives_every_turn_without_a_model(sequential: Results, monkeypatc
 def test_replay_tells_what_differs(tmp_path: Path) -> None:
     carry_out(SMALL, "one.sqlite")
     run_id = loaded("one.sqlite").runs["run_id"][0]
-    with open_store("one.sqlite") as store, store._writing() as connection:
-        connection.exec_driver_sql("UPDATE turns SET agent = 3 - agent WHERE turn = 2")
+    with closing(sqlite3.connect("one.sqlite")) as connection, connection:
+        connection.execute("UPDATE turns SET agent = 3 - agent WHERE turn = 2")
     (found,) = replay(loaded("one.sqlite"))
     assert found == type(found)(run_id, 12, "turn 2 differs in agent")
-    with open_store("one.sqlite") as store, store._writing() as connection:
-        connection.exec_driver_sql("DELETE FROM calls WHERE turn = 5")
+    with closing(sqlite3.connect("one.sqlite")) as connection, connection:
+        connection.execute("DELETE FROM calls WHERE turn = 5")
     (found,) = replay(loaded("one.sqlite"))
     assert "a call that the store does not hold" in found.difference
 
@@ -122,7 +124,7 @@ def test_a_failed_call_stops_its_run_and_the_next_run_asks_what_is_missing(numbe
     failed = watch.asked[number - 1]
     assert f"run {run_id}, step " in error
     assert "agent " in error
-    assert "ConnectionError: the provider is gone" in error
+    assert "PermissionError: the provider is gone" in error
     assert results.runs[["status", "error"]].to_numpy().tolist() == [["incomplete", error]]
     # Everything that arrived is kept, also what arrived after the failure.
     assert sorted(_asked(results)["seed"]) == sorted(watch.answered) == sorted(set(watch.asked) - {failed})

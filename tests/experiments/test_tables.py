@@ -10,10 +10,10 @@ import pytest
 from opinionsim import plots, prompts
 from opinionsim.errors import SpecError
 from opinionsim.experiments._tables import Table, table, table1, table2, tables
-from opinionsim.metrics import EVIDENCE, run_metrics
+from opinionsim.metrics import EVIDENCE, NOT_VALIDATED, run_metrics
 from opinionsim.store import load
 from tests._running import SMALL, carry_out, changed
-from tests.metrics._frames import Frames, final, make, opinion_rows, run_row, study
+from tests.metrics._frames import Frames, final, make, one_run, opinion_rows, run_row, study
 
 PACK = Path(prompts.__file__).parent / "default"
 FRAMINGS = ("falsehood", "truth")
@@ -113,9 +113,56 @@ def test_rates_in_the_notes() -> None:
     frames = _of_finals([({"framing": "falsehood"}, [1.0, math.nan]), ({"framing": "truth"}, [math.nan, math.nan])])
     made = table1(frames.runs, _metrics(frames))
     notes = "\n".join(made.notes)
-    assert "Agents never measured: 75.0% (3 of 4). Texts without an answer: 75.0% (3 of 4)." in notes
+    assert (
+        "Agents never measured: 75.0% (3 of 4). Texts without an answer: 75.0% (3 of 4): "
+        "0 refused, 0 empty, 0 truncated, 3 without a stated opinion." in notes
+    )
     assert "no agent was ever measured, which add nothing to B and D: 1." in notes
     assert made.rows[1][2:] == ("undefined", "undefined")
+
+
+def test_the_causes_of_missing_values_are_told_apart_and_neutral_is_none_of_them() -> None:
+    conditions = ["answered", "answered", "refused", "refused", "truncated", "empty"]
+    texts = [(turn, 1, turn, math.nan if turn else 0.0, "report", why) for turn, why in enumerate(conditions)]
+    frames = one_run(texts, [0] * 6)
+    made = table(frames.runs, _metrics(frames))
+    assert made.rows[0][0] == "0.00"
+    assert any(
+        "Texts without an answer: 83.3% (5 of 6): 2 refused, 1 empty, 1 truncated, 1 without a stated opinion." in note
+        for note in made.notes
+    )
+    rates = made.frame[["missing_rate", "refused_rate", "empty_rate", "truncated_rate"]].iloc[0]
+    assert rates.tolist() == [5 / 6, 2 / 6, 1 / 6, 1 / 6]
+    whole = one_run(final([1.0, 0.0]), [0, 0])
+    assert any(note.endswith("Texts without an answer: 0.0% (0 of 2).") for note in table(*_of(whole)).notes)
+
+
+def _of(frames: Frames) -> tuple[pd.DataFrame, pd.DataFrame]:
+    return frames.runs, _metrics(frames)
+
+
+def test_what_is_known_of_the_instrument_stands_in_notes_and_numbers() -> None:
+    frames = study([{"framing": f, "evidence": "model", "validation": NOT_VALIDATED} for f in FRAMINGS], steps=10)
+    made = table1(*_of(frames))
+    assert f"Of this instrument: {NOT_VALIDATED}." in made.notes
+    assert set(made.frame["validation"]) == {NOT_VALIDATED}
+    audited = "agrees with human labels (kappa 0.8)"
+    frames.runs["validation"] = [NOT_VALIDATED, audited]
+    mixed = table1(*_of(frames))
+    assert f"Of this instrument: {NOT_VALIDATED} (1 of 2 runs); {audited} (1 of 2 runs)." in mixed.notes
+    assert mixed.frame["validation"].tolist() == [NOT_VALIDATED, audited]
+    frames.opinions["kind"] = "self-report"
+    spoken = table1(*_of(frames))
+    assert not any("Of this instrument" in note for note in spoken.notes)
+    assert set(spoken.frame["validation"]) == {""}
+    assert any(note.startswith("Instrument: self-reports,") for note in spoken.notes)
+
+
+def test_self_reports_are_the_last_choice() -> None:
+    texts = [(0, 1, 0, 2.0, "self-report"), (1, 1, 0, 1.0, "probe")]
+    frames = one_run(texts, [0])
+    assert table(*_of(frames)).rows[0][0] == "1.00"
+    assert table(*_of(frames), kind="self-report").rows[0][0] == "2.00"
 
 
 def test_complete_runs_without_such_texts_are_counted() -> None:
@@ -142,7 +189,10 @@ def test_csv_carries_evidence_and_the_unrounded_numbers(tmp_path: Path) -> None:
     read = pd.read_csv(path)
     assert set(read["evidence"]) == {"scripted"}
     assert "category,framing" in path.read_text().splitlines()[0]
-    pd.testing.assert_frame_equal(read, made.frame, check_dtype=False, rtol=1e-12)
+    # An empty text is a missing one in a CSV file.
+    assert read.pop("validation").isna().all()
+    expected = made.frame.drop(columns="validation")
+    pd.testing.assert_frame_equal(read, expected, check_dtype=False, rtol=1e-12)
     (tmp_path / "file").write_text("")
     with pytest.raises(SpecError, match="cannot write the table"):
         made.to_csv(tmp_path / "file" / "table.csv")

@@ -6,14 +6,29 @@ import asyncio
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage
 
-from opinionsim.errors import JournalMismatch, ModelCallError, StoreError
-from opinionsim.llm import CallKey, CallRecord, MemoryJournal, ReplayOnly, RunCalls, SlotPool
+from opinionsim.errors import BudgetExceeded, JournalMismatch, ModelCallError, StoreError
+from opinionsim.llm import (
+    Budget,
+    CallKey,
+    CallRecord,
+    Endpoint,
+    Limits,
+    MemoryJournal,
+    Patience,
+    Price,
+    ReplayOnly,
+    RunCalls,
+    SlotPool,
+    Usage,
+)
 from opinionsim.messages import ChatMessage, Reply, prompt_hash
 from opinionsim.schedules import ActSpec, Turn
 from opinionsim.streams import call_seed
@@ -54,7 +69,7 @@ class Client:
 class Desk:
     """A caller and what it works with."""
 
-    def __init__(self, client: object, journal: MemoryJournal | None = None, slots: int = 1, **options: float) -> None:
+    def __init__(self, client: object, journal: MemoryJournal | None = None, slots: int = 1, **options: Any) -> None:
         self.client = client
         self.journal = journal if journal is not None else MemoryJournal()
         self.slots = SlotPool(slots)
@@ -199,7 +214,7 @@ def test_a_validator_that_breaks_loses_no_reply() -> None:
 )
 def test_credentials_do_not_reach_the_error(message: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EXAMPLE_API_KEY", "open-sesame-1234")
-    desk = Desk(Client(ConnectionError(message)))
+    desk = Desk(Client(PermissionError(message)))
     with pytest.raises(ModelCallError) as caught:
         run_virtual(desk.ask())
     assert "***" in str(caught.value)
@@ -209,9 +224,9 @@ def test_credentials_do_not_reach_the_error(message: str, monkeypatch: pytest.Mo
 @pytest.mark.parametrize(
     ("error", "words"),
     [
-        (ConnectionError("refused"), "ConnectionError: refused"),
+        (PermissionError("refused"), "PermissionError: refused"),
         (ValueError("bad key"), "ValueError: bad key"),
-        (TimeoutError("the server took too long"), "TimeoutError: the server took too long"),
+        (AttributeError("no such field"), "AttributeError: no such field"),
     ],
 )
 def test_an_error_of_the_model_names_run_step_and_agent(error: Exception, words: str) -> None:
@@ -223,7 +238,7 @@ def test_an_error_of_the_model_names_run_step_and_agent(error: Exception, words:
 
 def test_a_failed_call_is_asked_again_under_the_same_key_and_seed() -> None:
     journal = MemoryJournal()
-    first = Desk(Client(ConnectionError("refused")), journal)
+    first = Desk(Client(PermissionError("refused")), journal)
     _fails(first, ModelCallError, "refused")
     second = Desk(Client("Yes."), journal)
     assert run_virtual(second.ask()) == Reply("Yes.")
@@ -231,7 +246,7 @@ def test_a_failed_call_is_asked_again_under_the_same_key_and_seed() -> None:
 
 
 def test_a_call_without_an_answer_in_time_is_given_up() -> None:
-    desk = Desk(Client("Yes.", latency=9.0), timeout_s=2.5)
+    desk = Desk(Client("Yes.", latency=9.0), patience=Patience(2.5, transient=0))
 
     async def story() -> None:
         with pytest.raises(ModelCallError, match=r"step 3, agent 2 \(write\): no reply within 2\.5 s"):
@@ -244,7 +259,7 @@ def test_a_call_without_an_answer_in_time_is_given_up() -> None:
 
 
 def test_waiting_for_a_slot_is_no_waiting_for_a_reply() -> None:
-    desk = Desk(Client("Yes.", "No.", latency=2.0), timeout_s=2.5)
+    desk = Desk(Client("Yes.", "No.", latency=2.0), patience=Patience(2.5, transient=0))
 
     async def story() -> list[Reply]:
         return await asyncio.gather(desk.ask(), desk.ask(part="reply.2"))
@@ -338,10 +353,10 @@ def test_a_slot_that_is_handed_over_in_the_moment_of_the_stop_is_given_back_unus
     desk = Desk(Client("Yes."))
 
     async def story() -> None:
-        assert desk.slots.take()
+        assert desk.slots.lane("local").take()
         queued = asyncio.create_task(desk.ask())
         await asyncio.sleep(0.5)
-        desk.slots.release()
+        desk.slots.lane("local").release()
         desk.calls.stop()
         with pytest.raises(asyncio.CancelledError):
             await queued
@@ -350,7 +365,7 @@ def test_a_slot_that_is_handed_over_in_the_moment_of_the_stop_is_given_back_unus
     assert (desk.client.seeds, desk.slots.in_flight) == ([], 0)
 
 
-@given(st.lists(st.text(max_size=9), min_size=1, max_size=6), st.integers(1, 6))
+@given(st.lists(st.text("abcd", min_size=1, max_size=9), min_size=1, max_size=6), st.integers(1, 6))
 def test_the_first_acceptable_reply_is_taken(texts: list[str], attempts: int) -> None:
     spec = replace(PICKY, attempts=attempts)
     desk = Desk(Client(*texts, *["far too long"] * 6))
@@ -361,3 +376,213 @@ def test_the_first_acceptable_reply_is_taken(texts: list[str], attempts: int) ->
     else:
         _fails(desk, ModelCallError, f"none of {attempts} replies", spec)
         assert len(desk.journal.records) == attempts
+
+
+class _TooMany(Exception):
+    """A provider's 429."""
+
+    status_code = 429
+
+    def __init__(self, retry_after_s: float) -> None:
+        super().__init__("too many requests")
+        self.response = SimpleNamespace(status_code=429, headers={"retry-after": f"{retry_after_s:g}"})
+
+
+class _Filtered(Exception):
+    """A provider that refuses a prompt, as Azure does."""
+
+    status_code = 400
+    code = "content_filter"
+
+
+def test_a_passing_failure_is_repeated_under_the_same_key_and_seed() -> None:
+    desk = Desk(Client(ConnectionError("reset"), TimeoutError("slow"), "Yes."))
+    assert run_virtual(desk.ask()) == Reply("Yes.")
+    assert len(desk.client.seeds) == 3
+    assert len(set(desk.client.seeds)) == 1
+    assert [record.key.attempt for record in desk.journal.records] == [0]
+    assert (desk.calls.made, desk.calls.repeated, desk.slots.in_flight) == (1, 2, 0)
+
+
+def test_repetitions_are_bounded_and_counted() -> None:
+    desk = Desk(Client(*[ConnectionError("reset")] * 9), patience=Patience(transient=3))
+    _fails(desk, ModelCallError, r"ConnectionError: reset \(after 4 tries\)$")
+    assert len(desk.client.seeds) == 4
+    assert desk.journal.records == []
+
+
+def test_what_will_not_pass_is_not_repeated() -> None:
+    desk = Desk(Client(PermissionError("401"), "Yes."))
+    _fails(desk, ModelCallError, "PermissionError: 401$")
+    assert len(desk.client.seeds) == 1
+
+
+def test_a_time_out_is_repeated() -> None:
+    class Slow(Client):
+        async def call(self, messages: Sequence[ChatMessage], seed: int) -> AIMessage:
+            self.latency = 9.0 if not self.seeds else 1.0
+            return await super().call(messages, seed)
+
+    desk = Desk(Slow("", "Yes."), patience=Patience(2.5))
+    assert run_virtual(desk.ask()) == Reply("Yes.")
+    # The time given is that of the attempt that succeeded.
+    assert desk.journal.records[0].latency_s == 1.0
+
+
+def test_a_provider_is_left_alone_as_long_as_it_asks() -> None:
+    asked: list[float] = []
+
+    class Busy(Client):
+        async def call(self, messages: Sequence[ChatMessage], seed: int) -> AIMessage:
+            asked.append(asyncio.get_running_loop().time())
+            return await super().call(messages, seed)
+
+    busy = Busy(_TooMany(30.0), "Yes.")
+    run_virtual(Desk([Endpoint(busy, "account", networked=True)] * 3).ask())
+    assert asked[0] == 0.0
+    assert asked[1] >= 1.0 + 30.0
+
+
+def test_rate_limits_are_counted_apart_from_other_failures() -> None:
+    failures = [_TooMany(1.0), ConnectionError("reset"), _TooMany(1.0), ConnectionError("reset"), "Yes."]
+    desk = Desk(Client(*failures), patience=Patience(transient=2, rate_limited=2))
+    assert run_virtual(desk.ask()) == Reply("Yes.")
+    desk = Desk(Client(*failures), patience=Patience(transient=2, rate_limited=1))
+    _fails(desk, ModelCallError, r"too many requests \(after 3 tries\)")
+
+
+def test_no_slot_is_held_during_back_off() -> None:
+    desk = Desk(
+        Client(ConnectionError("reset"), "other", "Yes."), patience=Patience(first_wait_s=1e3, longest_wait_s=1e3)
+    )
+
+    async def story() -> None:
+        first = asyncio.create_task(desk.ask())
+        await asyncio.sleep(1.001)
+        assert desk.slots.in_flight == 0
+        assert await desk.calls.ask(replace(TURN, index=8), PLAIN, 0.0, "reply", PROMPT) == Reply("other")
+        assert asyncio.get_running_loop().time() < 3.0
+        assert await first == Reply("Yes.")
+
+    run_virtual(story())
+
+
+def test_stop_ends_a_back_off_at_once() -> None:
+    desk = Desk(Client(ConnectionError("reset")), patience=Patience(first_wait_s=1e6, longest_wait_s=1e6))
+
+    async def story() -> None:
+        asking = asyncio.create_task(desk.ask())
+        await asyncio.sleep(2.0)
+        desk.calls.stop()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+        assert asyncio.get_running_loop().time() < 3.0
+
+    run_virtual(story())
+    assert desk.slots.in_flight == 0
+
+
+def _finished(text: str, reason: str) -> AIMessage:
+    return AIMessage(text, response_metadata={"finish_reason": reason})
+
+
+MISSING = {
+    "refused": AIMessage("", additional_kwargs={"refusal": "I will not."}),
+    "empty": AIMessage("  "),
+    "truncated": _finished("I believe that", "length"),
+}
+
+
+@pytest.mark.parametrize("condition", MISSING)
+def test_a_reply_that_is_no_answer_is_kept_and_flagged(condition: str) -> None:
+    desk = Desk(Client(MISSING[condition]))
+    reply = run_virtual(desk.ask(PICKY))
+    assert reply.condition == condition
+    (record,) = desk.journal.records
+    # The act's own validator is for answers.
+    assert (record.condition, record.outcome) == (condition, "accepted")
+    assert run_virtual(Desk(ReplayOnly(), desk.journal).ask(PICKY)) == reply
+
+
+@pytest.mark.parametrize("condition", MISSING)
+def test_a_reply_that_is_no_answer_may_stop_the_run(condition: str) -> None:
+    policy = {**dict.fromkeys(MISSING, "keep"), condition: "fail"}
+    endpoint = Endpoint(Client(MISSING[condition], "Yes."), replies=policy)
+    desk = Desk([endpoint] * 3)
+    _fails(desk, ModelCallError, rf"agent 2 \(write\): the reply was {condition}$")
+    # What was paid for is on record, and the next run pays for nothing more.
+    assert [record.condition for record in desk.journal.records] == [condition]
+    _fails(Desk([endpoint] * 3, desk.journal), ModelCallError, f"the reply was {condition}")
+    assert len(endpoint.client.seeds) == 1
+
+
+def test_asking_again_is_bounded_and_keeps_what_comes_last() -> None:
+    policy = dict.fromkeys(MISSING, 2)
+    twice = Client(MISSING["empty"], MISSING["refused"], "Yes.", "No.")
+    desk = Desk([Endpoint(twice, replies=policy)] * 3)
+    assert run_virtual(desk.ask()) == Reply("Yes.")
+    assert [(r.key.attempt, r.condition, r.outcome) for r in desk.journal.records] == [
+        (0, "empty", "rejected"),
+        (1, "refused", "rejected"),
+        (2, "answered", "accepted"),
+    ]
+    assert len(set(twice.seeds)) == 3
+    never = Desk([Endpoint(Client(*[MISSING["empty"]] * 9), replies=policy)] * 3)
+    assert run_virtual(never.ask()) == Reply("  ", "empty")
+    assert len(never.journal.records) == 3
+
+
+def test_attempts_for_no_answers_and_for_bad_answers_are_counted_apart() -> None:
+    replies = Client(MISSING["empty"], "far too long", MISSING["empty"], "far too long", "Yes.")
+    desk = Desk([Endpoint(replies, replies=dict.fromkeys(MISSING, 2))] * 3)
+    assert run_virtual(desk.ask(PICKY)) == Reply("Yes.")
+    assert [record.key.attempt for record in desk.journal.records] == [0, 1, 2, 3, 4]
+
+
+def test_a_provider_that_filters_the_prompt_has_refused() -> None:
+    desk = Desk(Client(_Filtered("the prompt was flagged")))
+    assert run_virtual(desk.ask()) == Reply("", "refused")
+    assert desk.journal.records[0].finish_reason == "content_filter"
+
+
+def _told(tokens_in: int, tokens_out: int) -> AIMessage:
+    usage = {"input_tokens": tokens_in, "output_tokens": tokens_out, "total_tokens": tokens_in + tokens_out}
+    return AIMessage("Yes.", usage_metadata=usage)
+
+
+def test_a_call_is_made_only_when_the_longest_reply_is_within_the_budget() -> None:
+    endpoint = Endpoint(Client(_told(10, 5), _told(10, 5)), price=Price(0.5, 2.0, 0.25, "2026-01-01"), max_tokens=50)
+    worst = endpoint.worst(PROMPT)
+    assert worst.money == pytest.approx(0.5 * (worst.tokens - 50) + 2.0 * 50)
+    budget = Budget(Limits(money=worst.money + 14.9))
+    desk = Desk([endpoint] * 3, budget=budget)
+    run_virtual(desk.ask())
+    assert desk.journal.records[0].cost == pytest.approx(0.5 * 10 + 2.0 * 5)
+    assert budget.paid == Usage(1, 15, pytest.approx(15.0))
+    # 15 are paid, so that the worst case of a second call is beyond the limit by 0.1.
+    with pytest.raises(BudgetExceeded, match="money"):
+        run_virtual(desk.ask(part="reply.2"))
+    assert desk.slots.in_flight == 0
+    assert len(endpoint.client.seeds) == 1
+
+
+def test_a_call_that_fails_gives_its_reservation_back() -> None:
+    budget = Budget(Limits(calls=1))
+    desk = Desk(Client(ConnectionError("reset"), "Yes."), budget=budget)
+    assert run_virtual(desk.ask()) == Reply("Yes.")
+    assert budget.paid.calls == 1
+
+
+def test_usage_nobody_tells_counts_as_the_worst() -> None:
+    endpoint = Endpoint(Client("Yes."), max_tokens=50)
+    budget = Budget(Limits(tokens=10_000))
+    run_virtual(Desk([endpoint] * 3, budget=budget).ask())
+    assert budget.paid.tokens == endpoint.worst(PROMPT).tokens
+    assert budget.paid.tokens > 50
+
+
+def test_each_agent_has_its_own_model() -> None:
+    clients = [Client("zero"), Client("one"), Client("two")]
+    desk = Desk([Endpoint(client) for client in clients])
+    assert run_virtual(desk.ask()) == Reply("two")
+    assert run_virtual(desk.ask(turn=replace(TURN, index=8, agent=0))) == Reply("zero")

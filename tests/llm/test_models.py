@@ -6,7 +6,7 @@ import asyncio
 import sys
 import threading
 from types import ModuleType
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from langchain_core.caches import InMemoryCache
@@ -14,7 +14,10 @@ from langchain_core.globals import set_llm_cache
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
-from pydantic import PrivateAttr
+from langchain_core.tracers.base import BaseTracer
+from langsmith.run_helpers import tracing_context
+from langsmith.utils import get_env_var
+from pydantic import Field, PrivateAttr, SecretStr
 
 from opinionsim.errors import SpecError
 from opinionsim.llm import ModelClient, ScriptedChatModel, load_chat_model
@@ -64,13 +67,17 @@ def test_scripted_needs_no_key() -> None:
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("gpt-4o-mini", {}, r"model\.name: unknown model 'gpt-4o-mini'; valid: 'scripted' or 'provider:model'"),
+        ("gpt-4o-mini", {}, r"model\.name: unknown model 'gpt-4o-mini'; valid: 'scripted', 'provider:model'"),
         ("", {}, r"model\.name: unknown model ''"),
         ("scriptd", {}, r"unknown model 'scriptd'"),
         ("openai:gpt-4o-mini", {}, r"'openai:gpt-4o-mini' needs .*extra 'llm'.*pip install 'opinionsim\[llm\]'"),
         ("scripted", {"stubbornness": 1}, r"model\.options: .*unknown option 'stubbornness'; valid options are preset"),
         ("scripted", {"susceptibility": 2}, r"model\.options: .*susceptibility.*from 0 to 1.*2"),
+        ("openai:", {}, r"unknown model 'openai:'"),
+        (":gpt-4o-mini", {}, r"unknown model ':gpt-4o-mini'"),
         ("scripted", {"temperature": -1}, r"temperature.*-1"),
+        ("scripted", {"max_tokens": 0}, r"model\.max_tokens must be a whole number from 1, or none; got 0"),
+        ("scripted", {"max_tokens": 1.5}, r"model\.max_tokens must be a whole number"),
         ("scripted", {"preset": "sheep"}, r"preset must be one of .*influence.*; got 'sheep'"),
         ("scripted", {"pull": 7}, r"pull.*from -2 to 2.*7"),
     ],
@@ -93,19 +100,27 @@ class Provided(Blocking):
     temperature: float | None = None
     max_tokens: int | None = None
     base_url: str = ""
+    key: SecretStr = Field(default=SecretStr(""), alias="api_key")
+
+
+class Forgetful(Provided):
+    """One that drops what it is told, as the classes of some providers do with what they do not know."""
+
+    def model_post_init(self, _: Any) -> None:
+        self.temperature = self.max_tokens = None
 
 
 @pytest.fixture
 def provider(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A stand-in for the langchain package, with one provider."""
+    """A stand-in for the langchain package, with two providers."""
 
-    def init_chat_model(name: str, **options: Any) -> BaseChatModel:
-        provider, _, model = name.partition(":")
-        if provider == "absent":
+    def init_chat_model(name: str, *, model_provider: str, **options: Any) -> BaseChatModel:
+        if model_provider == "absent":
             raise ImportError("Unable to import langchain_absent.\nPlease install it.")
-        if provider != "mine":
-            raise ValueError(f"Unsupported provider={provider!r}.\nSupported: mine")
-        return Provided(model=model, **options)
+        kinds = {"mine": Provided, "forgetful": Forgetful}
+        if model_provider not in kinds:
+            raise ValueError(f"Unsupported provider={model_provider!r}.\nSupported: mine")
+        return kinds[model_provider](model=name, **options)
 
     package, module = ModuleType("langchain"), ModuleType("langchain.chat_models")
     module.init_chat_model = init_chat_model  # type: ignore[attr-defined]
@@ -115,24 +130,39 @@ def provider(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("provider")
 def test_a_provider_s_model_has_no_retries_and_no_cache_of_its_own() -> None:
-    model = load_chat_model("mine:m-1", temperature=0.3, max_tokens=50, base_url="http://localhost:1")
+    model = load_chat_model("mine:m:1", temperature=0.3, max_tokens=50)
     assert isinstance(model, Provided)
-    assert (model.model, model.max_retries, model.cache) == ("m-1", 0, False)
-    assert (model.temperature, model.max_tokens, model.base_url) == (0.3, 50, "http://localhost:1")
+    assert (model.model, model.max_retries, model.cache) == ("m:1", 0, False)
+    assert (model.temperature, model.max_tokens) == (0.3, 50)
     assert load_chat_model("mine:m-1").temperature is None
 
 
 @pytest.mark.usefixtures("provider")
+def test_an_address_needs_a_key_that_is_named_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MINE", "a key")
+    with pytest.raises(SpecError, match="with base_url, say which key goes there: api_key_env"):
+        load_chat_model("mine:m-1", base_url="http://localhost:1")
+    model = load_chat_model("mine:m-1", base_url="http://localhost:1", api_key_env="MINE")
+    assert isinstance(model, Provided)
+    assert (model.base_url, model.key.get_secret_value()) == ("http://localhost:1", "a key")
+
+
+@pytest.mark.usefixtures("provider")
 @pytest.mark.parametrize(
-    ("name", "message"),
+    ("name", "options", "message"),
     [
-        ("absent:m", r"model\.name: 'absent:m' cannot be loaded: Unable to import langchain_absent\.$"),
-        ("other:m", r"model\.name: 'other:m' cannot be loaded: Unsupported provider='other'\.$"),
+        ("absent:m", {}, r"model\.name: 'absent:m' cannot be loaded: Unable to import langchain_absent\.$"),
+        ("other:m", {}, r"model\.name: 'other:m' cannot be loaded: Unsupported provider='other'\.$"),
+        ("mine:m", {"thinking": "hard"}, r"model\.options: Provided has no option 'thinking'"),
+        ("mine:m", {"base_url": 7, "api_key_env": "PATH"}, r"base_url must be an address"),
+        ("forgetful:m", {"temperature": 0.3}, r"'forgetful:m' does not accept 0\.3: Forgetful does not send it"),
+        ("forgetful:m", {"max_tokens": 9}, r"model\.max_tokens: Forgetful does not send it"),
     ],
 )
-def test_what_a_provider_says_is_passed_on_in_one_line(name: str, message: str) -> None:
-    with pytest.raises(SpecError, match=message):
-        load_chat_model(name)
+def test_what_a_provider_does_not_take_is_told_in_one_line(name: str, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(SpecError, match=message) as caught:
+        load_chat_model(name, **options)
+    assert "\n" not in str(caught.value)
 
 
 def test_only_langchain_models_are_taken() -> None:
@@ -143,6 +173,14 @@ def test_only_langchain_models_are_taken() -> None:
 def test_the_kind_of_evidence_follows_from_the_model(client) -> None:
     assert client(load_chat_model("scripted")).evidence == "scripted"
     assert client(Blocking()).evidence == "model"
+
+
+def test_a_model_of_the_process_is_on_no_network_and_shares_no_limit(client) -> None:
+    for model, name in ((load_chat_model("scripted"), "scripted"), (Blocking(), "Blocking")):
+        found = client(model)
+        assert (found.name, found.account, found.networked) == (name, name, False)
+    named = client(Blocking(), "mine")
+    assert (named.name, named.account) == ("mine", "mine")
 
 
 @pytest.mark.parametrize("kind", [Blocking, Asynchronous])
@@ -251,3 +289,60 @@ def test_a_cache_that_would_make_attempts_copies_is_not_used(client, kind: type[
     finally:
         set_llm_cache(None)
     assert own.cache is not False, "the caller's own object is left as it was"
+
+
+class Tracer(BaseTracer):
+    """Stands for the one that sends prompts to a service."""
+
+    runs: ClassVar[list[Any]] = []
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        super().__init__()
+
+    def copy_with_metadata_defaults(self, **_: Any) -> Tracer:
+        return self
+
+    def _persist_run(self, run: Any) -> None:
+        self.runs.append(run)
+
+
+@pytest.mark.parametrize("kind", [Blocking, Asynchronous, ScriptedChatModel])
+@pytest.mark.parametrize(
+    ("variables", "traced"),
+    [
+        ({"LANGSMITH_TRACING": "true"}, False),
+        ({"LANGCHAIN_TRACING_V2": "true"}, False),
+        ({"LANGSMITH_TRACING": "true", "OPINIONSIM_TRACING": "0"}, False),
+        ({"LANGSMITH_TRACING": "true", "OPINIONSIM_TRACING": "1"}, True),
+        ({"OPINIONSIM_TRACING": "1"}, False),
+    ],
+)
+def test_prompts_are_traced_only_when_that_is_asked_of_this_package(
+    client, monkeypatch: pytest.MonkeyPatch, kind: Any, variables: dict[str, str], traced: bool
+) -> None:
+    monkeypatch.setattr(Tracer, "runs", [])
+    monkeypatch.setattr("langchain_core.tracers.langchain.LangChainTracer", Tracer)
+    with monkeypatch.context() as patch:
+        for name, value in variables.items():
+            patch.setenv(name, value)
+        get_env_var.cache_clear()
+        asyncio.run(client(kind()).call(PROMPT, 1))
+    get_env_var.cache_clear()
+    assert bool(Tracer.runs) == traced
+
+
+def test_a_traced_caller_traces_nothing_of_ours(client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Tracer, "runs", [])
+    monkeypatch.setattr("langchain_core.tracers.langchain.LangChainTracer", Tracer)
+    with tracing_context(enabled=True):
+        asyncio.run(client(Asynchronous()).call(PROMPT, 1))
+    assert Tracer.runs == []
+
+
+@pytest.mark.parametrize("variable", ["LANGCHAIN_TRACING", "LANGCHAIN_HANDLER"])
+def test_a_variable_that_would_make_every_call_fail_is_named_at_once(
+    client, monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    monkeypatch.setenv(variable, "true")
+    with pytest.raises(SpecError, match=f"{variable} makes LangChain refuse every call; unset it"):
+        client(Blocking())

@@ -47,6 +47,7 @@ MARKS = Marks(
         "review": "after this post",
         "report": "what do you believe",
         "probe": "in one sentence",
+        "self-report": "in one number",
         "reflect_first": "reflect on this",
         "reflect": "update your summary",
     },
@@ -211,7 +212,7 @@ def test_nothing_contradicts_a_neutral_agent() -> None:
     assert position(prompt(belief="neutral", posts=(said(-2),), bias=STRONG)) == -1.0
 
 
-@pytest.mark.parametrize("act", ["write", "probe", "reflect_first", "reflect"])
+@pytest.mark.parametrize("act", ["write", "probe", "self-report", "reflect_first", "reflect"])
 def test_stating_tasks_do_not_move(act: str) -> None:
     assert position(prompt(act, posts=(said(-2),)), replace(EXACT, pull=-2)) == 1.0
 
@@ -382,7 +383,7 @@ def test_other_sentences_carry_no_stance() -> None:
         assert phrases.stance(sentence.format(me="I, Maya,", x=phrases.MASKED, posts="post")) is None
 
 
-@pytest.mark.parametrize("act", list(MARKS.cues))
+@pytest.mark.parametrize("act", [act for act in MARKS.cues if act != "self-report"])
 @pytest.mark.parametrize("masked", [True, False])
 def test_every_reply_states_one_level_and_never_the_claim(act: str, masked: bool) -> None:
     speaker = model(noise=1.0)
@@ -610,3 +611,24 @@ def test_without_role_play_the_model_has_no_name_and_starts_neutral() -> None:
     text = reply(speaker, [HumanMessage(message.content) for message in messages], 1)
     assert "Maya" not in text
     assert phrases.stated(text) == 1
+
+
+# Closed answers
+
+
+@pytest.mark.parametrize("size", [2, 3, 4, 5, 7])
+def test_a_self_report_is_a_point_of_the_scale_and_keeps_the_position_on_average(size: int) -> None:
+    scale = OpinionScale.of_size(size)
+    speaker = ScriptedChatModel(parameters=EXACT, marks=MARKS, scale=scale)
+    for point, label in zip(scale.points, scale.labels, strict=True):
+        assert {reply(speaker, prompt("self-report", belief=label), seed) for seed in range(5)} == {str(point)}
+    between = prompt("self-report", belief=None, history=(f"You reported: {thought(1)}",))
+    position = latent(between, EXACT, marks=MARKS, scale=scale)
+    answers = [int(reply(speaker, between, seed)) for seed in range(2000)]
+    assert set(answers) <= set(scale.points)
+    assert sum(answers) / 2000 == pytest.approx(position, abs=0.1)
+
+
+def test_a_greedy_self_report_is_the_nearest_point() -> None:
+    speaker = ScriptedChatModel(parameters=EXACT, marks=MARKS, temperature=0.0)
+    assert reply(speaker, prompt("self-report", belief="slightly negative"), 1) == "-1"

@@ -80,6 +80,24 @@ def test_an_assigned_opinion_is_never_a_measured_one() -> None:
     assert (metrics["assigned_bias"], metrics["assigned_diversity"]) == (2, 0)
 
 
+@given(
+    st.lists(
+        st.tuples(st.sampled_from([-1, 0, math.nan]), st.sampled_from(["answered", "refused", "empty", "truncated"])),
+        min_size=1,
+        max_size=12,
+    )
+)
+def test_every_missing_value_has_one_cause(drawn: list[tuple[float, str]]) -> None:
+    told = [(value if condition == "answered" else math.nan, condition) for value, condition in drawn]
+    frames = one_run([(i, 1, 0, value, "report", why) for i, (value, why) in enumerate(told)], assigned=[0])
+    found = run_metrics(frames.runs, frames.opinions, frames.agents).iloc[0]
+    for cause in ("refused", "empty", "truncated"):
+        assert found[f"n_{cause}"] == sum(condition == cause for _, condition in told)
+    unstated = sum(condition == "answered" and math.isnan(value) for value, condition in told)
+    assert found["n_missing"] == unstated + found[["n_refused", "n_empty", "n_truncated"]].sum()
+    assert found["n_texts"] == len(told)
+
+
 def test_run_metrics_closed_forms() -> None:
     frames = one_run(final([2] * 8 + [-2] * 2), assigned=UNIFORM)
     population, sample = (run_metrics(frames.runs, frames.opinions, frames.agents, ddof).iloc[0] for ddof in (0, 1))

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from opinionsim.errors import SpecError
-from opinionsim.metrics import EVIDENCE
+from opinionsim.metrics import EVIDENCE, NOT_VALIDATED
 from opinionsim.opinions import OpinionScale
 from opinionsim.plots import Frames, final_data, opinion_colours, panels_data, trajectory_data
+from opinionsim.plots._style import model_colours
 from tests.metrics._frames import final, make, one_run, opinion_rows, run_row, study
 
 FRAMINGS = ("falsehood", "truth")
@@ -251,3 +252,30 @@ def test_several_scales_share_an_axis_named_by_numbers() -> None:
     assert shared.labels[0] == "\N{MINUS SIGN}3"
     assert trajectory_data(mixed, 0).scale == OpinionScale()
     assert panels_data(mixed, where={"scale": 5}).panels[0].trajectory.scale == OpinionScale()
+
+
+def test_what_is_known_of_the_instrument_is_stated_but_of_self_reports() -> None:
+    frames = study([{"framing": f, "evidence": "model", "validation": NOT_VALIDATED} for f in FRAMINGS], steps=5)
+    for text in (trajectory_data(frames).title, final_data(frames).title, panels_data(frames).note):
+        assert NOT_VALIDATED in text
+    frames.opinions["kind"] = "self-report"
+    for text in (trajectory_data(frames).title, final_data(frames).title, panels_data(frames).note):
+        assert NOT_VALIDATED not in text
+        assert "self-reports" in text
+        assert "coded by" not in text
+
+
+def test_models_of_agents_are_in_the_order_of_the_agents() -> None:
+    frames = one_run([(0, 1, 1, 1.0)], assigned=[0, 0, 0])
+    agents = frames.agents.assign(model=["a", "b", "a"]).iloc[[2, 0, 1]]
+    assert trajectory_data(frames._replace(agents=agents)).models == ("a", "b", "a")
+    assert trajectory_data(frames._replace(agents=agents.iloc[:2])).models == ("a", "model not on record", "a")
+
+
+def test_colours_of_models_differ_and_do_not_depend_on_the_order() -> None:
+    for n in (1, 2, 6, 7, 30):
+        names = [f"model {i:02d}" for i in range(n)]
+        colours = model_colours(names)
+        assert len(set(colours.values())) == n
+        assert colours == model_colours([*reversed(names), *names])
+    assert not set(model_colours(["a", "b", "c"]).values()) & set(opinion_colours(OpinionScale()).values())

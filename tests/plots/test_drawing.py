@@ -95,3 +95,19 @@ def test_long_titles_stay_within_the_figure() -> None:
         assert max(box.y1 for box in boxes) <= drawn.bbox.height
     titles = {ax.get_title(loc="left").replace("\n", " ") for ax in figure.axes}
     assert f"{label} x 0" in titles
+
+
+def test_lines_take_the_colour_of_the_model_that_plays_the_agent() -> None:
+    frames = study([{}], n_agents=4, steps=20)
+    frames.agents["model"] = ["openai:a", "openai:b"] * 2
+    ax = plots.trajectories(frames, color_by="model")
+    solid = [line.get_color() for line in ax.lines if line.get_drawstyle() == "steps-post"]
+    assert solid[0] == solid[2] != solid[1] == solid[3]
+    names = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert names == ["openai:a", "openai:b", "measured", "assigned only"]
+    assert ax.get_legend().get_title().get_text() == "model"
+    figure = plots.panels(frames, color_by="model")
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == names
+    for draw in (plots.trajectories, plots.panels):
+        with pytest.raises(SpecError, match="color_by must be 'opinion' or 'model'; got 'mood'"):
+            draw(frames, color_by="mood")  # type: ignore[operator]

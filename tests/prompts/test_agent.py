@@ -141,9 +141,16 @@ def test_review_asks_for_reasoning_in_the_first_person_and_for_no_rating(agent: 
     assert "I, Ann Lee," in task
     assert "Focus on your own opinion of XYZ" in task
     for act in ACTS.values():
-        assert not any(
-            word in agent().task(act, (), _NONE).content.lower() for word in ("scale", "rate", "number", "-2")
-        )
+        rated = any(word in agent().task(act, (), _NONE).content.lower() for word in ("scale", "rate", "number", "-2"))
+        assert rated == (act.name == "self-report")
+
+
+def test_a_self_report_lists_the_scale_and_shows_no_post(pack: PromptPack, agent: Agent) -> None:
+    scale = OpinionScale((1, 2, 3), ("against", "</claim> undecided", "in favour"))
+    task = agent(scale=scale, opinion=3).task(ACTS["self-report"], (), Past("review", 1, 0, 1)).content
+    assert "\n1: against\n2: < /claim> undecided\n3: in favour\n" in task
+    assert pack.marks.blocks("post", task) == ()
+    assert pack.marks.blocks("claim", task) == ("the Earth is flat",)
 
 
 def test_a_probe_is_off_the_record_and_shows_no_post(pack: PromptPack, agent: Agent) -> None:
@@ -166,7 +173,7 @@ def test_labelling_of_received_messages(agent: Agent) -> None:
 
 
 def test_an_act_without_template_is_an_error_that_lists_what_there_is(agent: Agent) -> None:
-    with pytest.raises(SpecError, match=r"'moderate'.*probe, report, review, write"):
+    with pytest.raises(SpecError, match=r"'moderate'.*probe, report, review, self-report, write"):
         agent().task(ActSpec("moderate", "moderate", "response"), (), _NONE)
     with pytest.raises(SpecError, match="no task template 'system'"):
         agent().task(ActSpec("odd", "system", "response"), (), _NONE)

@@ -66,7 +66,7 @@ def test_a_further_task_needs_only_template_and_cue(folder: Path, agent: Agent) 
     )
     _edit(folder, "pack.yaml", "cues:", 'cues:\n  vote: "Cast your vote"')
     mine = load_pack(folder)
-    assert mine.tasks == ("probe", "report", "review", "vote", "write")
+    assert mine.tasks == ("probe", "report", "review", "self-report", "vote", "write")
 
 
 def test_templates_may_ask_for_attributes_by_name(folder: Path, agent: Agent) -> None:
@@ -212,4 +212,4 @@ def test_the_readme_lists_every_variable(pack: PromptPack) -> None:
     readme = (Path(opinionsim.prompts.__file__).parent / "default" / "README.md").read_text(encoding="utf-8")
     listed = set(re.findall(r"`(\w+)`", readme))
     assert {name for group in VARIABLES.values() for name in group} <= listed
-    assert {file for file in pack.contents if not file.startswith("_")} <= set(re.findall(r"`([\w.]+)`", readme))
+    assert {file for file in pack.contents if not file.startswith("_")} <= set(re.findall(r"`([\w.-]+)`", readme))

@@ -2,8 +2,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from opinionsim.llm import Journal, MemoryJournal
 from opinionsim.testing._stores import JournalContract, StoreContract
+from tests._postgres import Server
 
 
 class TestMemoryJournal(JournalContract):
@@ -14,3 +17,14 @@ class TestMemoryJournal(JournalContract):
 class TestSQLiteStore(StoreContract):
     def url(self, folder: Path) -> str:
         return f"sqlite:///{folder / 'store.sqlite'}"
+
+
+class TestPostgreSQLStore(StoreContract):
+    _server: Server
+
+    @pytest.fixture(autouse=True)
+    def _served(self, postgres: Server) -> None:
+        self._server = postgres
+
+    def url(self, folder: Path) -> str:
+        return self._server.database(str(folder))

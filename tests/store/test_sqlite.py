@@ -18,7 +18,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from opinionsim.errors import StoreError
 from opinionsim.llm import CallKey
 from opinionsim.messages import ChatMessage, prompt_hash, text_id
-from opinionsim.store import Store, _schema, open_store
+from opinionsim.store import Store, _migrations, _schema, open_store
 from opinionsim.store._journal import SQLJournal
 from opinionsim.testing._stores import call, experiment_row, outcome, run_row
 
@@ -185,8 +185,8 @@ def test_a_path_is_taken_literally(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize(
     ("url", "message"),
     [
-        ("postgresql+psycopg://user:secret@host/db", "'postgresql\\+psycopg' are not supported by this version"),
-        ("mysql://host/db", "'mysql' are not supported"),
+        ("postgresql+asyncpg://user:secret@host/db", "'postgresql\\+asyncpg' are not supported; give"),
+        ("mysql://user:secret@host/db", "'mysql' are not supported"),
         ("sqlite://results/a.sqlite", "three slashes"),
         ("sqlite://", "three slashes"),
         ("sqlite:///", "names no file"),
@@ -230,7 +230,7 @@ def _truncated(path: Path) -> None:
     [
         (_garbage, "not a database"),
         (_foreign, "database of another program"),
-        (_newer, "schema version 7, this version of opinionsim knows up to 1"),
+        (_newer, "schema version 7, this version of opinionsim knows up to 2"),
         (_truncated, "malformed"),
         (Path.mkdir, "is a folder|there is no store at"),
     ],
@@ -255,7 +255,7 @@ def test_a_store_that_cannot_be_created_leaves_nothing_behind(tmp_path: Path, mo
     def fail(connection: object) -> None:
         raise OSError("no space left")
 
-    monkeypatch.setattr(_schema, "MIGRATIONS", [*_schema.MIGRATIONS, fail])
+    monkeypatch.setattr(_migrations, "MIGRATIONS", [*_migrations.MIGRATIONS, fail])
     with pytest.raises(StoreError, match="no space left"):
         open_store(str(tmp_path / "new" / "folder" / "a.sqlite"))
     assert [each.name for each in tmp_path.iterdir()] == ["file"]
@@ -296,14 +296,14 @@ def test_an_older_store_is_brought_up_to_date_when_opened_for_writing(
     def add_column(connection) -> None:
         connection.exec_driver_sql("ALTER TABLE runs ADD COLUMN note TEXT")
 
-    monkeypatch.setattr(_schema, "MIGRATIONS", [*_schema.MIGRATIONS, add_column])
-    with pytest.raises(StoreError, match="older schema version 1; open it once for writing"):
+    monkeypatch.setattr(_migrations, "MIGRATIONS", [*_migrations.MIGRATIONS, add_column])
+    with pytest.raises(StoreError, match="older schema version 2; open it once for writing"):
         open_store(url, write=False)
     for _ in range(2):
         with open_store(url) as store, store.reading() as connection:
             assert connection.exec_driver_sql("SELECT run_id, note FROM runs").all() == [("r1", None)]
             versions = connection.exec_driver_sql("SELECT version FROM schema_version ORDER BY version").all()
-            assert versions == [(1,), (2,)]
+            assert versions == [(1,), (2,), (3,)]
 
 
 def test_prompts_are_kept_as_what_their_hash_is_of(tmp_path: Path) -> None:

@@ -1,0 +1,159 @@
+"""Frozen calibration: the bias of a classifier towards labels, estimated once on pilot texts."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from opinionsim.documents import DocumentModel, read_document, validate
+from opinionsim.errors import MeasurementError, SpecError
+from opinionsim.streams import digest
+
+if TYPE_CHECKING:
+    from opinionsim.classifiers._base import Classifier
+    from opinionsim.opinions import OpinionScale
+    from opinionsim.topics import Claim
+
+__all__ = ["Calibration", "fit_calibration", "load_calibration"]
+
+
+class Calibration(DocumentModel):
+    """How probable each point of a scale is to a classifier before it has read a text.
+
+    Made by :func:`fit_calibration`, kept in a JSON file, handed to a classifier as its option `calibration`.
+    """
+
+    version: Literal[1] = 1
+    classifier: str
+    """Name of the classifier it was fitted on."""
+    options: dict[str, Any]
+    """The options that classifier had."""
+    points: tuple[int, ...]
+    """The scale."""
+    log_prior: tuple[float, ...]
+    """Natural logarithm of the prior of each point."""
+    n_texts: int
+    """How many pilot texts it rests on."""
+    date: str
+    """When it was fitted, as the person who fitted it says: YYYY-MM-DD."""
+
+    @property
+    def digest(self) -> str:
+        """Identity of the content, for a classifier's options."""
+        return digest(self._spelled())
+
+    def _spelled(self) -> str:
+        return json.dumps(self.model_dump(mode="json"), indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+
+    def save(self, path: str | Path) -> None:
+        """Write it to a JSON file."""
+        Path(path).write_text(self._spelled(), encoding="utf-8")
+
+    def require(self, classifier: str, scale: OpinionScale, options: Mapping[str, Any]) -> None:
+        """Refuse what it was not fitted for.
+
+        Parameters
+        ----------
+        classifier : str
+            Name of the classifier that is to use it.
+        scale : OpinionScale
+            Its scale.
+        options : mapping
+            Those of its options that the prior depends on.
+
+        Raises
+        ------
+        SpecError
+            If one of them is not what the calibration was fitted with; the message names it.
+        """
+        asked = {"classifier": classifier, "scale": list(scale.points), **options}
+        fitted = {"classifier": self.classifier, "scale": list(self.points), **self.options}
+        differing = [name for name in asked if fitted.get(name) != asked[name]]
+        if differing:
+            stated = "; ".join(f"{name} {fitted.get(name)!r} instead of {asked[name]!r}" for name in differing)
+            raise SpecError(f"calibration: fitted for another instrument ({stated}); fit it again on pilot texts")
+        if len(self.log_prior) != len(self.points):
+            raise SpecError(f"calibration: log_prior must have one number for each of {len(self.points)} points")
+
+    def probabilities(self, log_masses: np.ndarray) -> np.ndarray:
+        """Distributions over the points after the prior is divided out, shape as `log_masses`."""
+        return softmax(log_masses - np.asarray(self.log_prior))
+
+
+def softmax(logs: np.ndarray) -> np.ndarray:
+    """Distributions in proportion to the exponentials of rows."""
+    shares = np.exp(logs - logs.max(axis=1, keepdims=True))
+    return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+
+
+def fit_calibration(classifier: Classifier, claims: Sequence[Claim], texts: Sequence[str], *, date: str) -> Calibration:
+    """Estimate a classifier's prior over the points of its scale from pilot texts.
+
+    The prior is the mean of the probabilities the classifier gives the texts, one more text of equal probabilities
+    counted in. Dividing it out makes the classifier use every point as often, on average, over the pilot texts. The
+    texts must therefore be a sample in which all opinions are about as frequent, or texts without content; never
+    those of the run to be measured, whose drift in opinion would be divided out with the bias.
+
+    Parameters
+    ----------
+    classifier : Classifier
+        One without calibration.
+    claims : sequence of Claim, length n
+        The claim each text is about.
+    texts : sequence of str, length n
+        Pilot texts; those without an answer do not count.
+    date : str
+        The day to put on record, YYYY-MM-DD.
+
+    Returns
+    -------
+    Calibration
+        To be saved with :meth:`Calibration.save`.
+
+    Raises
+    ------
+    SpecError
+        If the classifier is calibrated already, or the date is none.
+    MeasurementError
+        If no text has an answer.
+
+    References
+    ----------
+    Zhou et al. 2023, Batch Calibration, arXiv:2309.17249; Zhao et al. 2021, Calibrate Before Use, arXiv:2102.09690.
+    """
+    if classifier.options.get("calibration") is not None:
+        raise SpecError("a calibration must be fitted on a classifier without one")
+    try:
+        day = datetime.date.fromisoformat(date).isoformat()
+    except (TypeError, ValueError):
+        raise SpecError(f"date must be a day such as 2024-05-31; got {date!r}") from None
+    found = classifier.classify(claims, texts)
+    rows = found.probabilities[~np.isnan(found.value)]
+    if not len(rows):
+        raise MeasurementError(f"none of the {len(texts)} pilot texts has an answer, so there is nothing to fit on")
+    points = len(classifier.scale)
+    prior = (rows.sum(axis=0) + 1 / points) / (len(rows) + 1)
+    return Calibration(
+        classifier=classifier.name,
+        options=classifier.options,
+        points=classifier.scale.points,
+        log_prior=tuple(float(value) for value in np.log(prior)),
+        n_texts=len(rows),
+        date=day,
+    )
+
+
+def load_calibration(path: str | Path) -> Calibration:
+    """Read a calibration from the file :meth:`Calibration.save` wrote.
+
+    Raises
+    ------
+    SpecError
+        If the file cannot be read or is no calibration.
+    """
+    return validate(Calibration, read_document(path))

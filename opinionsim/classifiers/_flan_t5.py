@@ -1,0 +1,228 @@
+"""The flan-t5 classifier: an encoder-decoder language model that answers with a point of the scale."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from opinionsim.classifiers._base import check_inputs
+from opinionsim.classifiers._calibration import load_calibration, softmax
+from opinionsim.classifiers._flan_t5_prompt import Question
+from opinionsim.classifiers._flan_t5_weights import DTYPES, load_weights
+from opinionsim.classifiers._label_scorer import LabelScorer
+from opinionsim.classifiers._label_trie import LabelTrie
+from opinionsim.errors import MeasurementError, SpecError
+from opinionsim.opinions import OpinionEstimates, OpinionScale
+from opinionsim.topics import Claim
+
+__all__ = ["FlanT5Classifier"]
+
+#: Prompts in one pass where nothing is asked for: a CPU is busy with one, a GPU is not.
+_BATCH = {"cpu": 1, "cuda": 16}
+#: The options that a calibration is bound to.
+_CALIBRATED = ("weights", "wording", "eos")
+
+
+class FlanT5Classifier:
+    """Codes an author's opinion of a claim by the probabilities Flan-T5 gives to the points of the scale.
+
+    The model is asked which point a text expresses. One pass of its encoder and one short pass of its decoder give
+    the probability of every point; they are put in proportion, and what is left over is the off-scale mass.
+
+    Parameters
+    ----------
+    scale : OpinionScale, optional
+        The scale to code on. Default: -2 to 2.
+    model : str
+        ``small``, ``base``, ``large``, ``xl`` or ``xxl`` for Flan-T5 of that size, another name on the model hub, or
+        a folder; a model of the T5 family with its tokenizer. Chuang et al. 2023 used ``xxl``.
+    revision : str, optional
+        Branch, tag or commit on the model hub.
+    dtype : {"float32", "bfloat16"}
+        Number format. bfloat16 is faster where the machine has it, and rounds. float16 is refused: T5 overflows
+        in it.
+    device : str
+        ``auto`` (a GPU where there is one), ``cpu``, ``cuda`` or ``cuda:N``.
+    batch_size : int, optional
+        Texts in one pass; default 1 on a CPU, where more gain little, and 16 on a GPU.
+    max_tokens : int
+        Longest prompt. A text that does not fit loses its middle and is counted in :attr:`n_cut`; the
+        question and the claim are never cut. T5 was trained on 512 tokens; its positions are relative, so longer
+        prompts are defined, but outside of what it was trained on.
+    off_scale_threshold : float
+        In [0, 1]. A text has no value where the mass outside of the scale is larger. Default 0.5: the model would
+        rather answer something else.
+    eos : bool
+        Whether an answer has to end after the point. False, the default, also counts answers such as "1." for 1.
+    prompt : str, optional
+        File with a Jinja2 template to ask with instead of the wording of the package.
+    calibration : str, optional
+        File of :func:`opinionsim.classifiers.fit_calibration`.
+
+    Raises
+    ------
+    SpecError
+        If an option is not valid.
+    MeasurementError
+        If the weights, or the packages of the extra ``local``, are missing.
+
+    Notes
+    -----
+    After Chuang et al. 2023, §3 (A2, A9), who let FLAN-T5-XXL generate the number. Each text's result is independent
+    of the texts it is coded together with. See ``docs/classifiers.md`` for what is known about biases.
+    """
+
+    name = "flan-t5"
+
+    def __init__(
+        self,
+        scale: OpinionScale | None = None,
+        *,
+        model: str = "large",
+        revision: str | None = None,
+        dtype: str = "float32",
+        device: str = "auto",
+        batch_size: int | None = None,
+        max_tokens: int = 1024,
+        off_scale_threshold: float = 0.5,
+        eos: bool = False,
+        prompt: str | Path | None = None,
+        calibration: str | Path | None = None,
+    ) -> None:
+        _require_text(model=model, revision=revision, device=device, prompt=prompt, calibration=calibration)
+        _require_format(dtype)
+        _require_count(batch_size=batch_size, max_tokens=max_tokens)
+        if isinstance(off_scale_threshold, bool) or not isinstance(off_scale_threshold, int | float):
+            raise SpecError(f"off_scale_threshold must be a number from 0 to 1; got {off_scale_threshold!r}")
+        if not 0 <= off_scale_threshold <= 1:
+            raise SpecError(f"off_scale_threshold must be from 0 to 1; got {off_scale_threshold!r}")
+        if not isinstance(eos, bool):
+            raise SpecError(f"eos must be true or false; got {eos!r}")
+        self.scale = scale or OpinionScale()
+        self._question = Question(self.scale, prompt)
+        self._calibration = None if calibration is None else load_calibration(calibration)
+        weights = load_weights(str(model), revision, dtype, device)
+        self._tokenizer = weights.tokenizer
+        self._special = {*weights.tokenizer.all_special_ids} - {weights.tokenizer.unk_token_id}
+        self._max_tokens = max_tokens
+        device_type = weights.model.device.type
+        self._options: dict[str, Any] = {
+            "model": weights.name,
+            "weights": weights.digest,
+            "wording": self._question.digest,
+            "dtype": dtype,
+            "device": device_type,
+            "batch_size": batch_size or _BATCH[device_type],
+            "max_tokens": max_tokens,
+            "off_scale_threshold": float(off_scale_threshold),
+            "eos": eos,
+            "calibration": None if self._calibration is None else self._calibration.digest,
+        }
+        if self._calibration is not None:
+            self._calibration.require(self.name, self.scale, {key: self._options[key] for key in _CALIBRATED})
+        trie = LabelTrie(self._labels(), weights.tokenizer.eos_token_id if eos else None)
+        self._scorer = LabelScorer(weights.model, trie, batch_size=self._options["batch_size"])
+        self.n_cut = 0
+        """How many texts lost their middle, over all calls; a text coded twice in one call counts once."""
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Weights (commit or digest), wording, number format, device and whatever else can change a result."""
+        return dict(self._options)
+
+    def classify(self, claims: Sequence[Claim], texts: Sequence[str]) -> OpinionEstimates:
+        """Code one opinion a text.
+
+        Parameters
+        ----------
+        claims : sequence of Claim, length n
+            The claim each text is about.
+        texts : sequence of str, length n
+            What the author wrote. One without a visible character has no answer; the model is not asked.
+
+        Returns
+        -------
+        OpinionEstimates
+            n rows; equal inputs have equal rows whatever else is in the batch.
+
+        Raises
+        ------
+        SpecError
+            If a claim is no Claim or a text no str.
+        MeasurementError
+            If there are not as many claims as texts, or a claim leaves no room for a text.
+        """
+        check_inputs(claims, texts)
+        asked: dict[tuple[str, str], int] = {}
+        spoken = [index for index, text in enumerate(texts) if text.strip()]
+        rows = [asked.setdefault((claims[index].text, texts[index]), len(asked)) for index in spoken]
+        masses = self._scorer.log_masses([self._prompt(claim, text) for claim, text in asked])[rows]
+        probabilities = np.full((len(texts), len(self.scale)), np.nan)
+        off_scale = np.ones(len(texts))
+        probabilities[spoken] = self._calibration.probabilities(masses) if self._calibration else softmax(masses)
+        off_scale[spoken] = np.clip(1.0 - np.exp(masses).sum(axis=1), 0.0, 1.0)
+        return OpinionEstimates.from_probabilities(
+            self.scale, probabilities, off_scale, threshold=self._options["off_scale_threshold"]
+        )
+
+    def _labels(self) -> list[list[int]]:
+        """Tokens of the answers that stand for the points."""
+        labels = [self._tokenizer(str(point), add_special_tokens=False).input_ids for point in self.scale.points]
+        for point, label in zip(self.scale.points, labels, strict=True):
+            if self._tokenizer.unk_token_id in label:
+                raise MeasurementError(f"classifier 'flan-t5': the model's tokenizer cannot spell the point {point}")
+        return labels
+
+    def _prompt(self, claim: str, text: str) -> list[int]:
+        """Tokens of the question about a text, the text shortened where it does not fit."""
+        tokens = self._tokens(self._question(claim, text))
+        if len(tokens) <= self._max_tokens:
+            return tokens
+        self.n_cut += 1
+        return self._cut(claim, text)
+
+    def _cut(self, claim: str, text: str) -> list[int]:
+        """Tokens of the question about as much as fits of how a text begins and of how it ends, where views stand."""
+        best: list[int] = []
+        kept, too_many = 0, len(text)
+        while too_many - kept > 1:
+            middle = (kept + too_many) // 2
+            tokens = self._tokens(self._question.shortened(claim, text, middle))
+            if len(tokens) <= self._max_tokens:
+                best, kept = tokens, middle
+            else:
+                too_many = middle
+        if not best:
+            raise MeasurementError(
+                f"classifier 'flan-t5': max_tokens = {self._max_tokens} leaves no room for a text beside the question "
+                f"and the claim {claim[:80]!r}"
+            )
+        return best
+
+    def _tokens(self, prompt: str) -> list[int]:
+        """Tokens of a prompt. What is spelled like a token with a meaning of its own must not become that token."""
+        *body, end = self._tokenizer(prompt, verbose=False).input_ids
+        return [*(token for token in body if token not in self._special), end]
+
+
+def _require_text(**given: object) -> None:
+    for name, value in given.items():
+        missing = value is None and name not in ("model", "device")
+        if not missing and not (isinstance(value, str | Path) and str(value).strip()):
+            raise SpecError(f"{name} must be text; got {value!r}")
+
+
+def _require_format(dtype: str) -> None:
+    if dtype == "float16":
+        raise SpecError("dtype: T5 overflows in float16; valid: float32, bfloat16")
+    if dtype not in DTYPES:
+        raise SpecError(f"dtype: unknown number format {dtype!r}; valid: {', '.join(DTYPES)}")
+
+
+def _require_count(**given: int | None) -> None:
+    for name, value in given.items():
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+            raise SpecError(f"{name} must be a whole number of at least 1; got {value!r}")

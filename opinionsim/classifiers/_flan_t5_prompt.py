@@ -1,0 +1,101 @@
+"""The question that the flan-t5 classifier asks about a statement."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from jinja2 import StrictUndefined, TemplateError
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from opinionsim.errors import SpecError
+from opinionsim.opinions import OpinionScale
+from opinionsim.streams import digest
+
+__all__ = ["Question"]
+
+#: Content of A9 in Chuang et al. 2023, in our words and for any text: what a report follows is left open.
+_WORDING = """\
+A person who reads and writes posts on social media made this statement:
+
+Statement: {{ statement }}
+
+Claim, which the statement may call Theory XYZ: {{ claim }}.
+
+What did this person believe about the claim when making the statement? Choose a point of this {{ points | length }}-point scale:
+{% for point, label in anchors %}
+{{ point }}: {{ label }} about the claim
+{% endfor %}
+
+Answer with one of the numbers {{ points | join(", ") }} and nothing else.
+"""  # noqa: E501
+#: Stands where the middle of an over-long statement was.
+_GAP = " [...] "
+#: What a statement and a claim are when a wording is tried.
+_TRIAL = ("STATEMENT-HERE", "CLAIM-HERE")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def _plain(text: str) -> str:
+    """The text as tokenizers can read it: without half characters, and with the minus T5's vocabulary has."""
+    return _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text).replace("\N{MINUS SIGN}", "-")
+
+
+class Question:
+    """A classifier prompt for one scale.
+
+    Parameters
+    ----------
+    scale : OpinionScale
+        Its points and labels are the answers offered.
+    path : str or Path, optional
+        A Jinja2 template to use instead of the wording of the package, with the variables ``statement``,
+        ``claim``, ``points`` (numbers) and ``anchors`` (pairs of number and label), lowest first.
+
+    Raises
+    ------
+    SpecError
+        If the file cannot be read, is no valid template, or leaves out statement or claim.
+    """
+
+    def __init__(self, scale: OpinionScale, path: str | Path | None = None) -> None:
+        self._place = "prompt" if path is None else f"prompt: {path}"
+        wording = _WORDING if path is None else _read(path)
+        environment = ImmutableSandboxedEnvironment(
+            undefined=StrictUndefined, autoescape=False, trim_blocks=True, lstrip_blocks=True
+        )
+        # A question is a function of its values.
+        del environment.filters["random"], environment.globals["lipsum"]
+        self._given: dict[str, Any] = {
+            "points": list(scale.points),
+            "anchors": list(zip(scale.points, scale.labels, strict=True)),
+        }
+        self.digest = digest(_plain(wording))
+        try:
+            self._template = environment.from_string(wording)
+            trial = self(_TRIAL[1], _TRIAL[0])
+        except TemplateError as error:
+            raise SpecError(f"{self._place}: not a valid template: {error}") from None
+        except (TypeError, ValueError, ArithmeticError, LookupError) as error:
+            raise SpecError(f"{self._place}: cannot be rendered: {error}") from None
+        if not all(word in trial for word in _TRIAL):
+            raise SpecError(f"{self._place}: must show {{{{ statement }}}} and {{{{ claim }}}}")
+
+    def __call__(self, claim: str, statement: str) -> str:
+        """The prompt about a statement."""
+        return _plain(self._template.render(claim=claim, statement=statement, **self._given))
+
+    def shortened(self, claim: str, statement: str, kept: int) -> str:
+        """The prompt about a statement of which only the first and last `kept` / 2 characters are kept."""
+        head, tail = kept - kept // 2, kept // 2
+        return self(claim, statement[:head] + _GAP + statement[len(statement) - tail :])
+
+
+def _read(path: str | Path) -> str:
+    try:
+        return Path(path).read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise SpecError(f"prompt: {path}: not a text file; UTF-8 is expected") from None
+    except OSError as error:
+        raise SpecError(f"prompt: {path}: cannot be read: {error.strerror or error}") from None

@@ -1,0 +1,232 @@
+"""Finds and loads the weights and the tokenizer of an encoder-decoder model of the T5 family."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+import os
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple
+from weakref import WeakValueDictionary
+
+from opinionsim.errors import MeasurementError, SpecError
+
+__all__ = ["DTYPES", "Weights", "load_weights", "sharpen"]
+
+#: Short names and the published weights they stand for.
+_SIZES = {size: f"google/flan-t5-{size}" for size in ("small", "base", "large", "xl", "xxl")}
+#: Number formats that T5 works in.
+DTYPES = ("float32", "bfloat16")
+#: Model types (as ``config.json`` has them) with T5's way of decoding.
+_FAMILY = ("t5", "mt5", "umt5")
+#: Files of a folder that decide what a model answers.
+_DECISIVE = (".json", ".safetensors", ".bin", ".model", ".txt")
+#: Files one of which a tokenizer is made from; without any, the library would make up an empty one.
+_VOCABULARIES = {"tokenizer.json", "tokenizer_config.json", "spiece.model"}
+#: Longest wait for the first answer of the model hub, seconds.
+_HUB_TIMEOUT_S = 10.0
+
+#: Models in use, so that classifiers that differ in other options share one copy.
+_in_use: WeakValueDictionary[tuple[str, ...], Any] = WeakValueDictionary()
+
+
+class Weights(NamedTuple):
+    """A loaded model."""
+
+    model: Any
+    """``T5ForConditionalGeneration`` or its like, in evaluation mode on its device."""
+    tokenizer: Any
+    name: str
+    """Name on the model hub, or of the local folder."""
+    digest: str
+    """Commit on the model hub, or ``sha256:`` and the digest of a local folder's files."""
+
+
+def load_weights(name: str, revision: str | None, dtype: str, device: str) -> Weights:
+    """Load a model from a folder, the local cache of the model hub or, failing both, the hub itself.
+
+    Parameters
+    ----------
+    name : str
+        ``small``, ``base``, ``large``, ``xl`` or ``xxl`` for Flan-T5; a name on the hub; a folder.
+    revision : str, optional
+        Branch, tag or commit on the hub; default ``main``, as it is in the local cache if it is there.
+    dtype : str
+        One of :data:`DTYPES`. In bfloat16, logits are still computed in float32.
+    device : str
+        ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
+
+    Raises
+    ------
+    SpecError
+        If an argument is not valid.
+    MeasurementError
+        If a package is missing, or there are no usable weights under that name.
+    """
+    torch = _library("torch", name)
+    transformers = _library("transformers", name)
+    where = _device(torch, device)
+    folder, shown, digest = _locate(_SIZES.get(name, name), revision)
+    _require_t5(folder, name)
+    key = (str(folder), digest, dtype, str(where))
+    model = _in_use.get(key)
+    try:
+        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
+        if model is None:
+            model = _model(torch, transformers, folder, dtype, name).to(where)
+            _in_use[key] = model
+    except MeasurementError:
+        raise
+    except Exception as error:  # each file format has errors of its own
+        raise _unusable(name, f"{type(error).__name__}: {_first_line(error)}") from error
+    if len(tokenizer) > model.get_input_embeddings().num_embeddings:
+        raise _unusable(name, "its tokenizer has tokens that the model does not know")
+    return Weights(model, tokenizer, shown, digest)
+
+
+def _library(package: str, name: str) -> Any:
+    # Nothing is told to others unless the user asks for it; read when the hub's library is first imported.
+    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+    try:
+        return import_module(package)
+    except ImportError:
+        raise MeasurementError(
+            f"classifier 'flan-t5' with the weights {name!r} needs the packages of the extra 'local' "
+            f"({package} is missing); install with pip install 'opinionsim[local]', or use the classifier 'lexicon'"
+        ) from None
+
+
+def _device(torch: Any, device: str) -> Any:
+    """The torch device of that name, which must be there."""
+    available = torch.cuda.is_available()
+    if device == "auto":
+        return torch.device("cuda" if available else "cpu")
+    try:
+        found = torch.device(device)
+    except (RuntimeError, TypeError):
+        found = None
+    if found is None or found.type not in ("cpu", "cuda"):
+        raise SpecError(f"device: unknown device {device!r}; valid: auto, cpu, cuda, cuda:N")
+    if found.type == "cuda" and not (available and (found.index or 0) < torch.cuda.device_count()):
+        raise SpecError(f"device: {device!r} is not on this machine; valid here: {_devices(torch)}")
+    return found
+
+
+def _devices(torch: Any) -> str:
+    return ", ".join(["auto", "cpu", *(f"cuda:{index}" for index in range(torch.cuda.device_count()))])
+
+
+def _locate(name: str, revision: str | None) -> tuple[Path, str, str]:
+    """Folder with the files, name to show, and identity of the content."""
+    folder = Path(name).expanduser()
+    if folder.is_dir():
+        folder = folder.resolve()
+        if folder.parent.name == "snapshots":
+            return folder, folder.parents[1].name.removeprefix("models--").replace("--", "/"), folder.name
+        return folder, folder.name, f"sha256:{_digest(folder)}"
+    if name.startswith((".", "/", "~")) or name.count("/") > 1 or "\\" in name or not name.strip("/ "):
+        raise _unusable(name, "there is no such folder")
+    folder = _cached(name, revision) or _downloaded(name, revision)
+    return folder, name, folder.name
+
+
+def _digest(folder: Path) -> str:
+    """Digest of names and contents of the files that decide what a model answers; reads all of them."""
+    parts = hashlib.sha256()
+    for file in sorted(file for file in folder.iterdir() if file.suffix in _DECISIVE and file.is_file()):
+        with file.open("rb") as stream:
+            parts.update(f"{file.name}\n{hashlib.file_digest(stream, 'sha256').hexdigest()}\n".encode())
+    return parts.hexdigest()
+
+
+def _cached(name: str, revision: str | None) -> Path | None:
+    """The folder of a model in the local cache, None where it is missing or incomplete."""
+    hub = import_module("huggingface_hub")
+    try:
+        found = hub.try_to_load_from_cache(name, "config.json", revision=revision)
+    except hub.errors.HFValidationError:
+        raise _unusable(name, "it is neither a folder nor a name on the model hub") from None
+    if not isinstance(found, str):
+        return None
+    folder = Path(found).parent
+    files = {file.name for file in folder.iterdir()}
+    indices = [folder / file for file in files if file.endswith((".safetensors.index.json", ".bin.index.json"))]
+    needed = {part for index in indices for part in json.loads(index.read_bytes())["weight_map"].values()}
+    whole = needed <= files if needed else any(file.endswith((".safetensors", ".bin")) for file in files)
+    return folder if whole and files & _VOCABULARIES else None
+
+
+def _downloaded(name: str, revision: str | None) -> Path:
+    """The folder of a model fetched from the hub; one question without retries comes first, so that it fails fast."""
+    hub = import_module("huggingface_hub")
+    try:
+        info = hub.HfApi().model_info(name, revision=revision, timeout=_HUB_TIMEOUT_S)
+        names = [file.rfilename for file in info.siblings or ()]
+        kind = "*.safetensors" if any(file.endswith(".safetensors") for file in names) else "*.bin"
+        return Path(hub.snapshot_download(name, revision=info.sha, allow_patterns=["*.json", "*.model", "*.txt", kind]))
+    except hub.errors.RepositoryNotFoundError as error:
+        raise _unusable(name, "the model hub has no such model, or none that is open to you") from error
+    except hub.errors.RevisionNotFoundError as error:
+        raise _unusable(name, f"the model hub has no revision {revision!r} of it") from error
+    except hub.errors.OfflineModeIsEnabled as error:
+        raise _unusable(
+            name, "it is no folder and not in the local cache, and HF_HUB_OFFLINE forbids to fetch it"
+        ) from error
+    except Exception as error:  # whatever a network can do
+        reason = (
+            f"it is no folder and not in the local cache, and the model hub cannot be reached ({type(error).__name__})"
+        )
+        raise _unusable(name, reason) from error
+
+
+def _require_t5(folder: Path, name: str) -> None:
+    """Refuse what is no model of the family before its weights are read."""
+    try:
+        config = json.loads((folder / "config.json").read_bytes())
+        kind = config["model_type"]
+    except FileNotFoundError:
+        raise _unusable(name, "the folder has no config.json") from None
+    except (ValueError, KeyError, TypeError):
+        raise _unusable(name, "its config.json is not that of a model") from None
+    if kind not in _FAMILY:
+        raise _unusable(name, f"it is a model of type {kind!r}; one of {', '.join(_FAMILY)} is needed")
+    if not any((folder / file).is_file() for file in _VOCABULARIES):
+        raise _unusable(name, "the folder has no tokenizer")
+
+
+def _model(torch: Any, transformers: Any, folder: Path, dtype: str, name: str) -> Any:
+    """The model on the CPU, ready to score."""
+    model, report = transformers.AutoModelForSeq2SeqLM.from_pretrained(
+        folder, dtype=getattr(torch, dtype), local_files_only=True, output_loading_info=True
+    )
+    # Parameters that the files lack would be drawn at random.
+    if report["missing_keys"] or report["mismatched_keys"]:
+        lacking = [*sorted(report["missing_keys"]), *(str(key) for key in report["mismatched_keys"])]
+        raise _unusable(name, f"its files lack {len(lacking)} parameters, among them {lacking[0]}")
+    if dtype != "float32":
+        sharpen(model)
+    return model.eval()
+
+
+def sharpen(model: Any) -> None:
+    """Let a model in another number format compute its logits in float32.
+
+    bfloat16 keeps 8 bits: logits of size 20 would fall on multiples of 1/8, and labels would tie.
+    """
+    model.lm_head = copy.deepcopy(model.lm_head).float()
+    model.lm_head.register_forward_pre_hook(lambda _, inputs: (inputs[0].float(),))
+
+
+def _unusable(name: str, reason: str) -> MeasurementError:
+    sizes = ", ".join(_SIZES)
+    return MeasurementError(
+        f"classifier 'flan-t5': the weights {name!r} cannot be loaded: {reason}; "
+        f"valid for model: the path of a folder with weights and tokenizer, a size of Flan-T5 ({sizes}), or a name "
+        "on the model hub; the classifier 'lexicon' needs no weights"
+    )
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or ["no reason given"])[0]

@@ -1,0 +1,386 @@
+"""Runs acted out without a model: the real engine, prompts and memories, with placeholders for replies."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections import Counter
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from opinionsim import background
+from opinionsim.experiments._assembly import Parts
+from opinionsim.experiments._assumptions import Rates, call_kind
+from opinionsim.experiments._model_spec import ModelSpec
+from opinionsim.llm import Endpoint, MemoryJournal, ReplayOnly, RunCalls, SlotPool
+from opinionsim.messages import ChatMessage, Message, Reply
+from opinionsim.opinions import OpinionEstimates, OpinionScale
+from opinionsim.personas import Population
+from opinionsim.schedules import ACTS, AdaptiveSchedule, External, Outcomes, Ref, StaticSchedule, Turn
+from opinionsim.streams import canonical_json
+from opinionsim.topics import Claim
+
+__all__ = ["Sort", "Tally", "count_characters", "model_keys", "survey"]
+
+#: The kind of call by which reflective memories sum up.
+_REFLECT = "reflect"
+#: Agents that are acted out at least where not all are.
+_FEWEST_AGENTS = 8
+#: Characters a token of memory may stand for: the opposite of `opinionsim.memory.estimated_tokens`.
+_CHARACTERS_PER_TOKEN = 4
+
+
+class Sort(NamedTuple):
+    """What calls have in common: who is asked, and what for."""
+
+    model: str
+    """Key of the model, of :func:`model_keys`."""
+    kind: str
+    """The act of the turn, or ``reflect``."""
+
+
+class Tally(NamedTuple):
+    """What calls of one sort come to."""
+
+    calls: int
+    characters: float
+    """Of their prompts."""
+
+
+class _Asked(NamedTuple):
+    """One question of a run that was acted out."""
+
+    turn: Turn
+    sort: Sort
+    characters: int
+    dropped: int
+
+
+def model_keys(models: Sequence[ModelSpec]) -> list[str]:
+    """What tells the models of agents apart as far as a forecast goes: name, longest reply and options."""
+    known: dict[int, str] = {}
+    for model in models:
+        if id(model) not in known:
+            known[id(model)] = canonical_json([model.name, model.max_tokens, model.options])
+    return [known[id(model)] for model in models]
+
+
+def survey(parts: Parts, probes: int) -> dict[Sort, np.ndarray]:
+    """The calls of a run, known from its schedule alone.
+
+    Parameters
+    ----------
+    parts : Parts
+        The run.
+    probes : int
+        Its off-record questions, which count where the schedule is adaptive. Its dyads are then taken to fall on
+        all agents alike.
+
+    Returns
+    -------
+    dict of Sort to ndarray of int
+        How many turns the agent remembers before each call of a sort.
+    """
+    found: dict[Sort, array[int]] = {}
+    keys = model_keys(parts.models)
+    after = parts.cognition.calls_per_event
+    remembered = _Remembered()
+    turns = parts.schedule.turns() if isinstance(parts.schedule, StaticSchedule) else _even(parts, probes)
+    for turn in turns:
+        before = remembered.before(turn)
+        key = keys[turn.agent]
+        found.setdefault(Sort(key, turn.act), array("i")).append(before)
+        if after and ACTS[turn.act].memory == "keep":
+            found.setdefault(Sort(key, _REFLECT), array("i")).extend([before] * after)
+    return {sort: np.asarray(each) for sort, each in found.items()}
+
+
+def _even(parts: Parts, probes: int) -> Iterator[Turn]:
+    """As many turns as an adaptive schedule has, dealt out to the agents one after another."""
+    n, dyads = len(parts.population), parts.schedule.steps
+    for t in range(dyads):
+        yield Turn(2 * t, t + 1, t % n, "write")
+        yield Turn(2 * t + 1, t + 1, (t + 1) % n, "review", (2 * t,))
+    for probe in range(probes):
+        yield Turn(2 * dyads + probe, dyads, probe % n, "probe")
+
+
+class _Remembered:
+    """Counts the turns each agent keeps in memory."""
+
+    def __init__(self) -> None:
+        self._kept: Counter[int] = Counter()
+
+    def before(self, turn: Turn) -> int:
+        """How many the agent remembers in a turn; the turn is counted from then on."""
+        memory = ACTS[turn.act].memory
+        if memory == "none":
+            return 0
+        kept = self._kept[turn.agent]
+        if memory == "keep":
+            self._kept[turn.agent] = kept + 1
+        return kept
+
+
+def count_characters(
+    parts: Parts, rates: Mapping[str, Rates], probes: int = 0, most: int | None = None
+) -> tuple[dict[Sort, Tally], int]:
+    """Calls of a run, and characters of all its prompts, if replies are of the assumed lengths.
+
+    Parameters
+    ----------
+    parts : Parts
+        The run.
+    rates : dict of str to Rates
+        By key of model.
+    probes : int
+        Off-record questions of the run.
+    most : int or None
+        Calls to act out, about, of a run that has more: some of its agents act, for the first of their turns. What
+        is left follows by a straight line in the number of turns an agent remembers, up to the limit of its memory.
+        None acts out everything.
+
+    Returns
+    -------
+    tallies : dict of Sort to Tally
+        All calls of the run.
+    acted : int
+        Calls that were acted out.
+    """
+    if most is None:
+        asked = _act_out(parts, rates)
+        return _added(asked), len(asked)
+    surveyed = survey(parts, probes)
+    length = -(-most // (1 + parts.cognition.calls_per_event))
+    if isinstance(parts.schedule, AdaptiveSchedule):
+        excerpt = replace(parts, schedule=_Beginning(parts.schedule, length))
+    else:
+        excerpt = _excerpt(parts, parts.schedule, list(surveyed), rates, length)
+    asked = _act_out(excerpt, rates)
+    budget = parts.cognition.token_budget
+    return _extended(asked, surveyed, None if budget is None else _CHARACTERS_PER_TOKEN * budget), len(asked)
+
+
+def _added(asked: list[_Asked]) -> dict[Sort, Tally]:
+    """Calls and characters by sort."""
+    calls, characters = Counter(each.sort for each in asked), Counter[Sort]()
+    for each in asked:
+        characters[each.sort] += each.characters
+    return {sort: Tally(calls[sort], characters[sort]) for sort in calls}
+
+
+# -- acting out --------------------------------------------------------------------------------------------
+
+
+class _Counting(RunCalls):
+    """Answers every question at once with a placeholder, and counts the characters of what was asked."""
+
+    def __init__(self, parts: Parts, rates: Mapping[str, Rates]) -> None:
+        super().__init__("dry", MemoryJournal(), ReplayOnly(), SlotPool(16))
+        self.asked: list[_Asked] = []
+        self._keys = model_keys(parts.models)
+        self._rates = rates
+        self._replies: dict[Sort, Reply] = {}
+
+    async def ask(
+        self,
+        turn: Any,
+        spec: Any,
+        priority: float,
+        part: str,
+        messages: Iterable[ChatMessage],
+        *,
+        dropped: int = 0,
+        endpoint: Endpoint | None = None,
+    ) -> Reply:
+        """Count, and answer at once."""
+        sort = Sort(self._keys[turn.agent], call_kind(turn.act, part))
+        self.asked.append(_Asked(turn, sort, sum([len(message.content) for message in messages]), dropped))
+        if sort not in self._replies:
+            self._replies[sort] = Reply(_placeholder(self._rates, sort))
+        return self._replies[sort]
+
+
+def _placeholder(rates: Mapping[str, Rates], sort: Sort) -> str:
+    """A reply of the assumed length that no prompt pack takes for anything but text."""
+    return "x" * rates[sort.model].of(sort.kind).characters
+
+
+class _NoAnswer:
+    """Stands in for a classifier: it finds no opinion in a placeholder."""
+
+    name = "none"
+    options: ClassVar[dict[str, Any]] = {}
+
+    def __init__(self, scale: OpinionScale) -> None:
+        self.scale = scale
+
+    def classify(self, claims: Sequence[Claim], texts: Sequence[str]) -> OpinionEstimates:
+        """No opinion for each."""
+        return OpinionEstimates.from_probabilities(self.scale, np.full((len(texts), len(self.scale)), np.nan))
+
+
+def _act_out(parts: Parts, rates: Mapping[str, Rates]) -> list[_Asked]:
+    """Everything that is asked in a run."""
+    calls = _Counting(parts, rates)
+    classifier = _NoAnswer(parts.scale) if isinstance(parts.schedule, AdaptiveSchedule) else None
+    background.run(replace(parts, lookahead=None).simulation(calls, classifier).run())
+    return calls.asked
+
+
+# -- acting out a part -------------------------------------------------------------------------------------
+
+
+def _excerpt(
+    parts: Parts, schedule: StaticSchedule, sorts: Sequence[Sort], rates: Mapping[str, Rates], length: int
+) -> Parts:
+    """A run of some of the agents, for the first of their turns; the posts of others are placeholders to them.
+
+    What an agent is asked depends on its own turns and on the length of what it reads, and on nothing else.
+    """
+    chosen = _choose(schedule, length)
+    population = Population(
+        tuple(parts.population.personas[agent] for agent in chosen),
+        tuple(parts.population.opinions[agent] for agent in chosen),
+    )
+    placeholders = {_external(sort).name: Message(_placeholder(rates, sort)) for sort in sorts}
+    return replace(
+        parts,
+        population=population,
+        models=tuple(parts.models[agent] for agent in chosen),
+        schedule=_Excerpt(schedule, chosen, model_keys(parts.models), placeholders, length),
+    )
+
+
+def _choose(schedule: StaticSchedule, length: int) -> list[int]:
+    """Agents drawn until they have turns enough between them."""
+    turns_of = Counter(turn.agent for turn in schedule.turns())
+    # The same draw every time: two plans of one experiment must agree.
+    order = np.random.default_rng(0).permutation(schedule.n_agents).tolist()
+    chosen: list[int] = []
+    turns = 0
+    for agent in order:
+        if turns >= length and len(chosen) >= _FEWEST_AGENTS:
+            break
+        chosen.append(agent)
+        turns += turns_of[agent]
+    return chosen
+
+
+class _Excerpt:
+    """The first turns of the chosen agents, who are numbered anew, as their turns are."""
+
+    def __init__(
+        self,
+        whole: StaticSchedule,
+        chosen: Sequence[int],
+        keys: Sequence[str],
+        placeholders: Mapping[str, Message],
+        length: int,
+    ) -> None:
+        self._whole = whole
+        self._numbers = {agent: number for number, agent in enumerate(chosen)}
+        self._keys = keys
+        self._length = length
+        self.n_agents, self.steps = len(chosen), whole.steps
+        self.externals: Mapping[str, Message] = {**whole.externals, **placeholders}
+
+    def turns(self) -> Iterator[Turn]:
+        """Turns that read what others wrote read a placeholder."""
+        known: dict[int, Ref] = {}
+        index = 0
+        for turn in self._whole.turns():
+            agent = self._numbers.get(turn.agent)
+            if agent is None:
+                known[turn.index] = _external(Sort(self._keys[turn.agent], turn.act))
+                continue
+            if index == self._length:
+                return
+            reads = tuple(known[ref] if isinstance(ref, int) else ref for ref in turn.reads)
+            yield replace(turn, index=index, agent=agent, reads=reads)
+            known[turn.index] = index
+            index += 1
+
+
+def _external(sort: Sort) -> External:
+    """What stands in for a message of a sort."""
+    return External(f"placeholder {sort.model} {sort.kind}")
+
+
+class _Beginning:
+    """The first turns of an adaptive schedule."""
+
+    def __init__(self, schedule: AdaptiveSchedule, length: int) -> None:
+        self._whole = schedule
+        self._length = length
+        self.n_agents, self.steps, self.externals = schedule.n_agents, schedule.steps, schedule.externals
+
+    async def decide(self, outcomes: Outcomes) -> AsyncIterator[Turn]:
+        """As the whole one, up to a number of turns."""
+        async for turn in self._whole.decide(outcomes):
+            if turn.index >= self._length:
+                return
+            yield turn
+
+
+def _extended(asked: list[_Asked], surveyed: Mapping[Sort, np.ndarray], ceiling: int | None) -> dict[Sort, Tally]:
+    """All calls of a run, of which some were acted out."""
+    remembered = _Remembered()
+    turns = {each.turn.index: each.turn for each in asked}
+    before = {index: remembered.before(turns[index]) for index in sorted(turns)}
+    lines: dict[str, _Line] = {}
+    for kind in {sort.kind for sort in surveyed}:
+        # A kind of call that comes only at the end of a long run is taken to be like the others.
+        alike = [each for each in asked if each.sort.kind == kind] or asked
+        lines[kind] = _Line.through(
+            np.array([before[each.turn.index] for each in alike]),
+            np.array([each.characters for each in alike], dtype=float),
+            np.array([each.dropped > 0 for each in alike]),
+            ceiling,
+        )
+    return {sort: Tally(len(numbers), float(lines[sort.kind](numbers).sum())) for sort, numbers in surveyed.items()}
+
+
+@dataclass(frozen=True)
+class _Line:
+    """Characters of a prompt by the number of turns its agent remembers.
+
+    Attributes
+    ----------
+    start : float
+        With an empty memory.
+    intercept, slope : float
+        Otherwise: a straight line.
+    most : float
+        Which it does not exceed.
+    """
+
+    start: float
+    intercept: float
+    slope: float
+    most: float
+
+    @classmethod
+    def through(cls, remembered: np.ndarray, characters: np.ndarray, cut: np.ndarray, ceiling: int | None) -> _Line:
+        """The line through prompts with a whole memory; the mean of prompts with a cut one is the most."""
+        whole = (remembered > 0) & ~cut
+        start = characters[remembered == 0].mean() if (remembered == 0).any() else characters.min()
+        most = math.inf
+        if cut.any():
+            most = characters[cut].mean()
+        elif ceiling is not None:
+            most = max(start + ceiling, characters.max())
+        if not whole.any():
+            return cls(start, most if cut.any() else start, 0.0, most)
+        slope = 0.0
+        if len(set(remembered[whole].tolist())) > 1:
+            slope = max(0.0, float(np.polyfit(remembered[whole], characters[whole], 1)[0]))
+        intercept = characters[whole].mean() - slope * remembered[whole].mean()
+        return cls(start, intercept, slope, most)
+
+    def __call__(self, remembered: np.ndarray) -> np.ndarray:
+        """Of each prompt."""
+        return np.where(remembered == 0, self.start, np.minimum(self.intercept + self.slope * remembered, self.most))

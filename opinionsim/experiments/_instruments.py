@@ -1,0 +1,185 @@
+"""The models, prices and classifiers of an experiment, each loaded once, before anything is spent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from langchain_core.language_models import BaseChatModel
+
+from opinionsim.classifiers import Classifier, asks, load_classifier
+from opinionsim.errors import SpecError
+from opinionsim.experiments._model_spec import ModelSpec, models_of
+from opinionsim.experiments._pricing import model_price
+from opinionsim.experiments._spec import ExperimentSpec
+from opinionsim.experiments._sweep import Experiment
+from opinionsim.llm import (
+    Endpoint,
+    Limits,
+    ModelClient,
+    PriceTable,
+    ScriptedChatModel,
+    load_chat_model,
+    load_prices,
+    warnings_for,
+)
+from opinionsim.prompts import PromptPack
+from opinionsim.streams import canonical_json
+
+__all__ = ["Instruments"]
+
+
+class Instruments:
+    """The models, prices and classifiers of an experiment, each loaded once, before anything is spent.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        What names them.
+    chat_model : BaseChatModel, optional
+        Used instead of every model that plays agents; a classifier keeps its own. The names stay what identifies
+        the runs, so a real model needs a name other than ``scripted``, and the scripted one no other.
+
+    Attributes
+    ----------
+    prices : PriceTable
+        What tokens cost.
+    limits : Limits
+        The experiment's budget.
+
+    Raises
+    ------
+    SpecError, MeasurementError
+        If a model, classifier or price table cannot be loaded, or money is limited where a price is not known.
+    """
+
+    def __init__(self, experiment: Experiment, chat_model: BaseChatModel | None = None) -> None:
+        self._chat_model = chat_model
+        self._specs: dict[str, ModelSpec] = {}
+        self._models: dict[str, BaseChatModel] = {}
+        self._clients: dict[str, ModelClient] = {}
+        self._endpoints: dict[str, Endpoint] = {}
+        self._classifiers: dict[str, Classifier] = {}
+        self._judges: dict[str, tuple[ModelClient, Endpoint]] = {}
+        execution = experiment.spec.execution
+        self.prices: PriceTable = load_prices(experiment.resources.path(execution.prices))
+        budget = execution.budget
+        self.limits = Limits(budget.calls, budget.tokens, budget.money)
+        for cell in experiment.cells:
+            pack = experiment.resources.pack(cell.spec.prompts)
+            for model in models_of(cell.spec.model):
+                self._check_name(model.name)
+                self._check_price(self.endpoint(model, cell.spec, pack), model.name)
+            self.classifier(cell.spec)
+            asked = cell.spec.measurement.self_report
+            if (asked.before or asked.after) and "self-report" not in pack.tasks:
+                raise SpecError(
+                    f"measurement.self_report: prompt pack {cell.spec.prompts} has no template self-report.j2 "
+                    "with a cue in pack.yaml, which ask agents for a point of the scale; take over the default pack's"
+                )
+
+    def _check_name(self, name: str) -> None:
+        """A model given as an object must not pass for another one: runs are told apart by their model's name."""
+        given = self._chat_model
+        if given is not None and isinstance(given, ScriptedChatModel) != (name == "scripted"):
+            raise SpecError(
+                f"model.name: the experiment names {name!r} but chat_model is a {type(given).__name__}; "
+                "give the model a name of its own in the specification, and 'scripted' to the scripted one only"
+            )
+
+    def _check_price(self, endpoint: Endpoint, name: str) -> None:
+        """Money is limited only where all of it is counted."""
+        if self.limits.money is not None and endpoint.price is None:
+            raise SpecError(
+                f"execution.budget.money: the price of {name!r} is not known; add it to a copy of the price table "
+                "named by execution.prices, or limit tokens instead"
+            )
+
+    def endpoint(self, model: ModelSpec, spec: ExperimentSpec, pack: PromptPack) -> Endpoint:
+        """Who answers for a model; the scripted one reads the run's prompt pack and scale."""
+        key = self._key(model, spec)
+        if key not in self._endpoints:
+            client = self.client(model, spec, pack)
+            self._endpoints[key] = Endpoint(
+                client,
+                account=client.account,
+                networked=client.networked,
+                price=model_price(model, self.prices)[0],
+                max_tokens=model.max_tokens,
+                replies=model.replies.policy(),
+            )
+        return self._endpoints[key]
+
+    def client(self, model: ModelSpec, spec: ExperimentSpec, pack: PromptPack) -> ModelClient:
+        """The client of a chat model."""
+        key = self._key(model, spec)
+        if key not in self._clients:
+            found = self._model(model)
+            if isinstance(found, ScriptedChatModel):
+                with _field("model.options"):
+                    found = found.bound(pack.marks, spec.scale.scale())
+            self._clients[key] = ModelClient(found, model.name)
+        return self._clients[key]
+
+    def _key(self, model: ModelSpec, spec: ExperimentSpec) -> str:
+        stated = model.model_dump(mode="json", exclude={"share"})
+        bound = isinstance(self._model(model), ScriptedChatModel)
+        return canonical_json([stated, spec.prompts, spec.scale.model_dump(mode="json")] if bound else [stated])
+
+    def _model(self, model: ModelSpec) -> BaseChatModel:
+        key = canonical_json(model.model_dump(mode="json", exclude={"share", "replies"}))
+        if key not in self._models:
+            self._specs[key] = model
+            self._models[key] = self._chat_model or load_chat_model(
+                model.name, temperature=model.temperature, max_tokens=model.max_tokens, **model.options
+            )
+        return self._models[key]
+
+    def networked(self) -> list[tuple[ModelClient, Endpoint]]:
+        """Every model behind a network, once."""
+        found = {
+            id(self._clients[key].model): (self._clients[key], endpoint) for key, endpoint in self._endpoints.items()
+        }
+        names = {client.name for client, _ in found.values()}
+        judges = [pair for pair in self._judges.values() if pair[0].name not in names]
+        return [pair for pair in (*found.values(), *judges) if pair[0].networked]
+
+    def warnings(self) -> list[str]:
+        """What a reader of the results should know of the models."""
+        agents: list[tuple[str, dict[str, Any]]] = []
+        if self._chat_model is None:
+            agents = [(model.name, model.options) for model in self._specs.values()]
+        agents += [(client.name, {}) for client, _ in self._judges.values()]
+        found = (warnings_for(name, options) for name, options in agents)
+        return list(dict.fromkeys(text for texts in found for text in texts))
+
+    def evidence(self, spec: ExperimentSpec, pack: PromptPack) -> str:
+        """What a run's texts rest on: ``scripted`` as soon as one of its agents is."""
+        kinds = {self.client(model, spec, pack).evidence for model in models_of(spec.model)}
+        return "scripted" if "scripted" in kinds else kinds.pop()
+
+    def classifier(self, spec: ExperimentSpec) -> Classifier:
+        """The classifier of a run."""
+        wanted = spec.measurement.classifier
+        key = canonical_json([wanted.model_dump(mode="json"), spec.scale.model_dump(mode="json")])
+        if key not in self._classifiers:
+            with _field("measurement.classifier"):
+                self._classifiers[key] = found = load_classifier(wanted.name, spec.scale.scale(), **wanted.options)
+            if asks(found):
+                name = str(found.options["model"])
+                found.endpoint = replace(found.endpoint, price=self.prices.price(name))
+                self._check_price(found.endpoint, name)
+                if isinstance(found.endpoint.client, ModelClient):
+                    self._judges[key] = found.endpoint.client, found.endpoint
+        return self._classifiers[key]
+
+
+@contextmanager
+def _field(name: str) -> Iterator[None]:
+    """Name the field of the specification that an error is about."""
+    try:
+        yield
+    except SpecError as error:
+        raise SpecError(f"{name}: {error}") from error.__cause__

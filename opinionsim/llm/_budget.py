@@ -1,0 +1,288 @@
+"""Hard limits on what may be paid for: calls, tokens and money."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from typing import TypeVar
+
+from opinionsim.errors import BudgetExceeded, SpecError
+from opinionsim.messages import ChatMessage
+
+__all__ = ["Budget", "Limits", "Reservation", "Usage", "bound_tokens"]
+
+_Amount = TypeVar("_Amount", int, float)
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What calls cost.
+
+    Attributes
+    ----------
+    calls : int
+        Number of calls, >= 0.
+    tokens : int
+        Tokens of prompts and replies together, >= 0.
+    money : float
+        In the currency of the price table, >= 0.
+    """
+
+    calls: int = 0
+    tokens: int = 0
+    money: float = 0.0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(self.calls + other.calls, self.tokens + other.tokens, self.money + other.money)
+
+    def __sub__(self, other: Usage) -> Usage:
+        return Usage(self.calls - other.calls, self.tokens - other.tokens, self.money - other.money)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What may be paid for at most; None is no limit.
+
+    Attributes
+    ----------
+    calls, tokens : int or None
+        >= 0.
+    money : float or None
+        In the currency of the price table, >= 0.
+
+    Raises
+    ------
+    SpecError
+        If a limit is negative or not finite.
+    """
+
+    calls: int | None = None
+    tokens: int | None = None
+    money: float | None = None
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            limit = getattr(self, field.name)
+            if limit is not None and not 0 <= limit < math.inf:
+                raise SpecError(f"execution.budget.{field.name} must be a number of at least 0; got {limit}")
+
+    def exceeded_by(self, usage: Usage) -> list[str]:
+        """Names of the limits above which a usage lies."""
+        names = []
+        if self.calls is not None and usage.calls > self.calls:
+            names.append("calls")
+        if self.tokens is not None and usage.tokens > self.tokens:
+            names.append("tokens")
+        if self.money is not None and usage.money > self.money:
+            names.append("money")
+        return names
+
+    def share(self, n: int) -> list[Limits]:
+        """Shares for `n` workers that do not see each other, as equal as whole calls and tokens allow.
+
+        The shares add up to the whole, so that the workers together keep to it. A worker that needs less than its
+        share leaves the rest unspent.
+        """
+        if n < 1:
+            raise SpecError(f"a budget is shared by at least 1 worker; got {n}")
+        money = None if self.money is None else self.money / n
+        return [
+            Limits(calls, tokens, money)
+            for calls, tokens in zip(_portions(self.calls, n), _portions(self.tokens, n), strict=True)
+        ]
+
+
+def _portions(whole: int | None, n: int) -> list[int | None]:
+    return [None if whole is None else whole // n + (i < whole % n) for i in range(n)]
+
+
+class Budget:
+    """Keeps what is paid, together with what the calls in flight may come to, within hard limits.
+
+    Parameters
+    ----------
+    limits : Limits, optional
+        Limits over everything paid; none by default.
+    paid : Usage, optional
+        What was paid before.
+
+    Attributes
+    ----------
+    limits : Limits
+        As given.
+    limited : bool
+        Whether there is any limit. Without one, nobody waits, and what is reserved does not matter.
+
+    Notes
+    -----
+    What is paid and reserved together exceeds no limit, as long as no call costs more than was reserved for it. Used
+    from one event loop. Whoever waits is served in order of arrival, so that small calls do not keep a large one
+    waiting for ever.
+    """
+
+    def __init__(self, limits: Limits | None = None, paid: Usage | None = None) -> None:
+        self.limits = limits or Limits()
+        self.limited = self.limits != Limits()
+        self._paid = paid or Usage()
+        self._reserved = Usage()
+        self._in_flight = 0
+        self._waiting: deque[tuple[Usage, asyncio.Future[None]]] = deque()
+
+    @property
+    def paid(self) -> Usage:
+        """What has been paid, before and since."""
+        return self._paid
+
+    def remaining(self) -> Limits:
+        """What is left of each limit; what calls in flight will cost is not taken off."""
+        limits, paid = self.limits, self._paid
+        return Limits(
+            _left(limits.calls, paid.calls), _left(limits.tokens, paid.tokens), _left(limits.money, paid.money)
+        )
+
+    async def reserve(self, worst: Usage) -> Reservation:
+        """Set aside what a call may cost at most, when there is room for it.
+
+        Waits as long as calls in flight could, by costing less than was reserved for them, leave the room.
+
+        Parameters
+        ----------
+        worst : Usage
+            What the call may cost at most.
+
+        Returns
+        -------
+        Reservation
+            To be settled or cancelled by the one who makes the call.
+
+        Raises
+        ------
+        BudgetExceeded
+            If the room cannot come about; names the limit, what is paid and what the call may cost.
+        """
+        if self.limited and (self._waiting or not self._fits(worst)):
+            await self._queue(worst)
+        else:
+            self._open(worst)
+        return Reservation(self, worst)
+
+    def _fits(self, worst: Usage) -> bool:
+        return not self.limits.exceeded_by(self._paid + self._reserved + worst)
+
+    def _open(self, worst: Usage) -> None:
+        self._in_flight += 1
+        if self.limited:
+            self._reserved += worst
+
+    def _close(self, worst: Usage, actual: Usage) -> None:
+        self._in_flight -= 1
+        self._paid += actual
+        if self.limited:
+            # Sums of money are rounded; with nothing in flight nothing is reserved, exactly.
+            self._reserved = self._reserved - worst if self._in_flight else Usage()
+            self._serve()
+
+    async def _queue(self, worst: Usage) -> None:
+        """Wait for a turn and for room; on return the reservation is open."""
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append((worst, waiter))
+        self._serve()
+        try:
+            await waiter
+        except asyncio.CancelledError:
+            if waiter.done() and not waiter.cancelled() and waiter.exception() is None:
+                self._close(worst, Usage())
+            else:
+                # Whoever stood behind may fit.
+                self._serve()
+            raise
+
+    def _serve(self) -> None:
+        """Answer everybody in the queue whose answer is certain, in order of arrival."""
+        while self._waiting:
+            worst, waiter = self._waiting[0]
+            if waiter.done():
+                pass
+            elif self._fits(worst):
+                self._open(worst)
+                waiter.set_result(None)
+            elif self.limits.exceeded_by(self._paid + worst):
+                # What is paid never becomes less.
+                waiter.set_exception(self._exceeded(worst))
+            else:
+                return
+            self._waiting.popleft()
+
+    def _exceeded(self, worst: Usage) -> BudgetExceeded:
+        parts = [
+            f"{name}: {_shown(getattr(self._paid, name))} of {_shown(getattr(self.limits, name))} paid, "
+            f"and the next call could cost {_shown(getattr(worst, name))}; raise execution.budget.{name} to go on"
+            for name in self.limits.exceeded_by(self._paid + worst)
+        ]
+        return BudgetExceeded(f"the budget is used up: {'; '.join(parts)}. What was paid for is kept")
+
+
+class Reservation:
+    """What one call in flight may cost at most, until it is settled or cancelled; made by :meth:`Budget.reserve`."""
+
+    __slots__ = ("_budget", "_open", "_worst")
+
+    def __init__(self, budget: Budget, worst: Usage) -> None:
+        self._budget = budget
+        self._worst = worst
+        self._open = True
+
+    def settle(self, actual: Usage) -> None:
+        """Replace the reservation by what the call did cost, which counts in full even above the reservation."""
+        if not self._open:
+            raise RuntimeError("a reservation is settled once, and not after it was cancelled")
+        self._open = False
+        self._budget._close(self._worst, actual)
+
+    def cancel(self) -> None:
+        """Return the reservation: the call cost nothing. Does nothing when it is settled or cancelled already."""
+        if self._open:
+            self._open = False
+            self._budget._close(self._worst, Usage())
+
+
+def _left(limit: _Amount | None, paid: _Amount) -> _Amount | None:
+    return None if limit is None else max(limit - paid, type(limit)(0))
+
+
+def _shown(amount: float) -> str:
+    return f"{amount:,}" if isinstance(amount, int) else f"{amount:,.6g}"
+
+
+def bound_tokens(messages: Iterable[ChatMessage]) -> int:
+    """More tokens than a prompt of these messages has, without knowing its tokenizer.
+
+    Parameters
+    ----------
+    messages : iterable of ChatMessage
+        The prompt.
+
+    Returns
+    -------
+    int
+        One for every two ASCII characters and for every byte of other characters, and 8 a message for its role and
+        delimiters, and 16.
+
+    Notes
+    -----
+    English prose has about one token for four characters, other languages in Latin script one for two to three, so
+    that the bound is two times too high for the former. Tokenizers that work on bytes make at most one token of a
+    byte, so that for scripts other than Latin the bound holds and is up to three times too high. Text that is no
+    language can exceed it: long random strings of digits or signs. It serves to reserve, never to forecast or bill.
+    """
+    bound = 16
+    for message in messages:
+        text = message.content
+        n_ascii = n_bytes = len(text)
+        if not text.isascii():
+            n_ascii, n_bytes = len(text.encode("ascii", "ignore")), len(text.encode("utf-8", "surrogatepass"))
+        bound += 8 + (n_ascii + 1) // 2 + n_bytes - n_ascii
+    return bound

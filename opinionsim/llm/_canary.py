@@ -1,0 +1,136 @@
+"""A few fixed questions that show whether a provider changed a model while a sweep was under way."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, NamedTuple
+
+from langchain_core.language_models import BaseChatModel
+
+from opinionsim.llm._models import ModelClient
+from opinionsim.messages import ChatMessage
+
+__all__ = ["CanaryReply", "ask_canary", "canary_prompts", "compare_canaries"]
+
+#: Replies are compared by position over years: another wording gets a position of its own.
+_QUESTIONS = (
+    "Name the four seasons of the year in their order, beginning with spring. Answer with the four words only.",
+    "Describe a wooden chair in one sentence of about twenty words.",
+    "Give the next three numbers of this sequence: 3, 6, 12, 24. Answer with the numbers only.",
+    "What weighs more, a kilogram of iron or a kilogram of cotton? Answer in one short sentence.",
+)
+_SEED = 20240718
+#: Longest reply, tokens.
+_LONGEST = 48
+#: What models call their longest reply.
+_LIMITS = ("max_tokens", "num_predict", "max_output_tokens")
+
+
+class CanaryReply(NamedTuple):
+    """What a model said to one of the fixed questions."""
+
+    position: int
+    """Which question, from 0."""
+    text: str
+    """The reply."""
+    model: str
+    """The model that answered, as the provider names it; '' where it does not."""
+    fingerprint: str
+    """What the provider says of its configuration (``system_fingerprint``); '' where it says nothing."""
+    input_tokens: int | None
+    """Tokens of the question; None where not told."""
+    output_tokens: int | None
+    """Tokens of the reply; None where not told."""
+
+
+def canary_prompts() -> list[tuple[ChatMessage, ...]]:
+    """The fixed questions, each a prompt of its own."""
+    return [(ChatMessage("user", question),) for question in _QUESTIONS]
+
+
+async def ask_canary(client: ModelClient) -> tuple[CanaryReply, ...]:
+    """Ask the fixed questions, all at once.
+
+    Parameters
+    ----------
+    client : ModelClient
+        Whose model is asked: at temperature 0 and briefly where it has a temperature, as it is otherwise.
+
+    Returns
+    -------
+    tuple of CanaryReply
+        By position.
+
+    Raises
+    ------
+    Exception
+        Whatever the model raises; nothing is tried twice.
+    """
+    steady = ModelClient(_steady(client.model), client.name)
+    asked = (steady.call(prompt, _SEED) for prompt in canary_prompts())
+    replies = []
+    for position, reply in enumerate(await asyncio.gather(*asked)):
+        about = reply.response_metadata
+        usage: Any = reply.usage_metadata or {}
+        replies.append(
+            CanaryReply(
+                position,
+                reply.text,
+                str(about.get("model_name") or about.get("model") or ""),
+                str(about.get("system_fingerprint") or ""),
+                usage.get("input_tokens"),
+                usage.get("output_tokens"),
+            )
+        )
+    return tuple(replies)
+
+
+def _steady(model: BaseChatModel) -> BaseChatModel:
+    """The model at temperature 0 and with short replies.
+
+    One without a temperature reasons, as a rule: a short limit would leave it no room for an answer.
+    """
+    temperature, thinking = getattr(model, "temperature", None), getattr(model, "thinking", None)
+    if temperature is None or thinking:
+        return model
+    update: dict[str, Any] = {"temperature": 0.0}
+    for name in _LIMITS:
+        if name in type(model).model_fields:
+            update[name] = min(getattr(model, name) or _LONGEST, _LONGEST)
+    body = getattr(model, "extra_body", None) or {}
+    if "max_tokens" in body:
+        update["extra_body"] = {**body, "max_tokens": min(body["max_tokens"], _LONGEST)}
+    return model.model_copy(update=update)
+
+
+def compare_canaries(before: tuple[CanaryReply, ...], after: tuple[CanaryReply, ...]) -> str:
+    """Tell what changed between two rounds of the fixed questions.
+
+    Parameters
+    ----------
+    before, after : tuple of CanaryReply
+        Of the same model. Positions that only one of them has are left out.
+
+    Returns
+    -------
+    str
+        '' if nothing changed, else one sentence.
+    """
+    last = {reply.position: reply for reply in after}
+    pairs = [(reply, last[reply.position]) for reply in before if reply.position in last]
+    changes = []
+    for what, name in (("model", "the model returned"), ("fingerprint", "the provider's fingerprint")):
+        first, then = (_names({getattr(pair[side], what) for pair in pairs}) for side in (0, 1))
+        if first != then:
+            changes.append(f"{name} was {first} and became {then}")
+    differing = sum(first.text != then.text for first, then in pairs)
+    if differing:
+        changes.append(
+            f"{differing} of {len(pairs)} replies to the fixed questions differ "
+            "(providers are not deterministic, so that this alone proves no change)"
+        )
+    return "; ".join(changes)
+
+
+def _names(found: set[str]) -> str:
+    return ", ".join(repr(name) for name in sorted(found - {""})) or "not told"

@@ -1,0 +1,330 @@
+"""What a failed attempt means, and how long to wait before the next."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import ssl
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from typing import Any, Literal
+
+import numpy as np
+
+from opinionsim.llm._redaction import redacted
+
+__all__ = ["Failure", "FailureKind", "classify_failure", "wait_s"]
+
+FailureKind = Literal["rate-limited", "transient", "permanent", "content-filter"]
+
+#: A provider that asks for more is asked again after this long: the limit may be lifted, and a run should not sleep
+#: for a day.
+_LONGEST_RETRY_AFTER_S = 600.0
+_LONGEST_REASON = 400
+#: Error texts beyond this are pages of proxies.
+_LONGEST_TEXT = 4_000
+
+#: Words of providers for what happened, in fields named code, type or status, lower-cased, `-` as `_`.
+_FILTERED = {
+    "content_filter",
+    "content_policy_violation",
+    "contentfilter",
+    "data_inspection_failed",
+    "responsibleaipolicyviolation",
+}
+_USED_UP = {"billing_hard_limit_reached", "billing_not_active", "insufficient_quota", "insufficient_balance"}
+_TOO_MANY = {
+    "overloaded",
+    "overloaded_error",
+    "rate_limit_error",
+    "rate_limit_exceeded",
+    "resource_exhausted",
+    "throttlingexception",
+    "too_many_requests",
+    "toomanyrequestsexception",
+}
+_FAULTS = {"api_error", "internal_server_error", "server_error", "serviceunavailableexception", "unavailable"}
+
+_FILTER_TEXT = re.compile(r"content filter|content management policy|content policy|prompt was flagged", re.IGNORECASE)
+_BUSY_TEXT = re.compile(r"overloaded|too many (pending )?requests|maximum pending requests|server busy", re.IGNORECASE)
+
+#: Statuses below 500 that another try may mend: time-out, conflict, too early.
+_PASSING = {408, 409, 425}
+#: Statuses of 500 and above that it may not: not implemented, version not supported.
+_LASTING = {501, 505}
+
+#: Names of error classes, of any package, that decide where no status does. A permanent cause makes the errors that
+#: wrap it permanent: clients report an address or a header that cannot be sent as a lost connection.
+_LASTING_CLASSES = {
+    "ClientConnectorCertificateError",
+    "InvalidURL",
+    "LocalProtocolError",
+    "UnsupportedProtocol",
+}
+_FILTER_CLASSES = {"ContentFilterFinishReasonError"}
+_RATE_CLASSES = {"ModelRateLimitError", "RateLimitError", "ResourceExhausted", "ThrottlingException"}
+_PASSING_CLASSES = {
+    "APIConnectionError",
+    "APIResponseValidationError",
+    "APITimeoutError",
+    "BrokenResourceError",
+    "ClientConnectionError",
+    "ClientPayloadError",
+    "ClosedResourceError",
+    "DecodingError",
+    "EndOfStream",
+    "InferenceTimeoutError",
+    "IncompleteRead",
+    "InternalServerError",
+    "JSONDecodeError",
+    "ModelAPIError",
+    "ModelConnectionError",
+    "ModelTimeoutError",
+    "NetworkError",
+    "RemoteProtocolError",
+    "ServerError",
+    "ServiceUnavailable",
+    "TimeoutException",
+    "TransportError",
+}
+#: Errors of the operating system that are about files or rights and not about connections.
+_LOCAL = (FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError, PermissionError)
+#: What reading a reply raises that lacks what it should have.
+_UNREADABLE = (AttributeError, LookupError, TypeError, ValueError)
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What a failed attempt means.
+
+    Attributes
+    ----------
+    kind : {"rate-limited", "transient", "permanent", "content-filter"}
+        ``rate-limited``: the provider asks for fewer calls; ``transient``: the same call may succeed later;
+        ``permanent``: it will not; ``content-filter``: the provider refused the content, which is data.
+    reason : str
+        One line without credentials, fit to be stored and shown.
+    retry_after_s : float or None
+        Seconds for which the provider asked to be left alone, 0 to 600.
+    """
+
+    kind: FailureKind
+    reason: str
+    retry_after_s: float | None = None
+
+
+def classify_failure(error: BaseException, *, networked: bool = False) -> Failure:
+    """What an error raised by a chat model means.
+
+    Judged by status, codes, headers and class names, of the error and of what caused it, so that clients of any
+    provider are understood and none is imported.
+
+    Parameters
+    ----------
+    error : BaseException
+        What the model raised.
+    networked : bool
+        Whether the model is behind a network. Then a plain ValueError, TypeError, LookupError or AttributeError is a
+        reply that could not be read, and transient.
+
+    Returns
+    -------
+    Failure
+        Rate-limited: status 429, and 503 or 529 that speak of overload. Transient: statuses 408, 409, 425, 5xx,
+        replies that cannot be read, time-outs and lost connections. Content filter: a provider's own refusal of the
+        content. Everything else is permanent, and so are 429 for an account that is used up, certificates and
+        addresses that cannot be used, and errors nothing is known about.
+    """
+    chain = list(_chain(error))
+    kind = _kind(chain, networked)
+    retry_after_s = None
+    if kind in ("rate-limited", "transient"):
+        retry_after_s = next((seconds for each in chain if (seconds := _retry_after_s(each)) is not None), None)
+    return Failure(kind, _reason(chain), retry_after_s)
+
+
+def wait_s(n_failures: int, failure: Failure, *, first_s: float, longest_s: float, rng: np.random.Generator) -> float:
+    """Seconds to wait before the next attempt: exponential back-off with full jitter.
+
+    Parameters
+    ----------
+    n_failures : int
+        Attempts that have failed, this one included, >= 1.
+    failure : Failure
+        What the last one failed of.
+    first_s : float
+        Longest wait after the first failure, seconds; doubles with every other.
+    longest_s : float
+        Longest wait there is, seconds, what the provider asks for aside.
+    rng : numpy.random.Generator
+        Draws the jitter.
+
+    Returns
+    -------
+    float
+        Uniform between 0 and the longest wait of this failure, and on top of Retry-After, which calls that were
+        refused together would otherwise all end at the same moment.
+    """
+    # The exponent is bounded because a float's is.
+    longest = min(longest_s, first_s * 2.0 ** min(n_failures - 1, 60))
+    return (failure.retry_after_s or 0.0) + float(rng.uniform(0.0, longest))
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """The error, what caused it, and so on."""
+    seen: set[int] = set()
+    each: BaseException | None = error
+    while each is not None and id(each) not in seen:
+        seen.add(id(each))
+        yield each
+        each = each.__cause__
+
+
+def _kind(chain: list[BaseException], networked: bool) -> FailureKind:
+    if any(_is_lasting(each) for each in chain):
+        return "permanent"
+    for each in chain:
+        kind = _by_answer(each) or _by_class(each)
+        if kind is not None:
+            return kind
+    return "transient" if networked and isinstance(chain[0], _UNREADABLE) else "permanent"
+
+
+def _is_lasting(error: BaseException) -> bool:
+    return isinstance(error, ssl.SSLCertVerificationError) or bool(_LASTING_CLASSES & _class_names(error))
+
+
+def _by_answer(error: BaseException) -> FailureKind | None:
+    """What the answer of the provider that an error carries says, if there is one."""
+    status, words = _status(error), _words(error)
+    if words & _FILTERED or (status == 400 and _FILTER_TEXT.search(_text(error))):
+        return "content-filter"
+    if words & _USED_UP:
+        return "permanent"
+    if status is None:
+        return "rate-limited" if words & _TOO_MANY else "transient" if words & _FAULTS else None
+    busy = words & _TOO_MANY or _BUSY_TEXT.search(_text(error))
+    if status == 429 or (status >= 500 and busy):
+        return "rate-limited"
+    # An error about a success is about its body.
+    if status in _PASSING or 200 <= status < 300 or (status >= 500 and status not in _LASTING):
+        return "transient"
+    return "permanent"
+
+
+def _by_class(error: BaseException) -> FailureKind | None:
+    names = _class_names(error)
+    if names & _FILTER_CLASSES:
+        return "content-filter"
+    if names & _RATE_CLASSES:
+        return "rate-limited"
+    passing = isinstance(error, OSError) and not isinstance(error, _LOCAL)
+    # Ollama's client gives an error within a stream of its server the status -1.
+    broken_stream = "ResponseError" in names and getattr(error, "status_code", None) == -1
+    return "transient" if passing or broken_stream or names & _PASSING_CLASSES else None
+
+
+def _class_names(error: BaseException) -> set[str]:
+    return {each.__name__ for each in type(error).__mro__}
+
+
+def _status(error: BaseException) -> int | None:
+    """The HTTP status an error is about."""
+    response = getattr(error, "response", None)
+    if isinstance(response, Mapping):  # botocore
+        candidates = [_mapping(response.get("ResponseMetadata")).get("HTTPStatusCode")]
+    else:
+        candidates = [getattr(error, name, None) for name in ("status_code", "status", "http_status", "code")]
+        candidates += [getattr(response, name, None) for name in ("status_code", "status")]
+    for candidate in candidates:
+        if isinstance(candidate, int) and 100 <= candidate < 600:
+            return int(candidate)
+    return None
+
+
+def _words(error: BaseException) -> set[str]:
+    """What providers call the failure, in the error or in the answer it carries."""
+    places: list[Any] = [{name: getattr(error, name, None) for name in ("code", "type", "status")}]
+    places += [getattr(error, "body", None), getattr(error, "details", None), getattr(error, "response", None)]
+    # An error that came with a success is handed on as it was read.
+    places += [argument for argument in getattr(error, "args", ()) if isinstance(argument, Mapping)]
+    words: set[str] = set()
+    while places:
+        place = _mapping(places.pop())
+        for name, value in place.items():
+            if isinstance(value, str) and str(name).lower() in ("code", "type", "status"):
+                words.add(value.lower().replace("-", "_"))
+            elif str(name).lower() in ("error", "innererror", "inner_error"):
+                places.append(value)
+    return words
+
+
+def _mapping(value: Any) -> Mapping[Any, Any]:
+    """A mapping as it is, text that is a JSON object as a mapping, anything else as an empty one."""
+    if isinstance(value, str) and value.lstrip().startswith("{") and len(value) < _LONGEST_TEXT:
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            return {}
+    return value if isinstance(value, Mapping) else {}
+
+
+def _retry_after_s(error: BaseException) -> float | None:
+    """Seconds after which the provider wants to be asked again, by its headers."""
+    response = getattr(error, "response", None)
+    if isinstance(response, Mapping):  # botocore
+        response = response.get("ResponseMetadata", {})
+        headers = _mapping(response).get("HTTPHeaders")
+    else:
+        headers = getattr(response, "headers", None) or getattr(error, "headers", None)
+    try:
+        named = {str(name).lower(): str(value).strip() for name, value in headers.items()}  # type: ignore[union-attr]
+    except (AttributeError, TypeError, ValueError):
+        return None
+    for name, scale in (("retry-after-ms", 1e-3), ("x-ms-retry-after-ms", 1e-3), ("retry-after", 1.0)):
+        seconds = _seconds(named.get(name, ""), scale)
+        if seconds is not None:
+            return min(max(seconds, 0.0), _LONGEST_RETRY_AFTER_S)
+    return None
+
+
+def _seconds(text: str, scale: float) -> float | None:
+    """A number, or for seconds a date of HTTP, as seconds from now."""
+    try:
+        seconds = scale * float(text)
+    except ValueError:
+        if scale != 1.0:
+            return None
+        try:
+            seconds = parsedate_to_datetime(text).timestamp() - time.time()
+        except (ValueError, TypeError, OverflowError):
+            return None
+    return seconds if math.isfinite(seconds) else None
+
+
+def _reason(chain: list[BaseException]) -> str:
+    """One line about an error and, where no answer came, about its innermost cause."""
+    said = _said(chain[0])
+    # Clients put words of their own over what happened to a connection, such as a time-out that was none.
+    if len(chain) > 1 and _status(chain[0]) is None:
+        causes = [each for each in chain[1:] if _text(each) not in ("", _text(chain[0]))]
+        said = f"{said} ({_said((causes or chain)[-1])})"
+    return said if len(said) <= _LONGEST_REASON else said[: _LONGEST_REASON - 1] + "…"
+
+
+def _said(error: BaseException) -> str:
+    text = " ".join(redacted(_text(error)).split())
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def _text(error: BaseException) -> str:
+    try:
+        text = str(error)
+    except Exception:
+        # A class of a client that cannot show itself; its name must do.
+        return ""
+    # A credential that is cut in two would not be recognised: the last word goes as a whole.
+    return text.strip() if len(text) <= _LONGEST_TEXT else " ".join(text[:_LONGEST_TEXT].split()[:-1])

@@ -1,0 +1,194 @@
+"""Chat models of the Hugging Face kind, in this process, with the calls that are ready answered together."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import os
+from typing import TYPE_CHECKING, Any, Literal
+
+from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
+from langchain_core.language_models.chat_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage, convert_to_openai_messages
+from langchain_core.messages.ai import UsageMetadata
+from langchain_core.outputs import ChatGeneration, ChatResult
+from pydantic import Field, PrivateAttr
+
+from opinionsim.documents import DocumentModel, validate
+from opinionsim.errors import SpecError
+from opinionsim.llm._local_batching import Batcher
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+    from opinionsim.llm._local_decoder import Answer, Question
+
+__all__ = ["LocalChatModel", "load_local"]
+
+
+class LocalOptions(DocumentModel):
+    """Options of a local model."""
+
+    device: str = Field("auto", pattern=r"^(auto|cpu|cuda(:\d+)?)$")
+    """`auto` (a CUDA device if there is one), `cpu`, `cuda` or `cuda:N`."""
+    dtype: Literal["auto", "float32", "bfloat16", "float16"] | None = None
+    """Number format; `auto` is that of the weights, default float32 on a CPU and bfloat16 on a CUDA device."""
+    batch_size: int = Field(16, ge=1, le=4096)
+    """Calls answered together at most."""
+    top_p: float | None = Field(None, gt=0, le=1)
+    """Choose among the likeliest tokens that have this probability in all."""
+    top_k: int | None = Field(None, ge=1)
+    """Choose among this many likeliest tokens."""
+    adapter: str | None = None
+    """Folder of a PEFT adapter; needs the package peft."""
+    revision: str | None = None
+    """Branch, tag or commit of a model on the hub."""
+    chat_template: str | None = None
+    """File with a Jinja chat template to use in place of the tokenizer's."""
+    enable_thinking: bool | None = None
+    """Short for this variable of the chat template."""
+    template_options: dict[str, Any] = Field(default_factory=dict)
+    """Further variables of the chat template."""
+
+
+class LocalChatModel(BaseChatModel):
+    """A causal language model in this process.
+
+    A reply is a function of messages and seed, whichever calls it is computed with, up to the rounding of
+    floating-point sums; with ``batch_size: 1`` exactly. From :func:`load_local`; :meth:`close` ends its thread, as
+    does letting go of it.
+
+    Attributes
+    ----------
+    model : str
+        Name as given and identity of the contents, ``hf:NAME@FINGERPRINT``; returned with every reply.
+    settings : dict
+        Sampling parameters, device and number format.
+    seed : int or None
+        Seed of calls that bring none; None draws one for each such call.
+    """
+
+    model: str
+    settings: dict[str, Any] = Field(default_factory=dict)
+    seed: int | None = None
+    _batcher: Batcher[Question, Answer] = PrivateAttr()
+
+    @property
+    def _llm_type(self) -> str:
+        return "opinionsim-local"
+
+    @property
+    def _identifying_params(self) -> dict[str, Any]:
+        return {"model": self.model, **self.settings}
+
+    def close(self) -> None:
+        """End the thread; calls that wait, and later ones, fail."""
+        self._batcher.close()
+
+    def _ask(self, messages: list[BaseMessage], stop: list[str] | None, options: dict[str, Any]) -> Future[Answer]:
+        """Queue a call."""
+        from opinionsim.llm._local_decoder import Question
+
+        seed = options.pop("seed", self.seed)
+        if stop or options:
+            raise ValueError(f"a local model takes no {', '.join(options) or 'stop sequences'} with a call")
+        prompt = tuple(convert_to_openai_messages(messages, text_format="string"))
+        return self._batcher.submit(Question(prompt, seed), sum(len(message["content"] or "") for message in prompt))
+
+    def _result(self, answer: Answer) -> ChatResult:
+        usage = UsageMetadata(
+            input_tokens=answer.input_tokens,
+            output_tokens=answer.output_tokens,
+            total_tokens=answer.input_tokens + answer.output_tokens,
+        )
+        about = {"model_name": self.model, "finish_reason": "stop" if answer.complete else "length"}
+        message = AIMessage(answer.text, usage_metadata=usage, response_metadata=about)
+        return ChatResult(generations=[ChatGeneration(message=message)])
+
+    def _generate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        return self._result(self._ask(messages, stop, kwargs).result())
+
+    async def _agenerate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        return self._result(await asyncio.wrap_future(self._ask(messages, stop, kwargs)))
+
+
+def load_local(
+    name_or_path: str, *, temperature: float | None = None, max_tokens: int | None = None, **options: Any
+) -> LocalChatModel:
+    """Load a causal model with a chat template into this process.
+
+    Parameters
+    ----------
+    name_or_path : str
+        A folder, or a name on the Hugging Face hub; a leading ``hf:`` is dropped. Only weights in the safetensors
+        format are read, and code that a model brings along is never run.
+    temperature : float, optional
+        >= 0; 0 or None takes the likeliest token each time.
+    max_tokens : int, optional
+        Longest reply, tokens; None for 1,024. A reply that reaches it, or the end of the context, has the finish
+        reason ``length``.
+    **options
+        See docs/local_models.md: device, dtype, batch_size, top_p, top_k, adapter, revision, chat_template,
+        enable_thinking, template_options.
+
+    Returns
+    -------
+    LocalChatModel
+        Ready to be called.
+
+    Raises
+    ------
+    SpecError
+        If an option is not valid, a package is missing, or model, tokenizer or adapter cannot be loaded.
+    """
+    name = name_or_path.removeprefix("hf:")
+    if "trust_remote_code" in options:
+        raise SpecError("model.options: trust_remote_code is not offered; code that a model brings along is never run")
+    chosen = validate(LocalOptions, options, "model.options")
+    if temperature is not None and not 0 <= temperature < math.inf:
+        raise SpecError(f"model.temperature: must be a number of at least 0; got {temperature!r}")
+    if max_tokens is not None and max_tokens < 1:
+        raise SpecError(f"model.max_tokens: must be at least 1; got {max_tokens!r}")
+    if not name:
+        raise SpecError("model.name: 'hf:' names no model; valid: hf:FOLDER or hf:NAME")
+    # Nothing is told to others unless the user asks for it; read when the hub's library is first imported.
+    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+    try:
+        from opinionsim.llm._local_decoder import Sampling, load_decoder
+    except ImportError as error:
+        raise SpecError(
+            f"model.name: 'hf:{name}' needs the packages of the extra 'local' ({error}); install with "
+            "pip install 'opinionsim[local]'"
+        ) from None
+    sampling = Sampling(temperature or 0.0, chosen.top_p, chosen.top_k, max_tokens)
+    thinking = {} if chosen.enable_thinking is None else {"enable_thinking": chosen.enable_thinking}
+    decoder = load_decoder(
+        name,
+        device=chosen.device,
+        dtype=chosen.dtype,
+        revision=chosen.revision,
+        adapter=chosen.adapter,
+        chat_template=chosen.chat_template,
+        template_options={**chosen.template_options, **thinking},
+        sampling=sampling,
+    )
+    label = name if chosen.adapter is None else f"{name}+{chosen.adapter}"
+    model = LocalChatModel(
+        model=f"hf:{label}@{decoder.fingerprint}",
+        settings={**sampling._asdict(), "device": decoder.device, "dtype": decoder.dtype},
+        cache=False,
+    )
+    model._batcher = Batcher(decoder.answer, chosen.batch_size)
+    return model

@@ -1,0 +1,170 @@
+"""Questions that are ready at the same time, answered together by one thread."""
+
+from __future__ import annotations
+
+import threading
+import time
+import weakref
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, InvalidStateError
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+__all__ = ["Batcher"]
+
+Q = TypeVar("Q")
+A = TypeVar("A")
+
+#: Answers a batch in order, an exception standing for a question that cannot be answered. The second argument says
+#: by position whether anybody still waits for an answer.
+Work = Callable[[Sequence[Q], Callable[[int], bool]], "Sequence[A | Exception]"]
+
+#: Longest time a batch waits for company, in quiet periods.
+_PATIENCE = 20
+
+#: Longest wait for the thread to end, seconds.
+_FAREWELL_S = 5.0
+
+
+@dataclass(eq=False)
+class _Call(Generic[Q, A]):
+    """One question, and whoever waits for its answer."""
+
+    question: Q
+    length: int
+    answer: Future[A] = field(default_factory=Future)
+
+
+class Batcher(Generic[Q, A]):
+    """Gathers questions into batches and hands these, one after the other, to `work` on a thread of its own.
+
+    Answers are delivered through futures that belong to no event loop, so several loops and threads may ask.
+    Cancelling a future drops its question. When a batch fails as a whole it is halved until the failure is that
+    of one question, which alone receives it; a batch too large for memory is served in parts this way.
+
+    Parameters
+    ----------
+    work : callable
+        Answers a batch.
+    size : int
+        Questions in one batch at most, >= 1.
+    quiet_s : float
+        A batch that is not full begins when nothing has arrived for this long, seconds.
+    """
+
+    def __init__(self, work: Work[Q, A], size: int, quiet_s: float = 0.005) -> None:
+        self._queue = queue = _Queue(work, size, quiet_s)
+        thread = threading.Thread(target=queue.run, name="opinionsim-local-model", daemon=True)
+        thread.start()
+        # The thread knows the queue only, so that it ends with the last user of this object, or with the process.
+        self._end = weakref.finalize(self, _end, queue, thread)
+
+    def submit(self, question: Q, length: int) -> Future[A]:
+        """Ask; questions of like `length` are answered together."""
+        return self._queue.put(_Call(question, length))
+
+    def close(self) -> None:
+        """Answer nothing more: whoever still waits receives an error."""
+        self._end()
+
+
+class _Queue(Generic[Q, A]):
+    """What waits for the thread, and what the thread does."""
+
+    def __init__(self, work: Work[Q, A], size: int, quiet_s: float) -> None:
+        self._work = work
+        self._size = size
+        self._quiet_s = quiet_s
+        self._waiting: list[_Call[Q, A]] = []
+        self._changed = threading.Condition()
+        self._closed = False
+
+    def put(self, call: _Call[Q, A]) -> Future[A]:
+        with self._changed:
+            if self._closed:
+                raise RuntimeError("this model was closed")
+            self._waiting.append(call)
+            self._changed.notify()
+        return call.answer
+
+    def close(self) -> None:
+        with self._changed:
+            self._closed = True
+            self._changed.notify()
+
+    def run(self) -> None:
+        """Serve until closed."""
+        while batch := self._gather():
+            self._answer(batch)
+            # While it waits for the next batch, the thread must not keep what the last one brought.
+            del batch
+        for call in self._waiting:
+            _settle(call, RuntimeError("this model was closed"))
+
+    def _gather(self) -> list[_Call[Q, A]]:
+        """The next batch; empty when closed."""
+        with self._changed:
+            while True:
+                while not self._waiting and not self._closed:
+                    self._changed.wait()
+                self._await_company()
+                if self._closed:
+                    return []
+                ready = [call for call in self._waiting if not call.answer.cancelled()]
+                batch = _alike(ready, self._size)
+                self._waiting = [call for call in ready if call not in batch]
+                if batch:
+                    return batch
+
+    def _await_company(self) -> None:
+        """Answers free their agents together, and the next questions of these follow within moments."""
+        seen, until = 0, time.monotonic() + _PATIENCE * self._quiet_s
+        while seen < len(self._waiting) < self._size and not self._closed and time.monotonic() < until:
+            seen = len(self._waiting)
+            self._changed.wait(self._quiet_s)
+
+    def _answer(self, batch: list[_Call[Q, A]]) -> None:
+        """Answer a batch, by halves where it fails as a whole."""
+        batch = [call for call in batch if not call.answer.cancelled()]
+        if not batch:
+            return
+        answers: Sequence[A | BaseException] = ()
+        try:
+            answers = self._work(
+                [call.question for call in batch], lambda index: self._closed or batch[index].answer.cancelled()
+            )
+        except BaseException as error:  # whatever it was, the one who waits must hear of it
+            if len(batch) == 1:
+                answers = [error]
+        if self._closed:
+            # Answers under way were broken off.
+            answers = [RuntimeError("this model was closed")] * len(batch)
+        if answers:
+            for call, answer in zip(batch, answers, strict=True):
+                _settle(call, answer)
+        else:
+            # Outside the except block, where the error would hold the memory of the attempt.
+            middle = len(batch) // 2
+            self._answer(batch[:middle])
+            self._answer(batch[middle:])
+
+
+def _settle(call: _Call[Q, A], answer: A | BaseException) -> None:
+    with suppress(InvalidStateError):  # cancelled meanwhile
+        if isinstance(answer, BaseException):
+            call.answer.set_exception(answer)
+        else:
+            call.answer.set_result(answer)
+
+
+def _alike(calls: list[_Call[Q, A]], size: int) -> list[_Call[Q, A]]:
+    """The oldest call and those nearest to it in length, shortest first: none starves, and little is padded."""
+    nearest = sorted(calls, key=lambda call: abs(call.length - calls[0].length))[:size]
+    return sorted(nearest, key=lambda call: call.length)
+
+
+def _end(queue: _Queue[Q, A], thread: threading.Thread) -> None:
+    queue.close()
+    if thread is not threading.current_thread():
+        thread.join(_FAREWELL_S)

@@ -1,0 +1,416 @@
+"""Text generation with a Hugging Face causal model, in batches whose rows do not see each other.
+
+Importing this module imports torch and transformers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import json
+import os
+import re
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from transformers import (
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    GenerationConfig,
+    LogitsProcessor,
+    LogitsProcessorList,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+    StoppingCriteria,
+    StoppingCriteriaList,
+    TopKLogitsWarper,
+    TopPLogitsWarper,
+)
+
+from opinionsim.errors import SpecError
+from opinionsim.streams import stream
+
+__all__ = ["Answer", "Decoder", "PromptError", "Question", "Sampling", "load_decoder"]
+
+#: Longest reply where none is stated, tokens.
+_LONGEST = 1024
+
+#: Values of each weight tensor that enter a model's identity; any training step changes nearly all of them.
+_PROBED = 64
+
+_THINKING = "<think>"
+
+#: Messages of other libraries are cut to this many characters.
+_MESSAGE = 300
+
+#: Its constructor has no types.
+_generation_settings: Any = GenerationConfig
+
+
+class PromptError(ValueError):
+    """A prompt this model cannot take, however often it is asked."""
+
+
+class Sampling(NamedTuple):
+    """How a token is chosen."""
+
+    temperature: float = 0.0
+    """0 takes the likeliest token."""
+    top_p: float | None = None
+    """Smallest set of likeliest tokens with this probability in all; None for all tokens."""
+    top_k: int | None = None
+    """Number of likeliest tokens; None for all."""
+    max_tokens: int | None = None
+    """Longest reply, tokens; None for 1,024."""
+
+
+class Question(NamedTuple):
+    """One prompt, and the seed of its reply."""
+
+    messages: tuple[dict[str, Any], ...]
+    seed: int | None
+
+
+class Answer(NamedTuple):
+    """One reply."""
+
+    text: str
+    input_tokens: int
+    output_tokens: int
+    """Generated tokens; the end of the turn is one."""
+    complete: bool
+    """Whether the model ended it, and not the limit of its length."""
+
+
+class Decoder:
+    """A causal model with its tokenizer.
+
+    Parameters
+    ----------
+    model : PreTrainedModel
+        In evaluation mode, on its device.
+    tokenizer : PreTrainedTokenizerBase
+        With a chat template.
+    sampling : Sampling
+        How tokens are chosen.
+    template_options : mapping
+        Further variables of the chat template.
+
+    Attributes
+    ----------
+    fingerprint : str
+        12 hexadecimal characters over configuration, vocabulary, chat template and a sample of every weight tensor.
+    context : int or None
+        Longest prompt and reply together, tokens; None where the model states no limit.
+    device, dtype : str
+        Where the weights are, and their number format.
+    """
+
+    def __init__(
+        self,
+        model: PreTrainedModel,
+        tokenizer: PreTrainedTokenizerBase,
+        sampling: Sampling,
+        template_options: Mapping[str, Any],
+    ) -> None:
+        self._model: Any = model
+        self._tokenizer: Any = tokenizer
+        self._sampling = sampling
+        self._template_options = dict(template_options)
+        self._stops = _stop_tokens(model, tokenizer)
+        # Defaults that a checkpoint brings along, a repetition penalty for one, would enter unseen.
+        self._model.generation_config = _generation_settings()
+        self.context = _context(model, tokenizer)
+        self.fingerprint = _fingerprint(model, tokenizer)
+        self.device, self.dtype = str(model.device), str(model.dtype).removeprefix("torch.")
+        control = sorted({str(t) for t in self._tokenizer.added_tokens_decoder.values() if t.special}, key=len)
+        self._control = re.compile("|".join(map(re.escape, reversed(control))) or "(?!)")
+
+    def answer(self, questions: Sequence[Question], abandoned: Callable[[int], bool]) -> list[Answer | Exception]:
+        """Answer all questions, each as if it were alone.
+
+        Parameters
+        ----------
+        questions : sequence of Question
+            The batch.
+        abandoned : callable
+            Whether the answer to the question at a position is no longer wanted.
+
+        Returns
+        -------
+        list
+            In order; :class:`PromptError` where a prompt cannot be taken.
+        """
+        answers: list[Answer | Exception] = [PromptError()] * len(questions)
+        longest = self._sampling.max_tokens or _LONGEST
+        groups: dict[tuple[int, int], list[int]] = {}
+        prompts: dict[int, tuple[list[int], bool]] = {}
+        for index, question in enumerate(questions):
+            try:
+                prompts[index] = self._encoded(question)
+            except PromptError as error:
+                answers[index] = error
+                continue
+            room = longest if self.context is None else min(longest, self.context - len(prompts[index][0]))
+            # Rows run until the last one ends. One without room for that would leave the context, so it runs alone.
+            groups.setdefault((room, -1 if room == longest else index), []).append(index)
+        for (room, _), rows in groups.items():
+            ids = self._generated(
+                [prompts[row][0] for row in rows],
+                [questions[row].seed for row in rows],
+                room,
+                lambda position, rows=rows: abandoned(rows[position]),  # type: ignore[misc]
+            )
+            for row, generated in zip(rows, ids, strict=True):
+                tokens, thinking = prompts[row]
+                answers[row] = self._decoded(len(tokens), generated, thinking)
+        return answers
+
+    def _encoded(self, question: Question) -> tuple[list[int], bool]:
+        """Token ids of a prompt, and whether it leaves the model in the middle of its reasoning."""
+        text = self.rendered(question.messages)
+        ids: list[int] = self._tokenizer(text, add_special_tokens=False)["input_ids"]
+        if not ids:
+            raise PromptError("the chat template makes an empty prompt of these messages")
+        if self.context is not None and len(ids) >= self.context:
+            raise PromptError(
+                f"the prompt has {len(ids)} tokens, and the context of the model holds {self.context}, reply included; "
+                "shorten what agents remember (cognition.token_budget), or take a model with a longer context"
+            )
+        return ids, text.rstrip().endswith(_THINKING)
+
+    def rendered(self, messages: Sequence[Mapping[str, Any]]) -> str:
+        """The prompt as text, by the chat template; control tokens spelled out in a message are broken up."""
+        for message in messages:
+            if not isinstance(message["content"], str):
+                raise PromptError(f"this model reads text only; a message holds {type(message['content']).__name__}")
+        # What agents write is data: it must not be able to end a turn or begin another.
+        plain = [{**message, "content": self._control.sub(_broken, message["content"])} for message in messages]
+        try:
+            text: str = self._tokenizer.apply_chat_template(
+                plain, tokenize=False, add_generation_prompt=True, **self._template_options
+            )
+        except Exception as error:  # the template's own, mostly: roles it does not know or an order it refuses
+            raise PromptError(f"the chat template refuses these messages: {error}") from error
+        return text
+
+    def _generated(
+        self, prompts: list[list[int]], seeds: list[int | None], room: int, abandoned: Callable[[int], bool]
+    ) -> list[list[int]]:
+        """Token ids generated for each prompt, up to and with the end of the turn."""
+        width = max(map(len, prompts))
+        device = self._model.device
+        padding = self._stops[0] if self._stops else 0
+        padded = [[padding] * (width - len(ids)) + ids for ids in prompts]
+        mask = [[0] * (width - len(ids)) + [1] * len(ids) for ids in prompts]
+        sampling = LogitsProcessorList()
+        if self._sampling.temperature:
+            sampling.append(_SeededSampling(self._sampling, seeds, device))
+        sequences = self._model.generate(
+            input_ids=torch.tensor(padded, device=device),
+            attention_mask=torch.tensor(mask, device=device),
+            generation_config=_generation_settings(
+                max_new_tokens=room, do_sample=False, eos_token_id=self._stops or None, pad_token_id=padding
+            ),
+            logits_processor=sampling,
+            stopping_criteria=StoppingCriteriaList([_Abandoned(abandoned)]),
+        )
+        return [self._cut(row) for row in sequences[:, width:].tolist()]
+
+    def _cut(self, ids: list[int]) -> list[int]:
+        """The ids without what follows the end of the turn."""
+        return ids[: next((place + 1 for place, token in enumerate(ids) if token in self._stops), len(ids))]
+
+    def _decoded(self, input_tokens: int, ids: list[int], thinking: bool) -> Answer:
+        complete = ids[-1] in self._stops
+        text: str = self._tokenizer.decode(ids[:-1] if complete else ids, skip_special_tokens=True)
+        return Answer((_THINKING if thinking else "") + text, input_tokens, len(ids), complete)
+
+
+class _SeededSampling(LogitsProcessor):
+    """Makes greedy choice exact sampling: adds Gumbel noise to the scaled scores, each row's from its own seed.
+
+    The likeliest token of noisy scores is distributed as a draw from their softmax (Gumbel-max). Beside a draw by
+    cumulated probabilities it has the advantage that rounding, which batch mates and padding change, alters the
+    choice only where the two best noisy scores agree to within that rounding.
+    """
+
+    def __init__(self, sampling: Sampling, seeds: Sequence[int | None], device: torch.device) -> None:
+        self._temperature = sampling.temperature
+        self._filters: list[Any] = []
+        if sampling.top_k is not None:
+            self._filters.append(TopKLogitsWarper(sampling.top_k))
+        if sampling.top_p is not None:
+            self._filters.append(TopPLogitsWarper(sampling.top_p))
+        self._draws = [_exponentials(secrets.randbits(31) if seed is None else seed, device) for seed in seeds]
+
+    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        scores = scores / self._temperature
+        for narrowed in self._filters:
+            scores = narrowed(input_ids, scores)
+        noise = torch.empty_like(scores)
+        for row, draw in zip(noise, self._draws, strict=True):
+            draw(row)
+        return scores - noise.clamp_min_(torch.finfo(noise.dtype).tiny).log_()
+
+
+def _exponentials(seed: int, device: torch.device) -> Callable[[torch.Tensor], object]:
+    """Fills a row with exponential variates, row after row from one seed."""
+    if device.type == "cpu":
+        # Four times as fast here as torch's generator, which also knows 32 bits of a seed only.
+        generator = stream(seed, "sampling")
+        return lambda row: generator.standard_exponential(dtype="float32", out=row.numpy())
+    on_device = torch.Generator(device=device).manual_seed(seed)
+    return lambda row: row.exponential_(generator=on_device)
+
+
+class _Abandoned(StoppingCriteria):
+    """Ends rows that nobody waits for."""
+
+    def __init__(self, abandoned: Callable[[int], bool]) -> None:
+        self._abandoned = abandoned
+
+    def __call__(self, input_ids: torch.Tensor, scores: object, **kwargs: Any) -> torch.Tensor:
+        return torch.tensor([self._abandoned(row) for row in range(len(input_ids))], device=input_ids.device)
+
+
+def _broken(token: re.Match[str]) -> str:
+    return f"{token[0][0]} {token[0][1:]}"
+
+
+def _stop_tokens(model: Any, tokenizer: Any) -> list[int]:
+    """Tokens that end a turn: those of the checkpoint's generation settings, and the tokenizer's."""
+    stated = [model.generation_config.eos_token_id, tokenizer.eos_token_id]
+    found = [token for part in stated for token in (part if isinstance(part, list) else [part]) if token is not None]
+    return sorted(set(found))
+
+
+def _context(model: Any, tokenizer: Any) -> int | None:
+    """Longest sequence, tokens: what the model states, else the tokenizer; neither may, or give a huge number."""
+    stated = getattr(model.config.get_text_config(), "max_position_embeddings", None) or tokenizer.model_max_length
+    return int(stated) if 0 < stated < 10**9 else None
+
+
+def _fingerprint(model: Any, tokenizer: Any) -> str:
+    """Identity of what is loaded, wherever it was loaded from."""
+    about = model.config.to_dict()
+    for unsteady in ("_name_or_path", "transformers_version"):
+        about.pop(unsteady, None)
+    hashed = hashlib.sha256(json.dumps(about, sort_keys=True, default=str).encode())
+    hashed.update(json.dumps([sorted(tokenizer.get_vocab().items()), tokenizer.chat_template]).encode())
+    for name, tensor in sorted(model.state_dict().items()):
+        flat = tensor.flatten()
+        probe = flat[:: max(1, len(flat) // _PROBED)].float().cpu().numpy()
+        hashed.update(name.encode() + probe.tobytes())
+    return hashed.hexdigest()[:12]
+
+
+def load_decoder(
+    name: str,
+    *,
+    device: str,
+    dtype: str | None,
+    revision: str | None,
+    adapter: str | None,
+    chat_template: str | None,
+    template_options: Mapping[str, Any],
+    sampling: Sampling,
+) -> Decoder:
+    """Load a model, its tokenizer and its adapter; see :func:`opinionsim.llm._local.load_local`.
+
+    Raises
+    ------
+    SpecError
+        If one of them cannot be loaded, or there is no chat template.
+    """
+    where = _device(device)
+    try:
+        model, tokenizer = _loaded(
+            os.path.expanduser(name), revision, dtype or ("float32" if where.type == "cpu" else "bfloat16")
+        )
+    except Exception as error:  # of many libraries: files, formats, the hub, the network
+        raise SpecError(
+            f"model.name: 'hf:{name}' cannot be loaded: {_in_short(error)}\nvalid: a folder with config.json, "
+            "tokenizer files with a chat template, and weights as safetensors; or the name of such a model on the "
+            "Hugging Face hub, downloaded before (hf download NAME) or within reach. A server for local models is "
+            "reached with openai:NAME and options: {base_url: http://...}; 'scripted' needs no weights"
+        ) from error
+    if adapter is not None:
+        model = _adapted(model, adapter)
+    if chat_template is not None:
+        tokenizer.chat_template = _template(chat_template)
+    if not tokenizer.chat_template:
+        raise SpecError(
+            f"model.name: the tokenizer of 'hf:{name}' has no chat template; take the variant that was trained for "
+            "conversation, or name a Jinja file with options: {chat_template: PATH}"
+        )
+    try:
+        decoder = Decoder(model.to(where).eval(), tokenizer, sampling, template_options)
+        decoder.rendered([{"role": "user", "content": "Hello."}])
+    except (PromptError, RuntimeError) as error:
+        raise SpecError(f"model.options: 'hf:{name}' cannot be used: {_in_short(error)}") from error
+    return decoder
+
+
+def _loaded(place: str, revision: str | None, dtype: str) -> tuple[Any, Any]:
+    """Model and tokenizer, from this machine where they are on it: the hub is not asked for what was downloaded."""
+    is_folder = Path(place).is_dir()
+    if not is_folder and place.startswith((".", "/", "~")):
+        raise FileNotFoundError("there is no such folder")
+
+    def load(offline: bool) -> tuple[Any, Any]:
+        common: dict[str, Any] = {
+            "revision": revision or "main",
+            "trust_remote_code": False,
+            "local_files_only": offline,
+        }
+        tokenizer = AutoTokenizer.from_pretrained(place, **common)
+        # Other weight formats are unpickled, which runs code.
+        return AutoModelForCausalLM.from_pretrained(place, dtype=dtype, use_safetensors=True, **common), tokenizer
+
+    try:
+        return load(offline=True)
+    except OSError:
+        if is_folder:
+            raise
+    return load(offline=False)
+
+
+def _device(name: str) -> torch.device:
+    """The device by its name."""
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    if name != "cpu" and not torch.cuda.is_available():
+        raise SpecError(f"model.options: device {name!r} is not there: torch finds no CUDA device; valid: auto, cpu")
+    return torch.device(name)
+
+
+def _adapted(model: Any, adapter: str) -> Any:
+    """The model with the weights of an adapter merged in, which costs nothing at generation."""
+    try:
+        peft = importlib.import_module("peft")
+    except ImportError:
+        raise SpecError("model.options: adapter needs the package peft; install with pip install peft") from None
+    try:
+        return peft.PeftModel.from_pretrained(model, str(Path(adapter).expanduser())).merge_and_unload()
+    except Exception as error:  # as for the model
+        raise SpecError(
+            f"model.options: adapter {adapter!r} cannot be loaded: {_in_short(error)}; valid: a folder with "
+            "adapter_config.json and weights made for this model, as peft saves them"
+        ) from error
+
+
+def _template(path: str) -> str:
+    try:
+        return Path(path).expanduser().read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SpecError(f"model.options: chat_template {path!r} cannot be read: {_in_short(error)}") from None
+
+
+def _in_short(error: Exception) -> str:
+    """The message of an error on one line."""
+    text = " ".join(str(error).split()) or type(error).__name__
+    return text if len(text) <= _MESSAGE else f"{text[:_MESSAGE]} ..."

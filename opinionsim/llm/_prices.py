@@ -1,0 +1,155 @@
+"""What calls cost, by a dated table that users may replace."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+
+from opinionsim.documents import DocumentModel, read_document, validate
+
+__all__ = ["Price", "PriceTable", "load_prices"]
+
+_PACKAGED = Path(__file__).with_name("prices.yaml")
+
+#: What providers append to the name of a family for one version of it.
+_VERSION = re.compile(r"-(\d{4}-\d{2}-\d{2}|\d{8}|\d{4}|latest)$")
+
+#: Models on machines of the user's own, and what answers without a model.
+_FREE = re.compile(r"(hf|ollama):.|scripted$")
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """What one token costs, by kind, in the currency of the table.
+
+    Attributes
+    ----------
+    input, output : float
+        A token of the prompt, and one of the reply, reasoning included.
+    cached_input : float
+        A token of the prompt that the provider still had from an earlier one.
+    date : str
+        Day of the price, ISO 8601; empty for what never had one.
+    """
+
+    input: float
+    output: float
+    cached_input: float
+    date: str = ""
+
+    def cost(self, input_tokens: int, output_tokens: int, cached_tokens: int = 0) -> float:
+        """Cost of a call.
+
+        Parameters
+        ----------
+        input_tokens, output_tokens : int
+            Tokens of the prompt and of the reply.
+        cached_tokens : int
+            How many of `input_tokens` came from the provider's cache.
+        """
+        cached = min(cached_tokens, input_tokens)
+        return (input_tokens - cached) * self.input + cached * self.cached_input + output_tokens * self.output
+
+
+@dataclass(frozen=True)
+class PriceTable:
+    """Prices by model name.
+
+    Attributes
+    ----------
+    date : str
+        Day of the prices that state no other, ISO 8601.
+    currency : str
+        ISO 4217 code.
+    source : mapping of str to str
+        Where the prices of a provider come from.
+    prices : mapping of str to Price
+        By name, as in :func:`opinionsim.llm.load_chat_model`.
+    """
+
+    date: str
+    currency: str
+    source: Mapping[str, str]
+    prices: Mapping[str, Price] = field(repr=False)
+
+    def price(self, model: str) -> Price | None:
+        """Price of a model.
+
+        Parameters
+        ----------
+        model : str
+            Name as in :func:`opinionsim.llm.load_chat_model`, such as ``openai:gpt-4o-mini``.
+
+        Returns
+        -------
+        Price or None
+            The price listed under the name, else that of the name without its date; nothing is charged for
+            ``scripted``, ``hf:...`` and ``ollama:...``; None where no price is known.
+        """
+        listed = self.prices.get(model) or self.prices.get(_VERSION.sub("", model))
+        if listed is None and _FREE.match(model):
+            return Price(0.0, 0.0, 0.0)
+        return listed
+
+
+def _is_day(text: str) -> str:
+    """A day as the table spells it; the standard library takes other forms as well."""
+    try:
+        spelled = date.fromisoformat(text).isoformat()
+    except ValueError:
+        spelled = ""
+    if spelled != text:
+        raise ValueError(f"must be a day such as 2025-12-31; got {text!r}")
+    return text
+
+
+_Day = Annotated[str, AfterValidator(_is_day)]
+
+
+class _PriceModel(DocumentModel):
+    input: float = Field(ge=0)
+    output: float = Field(ge=0)
+    cached_input: float | None = Field(None, ge=0)
+    date: _Day | None = None
+
+
+class _PriceTableModel(DocumentModel):
+    date: _Day
+    currency: str = Field(pattern=r"^[A-Z]{3}$")
+    per: int = Field(ge=1)
+    source: dict[str, str] = Field(default_factory=dict)
+    models: dict[str, _PriceModel] = Field(min_length=1)
+
+
+def load_prices(path: str | Path | None = None) -> PriceTable:
+    """A table of prices.
+
+    Parameters
+    ----------
+    path : str or Path, optional
+        YAML or JSON file with ``date, currency, per, source, models``, as the file that comes with the package;
+        default that file.
+
+    Raises
+    ------
+    SpecError
+        If the file is missing or not valid; names file, line and field.
+    """
+    model = validate(_PriceTableModel, read_document(_PACKAGED if path is None else path))
+    prices = {
+        name: Price(
+            price.input / model.per,
+            price.output / model.per,
+            # Where no price of cached tokens is stated, there is no rebate.
+            (price.input if price.cached_input is None else price.cached_input) / model.per,
+            price.date or model.date,
+        )
+        for name, price in model.models.items()
+    }
+    return PriceTable(model.date, model.currency, model.source, prices)

@@ -1,0 +1,460 @@
+"""What is known about providers of chat models: where they are, whose keys go there, and what they accept."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from typing import Any, Literal, NamedTuple
+from urllib.parse import urlsplit
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import BaseMessage, HumanMessage
+from pydantic import SecretStr
+
+from opinionsim.errors import SpecError
+from opinionsim.llm._transport import fast_client
+
+__all__ = [
+    "check_request",
+    "check_temperature",
+    "connected",
+    "endpoint_of",
+    "prepared",
+    "provider_of",
+    "request_of",
+    "seeding",
+    "warnings_for",
+]
+
+
+class _Home(NamedTuple):
+    """Where a provider lives."""
+
+    key: str
+    """Environment variable of its key."""
+    address: str
+    """Its own address."""
+    domain: str
+    elsewhere: tuple[str, ...]
+    """Environment variables of another address; the first that is set counts."""
+
+
+#: Providers whose dialect others speak as well, so that `base_url` may lead anywhere.
+_HOMES = {
+    "openai": _Home(
+        "OPENAI_API_KEY", "https://api.openai.com/v1", "openai.com", ("OPENAI_API_BASE", "OPENAI_BASE_URL")
+    ),
+    "anthropic": _Home(
+        "ANTHROPIC_API_KEY", "https://api.anthropic.com", "anthropic.com", ("ANTHROPIC_API_URL", "ANTHROPIC_BASE_URL")
+    ),
+}
+#: Sent to servers that want some key and look at none.
+_NO_KEY = "not-needed"
+
+#: Options that name a host.
+_ADDRESS = re.compile(r"(^|_)(url|api_base|endpoint|host)$")
+#: Options that hold what has no place in a specification.
+_CREDENTIAL = re.compile(
+    r"api[_-]?key|secret|passw|credential|authorization|bearer|(^|[_-])(token|key)$", re.IGNORECASE
+)
+#: Options that are settled elsewhere.
+_ELSEWHERE = {
+    **dict.fromkeys(("max_retries",), "retries belong to execution.retry"),
+    **dict.fromkeys(("timeout", "request_timeout", "default_request_timeout"), "time-outs are execution.timeout_s"),
+    **dict.fromkeys(("max_completion_tokens", "max_tokens_to_sample", "num_predict"), "write it as model.max_tokens"),
+    "cache": "replies are kept by call, never by prompt: replicates would be copies of each other",
+    "seed": "every call has a seed of its own, derived from the run",
+    "n": "one reply is asked for at a time",
+    "model": "write it as model.name",
+    "model_provider": "write it as model.name",
+    "configurable_fields": "a model is fixed for a run",
+}
+
+#: OpenAI's reasoning models, from o1 and GPT-5 on; those named chat are none.
+_OPENAI_REASONING = re.compile(r"^(?:ft:)?(?:o\d|gpt-(?:[5-9]|\d\d)(?!.*chat))")
+_CLAUDE = re.compile(r"claude-(?P<family>[a-z]+)-(?P<major>\d+)(?:-(?P<minor>\d{1,2})(?!\d))?")
+#: The last Claude of each family that takes a temperature. Source: Anthropic's API, which answers 400 for later ones.
+_LAST_WITH_TEMPERATURE = {"opus": (4, 6), "sonnet": (4, 6), "haiku": (4, 5)}
+#: The first generation of Claude whose names carry no date and mean one version each. Source:
+#: platform.claude.com/docs/en/about-claude/models/model-ids-and-versions
+_PINNED_WITHOUT_DATE = (4, 6)
+
+#: Providers known to point undated names at other versions in the course of time.
+_MOVING = frozenset(
+    ("anthropic", "cohere", "deepseek", "google_genai", "google_vertexai", "mistralai", "openai", "perplexity", "xai")
+)
+#: A date or a number of a version at the end of a part: -2024-07-18, -20241022, -0125, -08-2024, -001.
+_DATED = re.compile(r"[-@](?:20\d\d-\d\d-\d\d|20\d{6}|\d\d-20\d\d|\d{4}|00\d)(?!\d)")
+
+#: What providers call the longest reply in a request.
+_LENGTHS = ("max_tokens", "max_completion_tokens", "max_output_tokens", "num_predict", "max_new_tokens")
+
+
+def connected(name: str, options: Mapping[str, Any], max_tokens: int | None) -> dict[str, Any]:
+    """The options of a model with its address and its key made explicit.
+
+    A provider's key goes to the provider's own address, or where environment variables of the same hand point;
+    an address from a specification gets it only under ``api_key_env``.
+
+    Parameters
+    ----------
+    name : str
+        ``provider:model``.
+    options : mapping
+        As in the specification.
+    max_tokens : int or None
+        Longest reply.
+
+    Raises
+    ------
+    SpecError
+        If an option has no place here, a key is missing, or one would go to a stranger.
+    """
+    provider = name.partition(":")[0]
+    _check_options(options)
+    options = dict(options)
+    variable = options.pop("api_key_env", None)
+    key = None if variable is None else _key(name, variable)
+    home = _HOMES.get(provider)
+    if home is None:
+        _check_stranger(name, options, variable)
+        return options if key is None or provider == "ollama" else {**options, "api_key": key}
+    for option in options:
+        if _ADDRESS.search(option) and option != "base_url":
+            raise SpecError(f"model.options: {option}: write it as base_url")
+    asked = options.get("base_url")
+    # An explicit address also keeps LangChain from sending prompts through a gateway that a variable names.
+    address = asked or os.environ.get(_elsewhere(home), "") or home.address
+    if key is None and (_is_at(address, home.domain) or (asked is None and os.environ.get(home.key))):
+        key = _key(name, home.key)
+    options |= {"base_url": address, "api_key": key or SecretStr(_NO_KEY)}
+    if provider == "openai":
+        options |= _openai_options(options, address, max_tokens)
+    return options
+
+
+def _elsewhere(home: _Home) -> str:
+    """The variable that puts another address in place of a provider's own; '' when none is set."""
+    return next((each for each in home.elsewhere if os.environ.get(each)), "")
+
+
+def _check_options(options: Mapping[str, Any]) -> None:
+    for inside in (options, options.get("extra_body"), options.get("model_kwargs")):
+        for option in set(inside or ()) & _ELSEWHERE.keys():
+            raise SpecError(f"model.options: {option}: {_ELSEWHERE[option]}")
+        if inside is not options and "temperature" in (inside or ()):
+            raise SpecError("model.options: temperature: write it as model.temperature")
+    for option, value in _all_options(options):
+        if option != "api_key_env" and _CREDENTIAL.search(option) and value and isinstance(value, str | SecretStr):
+            raise SpecError(
+                f"model.options: {option}: a credential has no place in a specification; put it into an environment "
+                "variable, and the variable's name into api_key_env unless it is the provider's usual one"
+            )
+        if isinstance(value, str) and "://" in value and "@" in urlsplit(value).netloc:
+            raise SpecError(f"model.options: {option}: an address must hold no user or password; see api_key_env")
+    address = options.get("base_url")
+    parts = urlsplit(str(address))
+    if address is not None and (
+        parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment
+    ):
+        raise SpecError("model.options: base_url must be an address such as http://localhost:8000/v1")
+
+
+def _all_options(options: Any) -> Iterator[tuple[str, Any]]:
+    """Options, and what stands inside mappings and lists among them."""
+    if isinstance(options, Mapping):
+        for name, value in options.items():
+            yield str(name), value
+            yield from _all_options(value)
+    elif isinstance(options, list | tuple):
+        for value in options:
+            yield from _all_options(value)
+
+
+def _key(name: str, variable: object) -> SecretStr:
+    value = os.environ.get(variable, "").strip() if isinstance(variable, str) else ""
+    if not value:
+        said = " (model.options.api_key_env names it)" if variable not in {home.key for home in _HOMES.values()} else ""
+        raise SpecError(
+            f"model.name: {name!r} needs a key: set the environment variable {variable}{said}"
+            if isinstance(variable, str) and variable.isidentifier()
+            else "model.options: api_key_env must be the name of an environment variable that holds a key"
+        )
+    return SecretStr(value)
+
+
+def _check_stranger(name: str, options: Mapping[str, Any], variable: object) -> None:
+    """Keep the key of a provider that is known by name only from going anywhere but to it."""
+    provider = name.partition(":")[0]
+    gateway = os.environ.get("LANGSMITH_GATEWAY", "").lower()
+    if provider != "langsmith" and gateway not in ("", "0", "false", "no"):
+        raise SpecError(
+            f"model.name: LANGSMITH_GATEWAY is set, so that calls of {name!r} might pass through that gateway; unset it"
+        )
+    for option, value in options.items():
+        if not _ADDRESS.search(option) or _is_at(str(value), "azure.com"):
+            continue
+        if provider == "ollama":
+            if os.environ.get("OLLAMA_API_KEY") and variable != "OLLAMA_API_KEY" and not _is_at(value, "ollama.com"):
+                raise SpecError(
+                    f"model.options: OLLAMA_API_KEY is set and would be sent to {value}; "
+                    "unset it, or allow it with api_key_env: OLLAMA_API_KEY"
+                )
+        elif variable is None:
+            raise SpecError(
+                f"model.options: with {option}, say which key goes there: api_key_env, the name of its environment "
+                "variable; a server that speaks OpenAI's dialect and wants no key is openai:MODEL with base_url"
+            )
+
+
+def _is_at(address: str, domain: str) -> bool:
+    parts = urlsplit(address)
+    host = parts.hostname or ""
+    return parts.scheme == "https" and (host == domain or host.endswith(f".{domain}"))
+
+
+def _openai_options(options: Mapping[str, Any], address: str, max_tokens: int | None) -> dict[str, Any]:
+    added: dict[str, Any] = {}
+    if options.get("use_responses_api") and "store" not in options:
+        # This interface keeps requests with the provider unless told not to.
+        added["store"] = False
+    if not _is_at(address, _HOMES["openai"].domain):
+        if max_tokens is not None:
+            # LangChain sends max_completion_tokens only, which some servers ignore (Ollama, LM Studio): replies
+            # would have no limit.
+            added["extra_body"] = {"max_tokens": max_tokens, **(options.get("extra_body") or {})}
+        if os.environ.keys() & {"OPENAI_ORG_ID", "OPENAI_ORGANIZATION", "OPENAI_PROJECT_ID"}:
+            blank = {"OpenAI-Organization": "", "OpenAI-Project": ""}
+            added["default_headers"] = blank | dict(options.get("default_headers") or {})
+    return added
+
+
+def check_temperature(name: str, temperature: float | None, options: Mapping[str, Any]) -> None:
+    """Refuse a temperature that a known model does not take.
+
+    Parameters
+    ----------
+    name : str
+        ``provider:model``.
+    temperature : float or None
+        As asked for; None is always fine.
+    options : mapping
+        As returned by :func:`connected`.
+
+    Raises
+    ------
+    SpecError
+        If the provider would refuse every call, or use another temperature.
+    """
+    provider, _, model = name.partition(":")
+    if temperature is None:
+        return
+    home = _HOMES.get(provider)
+    if home is not None and not _is_at(str(options.get("base_url", home.address)), home.domain):
+        return
+    if provider in ("openai", "azure_openai") and _reasons(model, options) and temperature != 1:
+        raise _refused(name, temperature, "this reasoning model knows its default only")
+    if "claude" not in model:
+        return
+    if temperature > 1:
+        raise SpecError(f"model.temperature: {name!r} takes 0 to 1; got {temperature:g}")
+    thinking = options.get("thinking")
+    if isinstance(thinking, Mapping) and thinking.get("type") != "disabled" and temperature != 1:
+        raise _refused(name, temperature, "with thinking it is fixed")
+    version = _claude(model)
+    if version is not None and version[1:] > _LAST_WITH_TEMPERATURE.get(version[0], (0, 0)):
+        raise _refused(name, temperature, "models of this generation take none")
+
+
+def _refused(name: str, temperature: float, why: str) -> SpecError:
+    return SpecError(f"model.temperature: {name!r} does not accept {temperature:g}: {why}; set model.temperature: null")
+
+
+def _reasons(model: str, options: Mapping[str, Any]) -> bool:
+    """Whether this is a reasoning model of OpenAI that is going to reason."""
+    effort = options.get("reasoning_effort") or (options.get("reasoning") or {}).get("effort")
+    return effort != "none" and _OPENAI_REASONING.search(model) is not None
+
+
+def _claude(model: str) -> tuple[str, int, int] | None:
+    """Family and version in the name of a Claude; None for names of another form, which all are earlier ones."""
+    found = _CLAUDE.search(model)
+    return found and (found["family"], int(found["major"]), int(found["minor"] or 0))
+
+
+def check_request(
+    name: str, model: BaseChatModel, temperature: float | None, max_tokens: int | None, options: Mapping[str, Any]
+) -> None:
+    """Check a model before it costs anything: LangChain leaves out silently what a model is said not to take.
+
+    Parameters
+    ----------
+    name : str
+        ``provider:model``.
+    model : BaseChatModel
+        As built.
+    temperature, max_tokens : float or int or None
+        As asked for.
+    options : mapping
+        What it was built with.
+
+    Raises
+    ------
+    SpecError
+        If the next request would not carry what was asked for.
+    """
+    _check_known(model, options)
+    request = request_of(model)
+    if request is not None and "input" in request and not options.get("use_responses_api"):
+        raise SpecError(
+            f"model.options: {name!r} with these options is called through the Responses API; "
+            "say so with use_responses_api: true"
+        )
+    sent = dict(_all_options(vars(model) if request is None else request))
+    if temperature is not None and sent.get("temperature") != temperature:
+        raise _refused(name, temperature, f"{type(model).__name__} does not send it")
+    if max_tokens is not None and max_tokens not in [sent.get(length) for length in _LENGTHS]:
+        raise SpecError(
+            f"model.max_tokens: {type(model).__name__} does not send it; set model.max_tokens: null and "
+            "limit replies by an option of its own in model.options"
+        )
+
+
+def _check_known(model: BaseChatModel, options: Mapping[str, Any]) -> None:
+    """Options that a model does not know are dropped or passed on by LangChain, as the model likes."""
+    fields = type(model).model_fields
+    known = {*fields, *(field.alias for field in fields.values() if field.alias)}
+    passed_on = set(getattr(model, "model_kwargs", None) or ()) - set(options.get("model_kwargs") or ())
+    if type(model).model_config.get("extra") == "allow":
+        known |= set(options)
+    for option in (set(options) - known) | (set(options) & passed_on):
+        near = get_close_matches(option, known, 1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        body = "; parameters of the server itself go into extra_body" if "extra_body" in fields else ""
+        raise SpecError(f"model.options: {type(model).__name__} has no option {option!r}{hint}{body}")
+
+
+def request_of(model: BaseChatModel) -> Mapping[str, Any] | None:
+    """The request a model would send, as far as its class shows it; None where it does not."""
+    prompt: list[BaseMessage] = [HumanMessage("?")]
+    build = getattr(model, "_get_request_payload", None) or getattr(model, "_chat_params", None)
+    if build is not None:
+        try:
+            request = build(prompt, stop=None)
+        except ValueError as error:
+            raise SpecError(f"model.options: {str(error).splitlines()[0]}") from None
+    else:
+        request = getattr(model, "_default_params", None)
+    return request if isinstance(request, Mapping) else None
+
+
+#: Stands for a seed where a request is only looked at.
+_TRIAL_SEED = 1_234_567
+
+
+def seeding(model: BaseChatModel) -> Literal["call", "copy", "none"]:
+    """How a model is given the seed of a call: with the call, by a copy of it, or not at all."""
+    if "seed" not in type(model).model_fields:
+        return "none"
+    request = request_of(model.model_copy(update={"seed": _TRIAL_SEED}))
+    if request is None:
+        return "call"
+    if "input" in request:  # OpenAI's Responses API knows no seed
+        return "none"
+    own = _is_at(f"https://{endpoint_of(model)}", _HOMES["openai"].domain)
+    if own and _reasons(str(request.get("model")), request):
+        return "none"
+    if request.get("seed") == _TRIAL_SEED:
+        return "call"
+    return "copy" if dict(_all_options(request)).get("seed") == _TRIAL_SEED else "none"
+
+
+def prepared(model: BaseChatModel) -> BaseChatModel:
+    """A model that leaves retries to the caller, and sends through aiohttp if it is a client of OpenAI's dialect.
+
+    The model given is left as it is.
+
+    Raises
+    ------
+    SpecError
+        If it would retry behind the caller's back and cannot be kept from it.
+    """
+    client = getattr(model, "root_async_client", None)
+    if client is None:
+        # The number of retries was handed to a client when the model was built: a change would not reach it.
+        if "max_retries" in type(model).model_fields and getattr(model, "max_retries", 0) != 0:
+            raise SpecError(
+                f"chat_model: this {type(model).__name__} tries again by itself, hidden from budget and limits; "
+                "construct it with max_retries=0"
+            )
+        return model
+    options: dict[str, Any] = {"max_retries": 0}
+    chosen = ("http_async_client", "http_socket_options", "openai_proxy")
+    if all(getattr(model, name, None) is None for name in chosen):
+        options["http_client"] = fast_client()
+    client = client.with_options(**options)
+    update = {"max_retries": 0, "root_async_client": client, "async_client": client.chat.completions}
+    blocking = getattr(model, "root_client", None)
+    if blocking is not None:
+        blocking = blocking.with_options(max_retries=0)
+        update |= {"root_client": blocking, "client": blocking.chat.completions}
+    return model.model_copy(update=update)
+
+
+def provider_of(model: BaseChatModel) -> str:
+    """The provider whose LangChain package a model comes from; '' for models of others and for those in the process."""
+    for each in type(model).__mro__:
+        package = each.__module__.partition(".")[0]
+        if package.startswith("langchain_") and package not in ("langchain_core", "langchain_classic"):
+            in_process = type(getattr(model, "llm", None)).__name__ == "HuggingFacePipeline"
+            return "" if in_process else package.removeprefix("langchain_")
+    return ""
+
+
+def endpoint_of(model: BaseChatModel) -> str:
+    """Host and port a model sends to, as far as it tells."""
+    client = getattr(model, "root_async_client", None)
+    addresses = [getattr(client, "base_url", None)]
+    addresses += [getattr(model, name, None) for name in type(model).model_fields if _ADDRESS.search(name)]
+    for address in addresses:
+        parts = urlsplit(str(address or ""))
+        if parts.hostname:
+            return parts.hostname + (f":{parts.port}" if parts.port else "")
+    return ""
+
+
+def warnings_for(name: str, options: Mapping[str, Any] | None = None) -> list[str]:
+    """What to know about a model's name before using it.
+
+    Parameters
+    ----------
+    name : str
+        As for :func:`load_chat_model`.
+    options : mapping, optional
+        The model's options; with a ``base_url`` a name means what its server makes of it.
+
+    Returns
+    -------
+    list of str
+        One sentence each; empty for dated names, models of local servers and models of the package.
+    """
+    provider, _, model = name.partition(":")
+    if (options or {}).get("base_url"):
+        return []
+    moved = _elsewhere(_HOMES[provider]) if provider in _HOMES else ""
+    if moved:
+        return [
+            f"model.name: {name!r} is asked at {urlsplit(os.environ[moved]).hostname}, for {moved} is set; "
+            "a base_url among the model's options would put it on record"
+        ]
+    if provider not in _MOVING or _DATED.search(model):
+        return []
+    claude = _claude(model)
+    if claude is not None and claude[1:] >= _PINNED_WITHOUT_DATE:
+        return []
+    return [
+        f"model.name: {name!r} carries no date, so the provider may let it mean another version tomorrow; "
+        "where there is a dated name, use that"
+    ]

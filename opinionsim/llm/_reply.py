@@ -1,0 +1,173 @@
+"""What arrived: a model's message taken apart into text, reasoning, usage, and whether it is an answer at all."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_core.messages import AIMessage
+
+from opinionsim.messages import Condition
+
+__all__ = ["Arrival", "read_reply"]
+
+#: Reasoning that open models write in front of their answer. Some templates put the opening tag into the prompt, so
+#: that only the closing one arrives; a reply cut short has only the opening one.
+_TAGGED = re.compile(r"\s*<(think|thinking|reasoning)>(.*?)(?:</\1>|\Z)", re.DOTALL)
+_CLOSED_ONLY = re.compile(r"\A(.*?)</(?:think|thinking|reasoning)>", re.DOTALL)
+
+#: As providers call the end of a reply at the limit of its length, and one that a filter or the model itself withheld.
+_CUT_SHORT = frozenset(("length", "max_tokens", "max_output_tokens", "model_length"))
+_WITHHELD = frozenset(
+    ("content_filter", "content_filtered", "refusal", "safety", "prohibited_content", "blocklist", "spii")
+)
+
+#: First sentences in which a model steps out of its task. Narrow on purpose: "I'm sorry, but I can't believe that" is
+#: what a person might say.
+_STEPS_OUT = re.compile(
+    r"""
+    # An apology perhaps, then: I cannot assist, help, comply, role-play, ...
+    \W*(?:(?:i['\u2019]m|i\s+am)\s+(?:very\s+|really\s+|so\s+)?sorry\b[^.!?]{0,40}?
+      |i\s+apologi[sz]e\b[^.!?]{0,40}?|unfortunately,?\s*)?
+    \b(?:i\s+(?:can['\u2019]?t|cannot|can\s+not|won['\u2019]?t|will\s+not)
+      |i(?:['\u2019]m|\s+am)\s+(?:not\s+able|unable)\s+to)\s+
+    (?:assist
+      |help(?!\s+(?:but|feeling|thinking|believing|wondering))
+      |comply
+      |fulfil+
+      |engage\s+(?:in|with)\s+(?:this|that|such)
+      |participate\s+in\s+(?:this|that|such)
+      |role-?play
+      |generate\s+(?:content|text|this|that|such|a\s+post)
+      |create\s+(?:content|this|that|such)
+      |produce\s+(?:content|this|that|such)
+      |provide\s+(?:content|assistance|that\s+content|this\s+content)
+      |continue\s+with\s+th(?:is|at)\s+(?:request|conversation))\b
+    # As an AI language model, ...
+    | (?:\W*(?:sorry|i\s+apologi[sz]e)\b[^.!?]{0,20}[.!?]\s+)?[^.!?]{0,80}
+      \bas\s+an\s+(?:ai|artificial\s+intelligence)\b(?:\s+(?:language\s+)?(?:model|assistant))?
+    # I am just an AI ...
+    | \W*i(?:['\u2019]m|\s+am)\s+(?:just\s+|only\s+)?an\s+ai\b(?:\s+(?:language\s+)?(?:model|assistant))?
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A reply as it arrived.
+
+    Attributes
+    ----------
+    text : str
+        The answer, reasoning split off.
+    reasoning : str
+        What the model thought aloud before.
+    condition : str
+        ``answered``, ``refused``, ``empty`` or ``truncated``.
+    finish_reason, model : str
+        As the provider returned them; empty when it did not.
+    input_tokens, output_tokens, cached_tokens, reasoning_tokens : int or None
+        As the provider counted them.
+    """
+
+    text: str
+    reasoning: str = ""
+    condition: Condition = "answered"
+    finish_reason: str = ""
+    model: str = ""
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cached_tokens: int | None = None
+    reasoning_tokens: int | None = None
+
+
+def read_reply(message: AIMessage) -> Arrival:
+    """Take a model's message apart.
+
+    Parameters
+    ----------
+    message : AIMessage
+        As LangChain returned it.
+
+    Notes
+    -----
+    A reply is *refused* when the provider says so (a refusal field, a content filter) or when its first sentence steps
+    out of the task in one of a few fixed phrases; *truncated* when it ended at the limit of its length; *empty* when
+    no text is left. Everything else is an answer, on whichever side of the question, or between them.
+    """
+    text, reasoning = _split(message)
+    about = message.response_metadata
+    finish = _finish_reason(about)
+    refusal = _refusal(message)
+    usage: Any = message.usage_metadata or {}
+    return Arrival(
+        text=text or refusal,
+        reasoning=reasoning,
+        condition=_condition(text, finish, bool(refusal)),
+        finish_reason=finish,
+        model=str(about.get("model_name") or about.get("model") or ""),
+        input_tokens=usage.get("input_tokens"),
+        output_tokens=usage.get("output_tokens"),
+        cached_tokens=(usage.get("input_token_details") or {}).get("cache_read"),
+        reasoning_tokens=(usage.get("output_token_details") or {}).get("reasoning"),
+    )
+
+
+def _condition(text: str, finish: str, refusal: bool) -> Condition:
+    if refusal or finish.lower() in _WITHHELD or _STEPS_OUT.match(text):
+        return "refused"
+    if finish.lower() in _CUT_SHORT:
+        return "truncated"
+    return "answered" if text.strip() else "empty"
+
+
+def _split(message: AIMessage) -> tuple[str, str]:
+    """Answer and reasoning of a message."""
+    thoughts = []
+    spoken = message.additional_kwargs.get("reasoning_content")
+    if isinstance(spoken, str):
+        thoughts.append(spoken)
+    elif not isinstance(message.content, str):
+        thoughts += [
+            str(block.get("reasoning") or "") for block in message.content_blocks if block["type"] == "reasoning"
+        ]
+    text = str(message.text)
+    if "</" in text or "<" in text[:40]:
+        text, tagged = _untagged(text)
+        thoughts += tagged
+    return text, "\n\n".join(thought.strip() for thought in thoughts if thought.strip())
+
+
+def _untagged(text: str) -> tuple[str, list[str]]:
+    """A text without the tagged reasoning in front of it, and that reasoning."""
+    thoughts = []
+    rest = text
+    while found := _TAGGED.match(rest):
+        thoughts.append(found[2])
+        rest = rest[found.end() :]
+    if not thoughts and (closed := _CLOSED_ONLY.match(rest)) and "<think" not in closed[1]:
+        thoughts.append(closed[1])
+        rest = rest[closed.end() :]
+    return (rest.lstrip(), thoughts) if thoughts else (text, [])
+
+
+def _finish_reason(about: dict[str, Any]) -> str:
+    for name in ("finish_reason", "stop_reason", "done_reason"):
+        if about.get(name):
+            return str(about[name])
+    # OpenAI's Responses API names a reason only for what is incomplete.
+    incomplete = about.get("incomplete_details")
+    return str(incomplete.get("reason") or "") if isinstance(incomplete, dict) else ""
+
+
+def _refusal(message: AIMessage) -> str:
+    """The words in which the provider's refusal field declines; empty when it does not."""
+    stated = message.additional_kwargs.get("refusal")
+    if isinstance(stated, str) and stated:
+        return stated
+    if isinstance(message.content, str):
+        return ""
+    said = [str(block.get("refusal") or "") for block in message.content if isinstance(block, dict)]
+    return "\n".join(filter(None, said))

@@ -1,0 +1,121 @@
+"""What the store needs of a database, whichever it is: transactions that last, and errors in one sentence."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection, Engine
+from sqlalchemy.exc import SQLAlchemyError
+
+from opinionsim.errors import StoreError
+
+__all__ = ["Database", "as_store_error", "reason"]
+
+_T = TypeVar("_T")
+
+#: Waits between attempts at a transaction, seconds: doubling from the first to the longest.
+_FIRST_WAIT_S, _LONGEST_WAIT_S = 0.05, 2.0
+
+
+class Database:
+    """An open database: a place to read, for a writer a place to write, and what closing it takes.
+
+    Parameters
+    ----------
+    url : str
+        Address under which it opens again.
+    reading : Engine
+        Whose transactions see one consistent state.
+    writing : Engine, optional
+        Whose transactions may change things; None when opened for reading.
+    shared : bool
+        Whether other processes may write it at the same time.
+    passing : callable
+        Whether an error will pass when the transaction is tried again.
+    patience_s : float
+        How long to go on trying.
+    closing : ExitStack
+        What closing it undoes.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        reading: Engine,
+        writing: Engine | None,
+        *,
+        shared: bool,
+        passing: Callable[[SQLAlchemyError], bool],
+        patience_s: float,
+        closing: ExitStack,
+    ) -> None:
+        self.url = url
+        self.reading = reading
+        self.writes = writing is not None
+        self._writing = writing
+        self.shared = shared
+        self._passing = passing
+        self._patience_s = patience_s
+        self._closing = closing
+        # A database with one writer at a time has its own way of queueing; among threads this is a better one.
+        self._turn: AbstractContextManager[Any] = nullcontext() if shared else threading.RLock()
+
+    def write(self, work: Callable[[Connection], _T], *, patience_s: float | None = None) -> _T:
+        """Carry out `work` inside one write transaction.
+
+        Parameters
+        ----------
+        work : callable
+            Given the connection. Carried out again, in a transaction of its own, after an error that will
+            pass, such as a lost connection; the first may have been committed without our hearing of it.
+        patience_s : float, optional
+            How long to go on trying; default that of the database.
+
+        Raises
+        ------
+        StoreError
+            If the database was opened for reading only.
+        SQLAlchemyError
+            As the database raised it.
+        """
+        if self._writing is None:
+            raise StoreError(f"the store {self.url} was opened for reading only; open it with write=True to change it")
+        until = time.monotonic() + (self._patience_s if patience_s is None else patience_s)
+        wait = _FIRST_WAIT_S
+        while True:
+            try:
+                with self._turn, self._writing.begin() as connection:
+                    return work(connection)
+            except SQLAlchemyError as error:
+                if time.monotonic() + wait > until or not self._passing(error):
+                    raise
+            time.sleep(wait)
+            wait = min(2 * wait, _LONGEST_WAIT_S)
+
+    def close(self) -> None:
+        """Close all connections and free what the database holds."""
+        self._closing.close()
+
+
+def reason(error: Exception) -> str:
+    """What the database says of an error, on one line."""
+    lines = str(getattr(error, "orig", None) or error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__
+
+
+@contextmanager
+def as_store_error(what: str) -> Iterator[None]:
+    """Turn what the database or the file system raises into one sentence."""
+    try:
+        yield
+    except SQLAlchemyError as error:
+        raise StoreError(f"{what}: {reason(error)}") from error
+    except OSError as error:
+        raise StoreError(f"{what}: {error.strerror or error}") from error
+    except (sqlite3.Error, OverflowError) as error:
+        raise StoreError(f"{what}: {error}") from error

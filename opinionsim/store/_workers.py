@@ -1,0 +1,97 @@
+"""Signs of life: which of the processes that share a store are alive, by the clock of the database."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import suppress
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, delete, exists, extract, func, select
+from sqlalchemy.exc import SQLAlchemyError
+
+from opinionsim.store import _schema
+from opinionsim.store._database import Database
+
+__all__ = ["EXPIRY_S", "HEARTBEAT_S", "Heartbeat", "lives"]
+
+#: Seconds between two signs of life.
+HEARTBEAT_S = 5.0
+#: Seconds after the last one until a worker counts as dead and its runs may be taken over.
+EXPIRY_S = 30.0
+
+
+#: How long one sign of life is tried: the next one comes soon enough.
+_PATIENCE_S = 1.0
+
+
+class Heartbeat:
+    """Signs of life of the owners under which one store holds claims, given by a thread once there are any.
+
+    Parameters
+    ----------
+    database : Database
+        Open for writing, and shared.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._owners: set[str] = set()
+        self._stopped = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def add(self, connection: Connection, owner: str) -> None:
+        """Give an owner's first sign of life within the transaction of its claim."""
+        if owner not in self._owners:
+            _beat(connection, [owner])
+
+    def keep(self, owner: str) -> None:
+        """Go on giving signs of life of an owner whose claim is committed."""
+        self._owners.add(owner)
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._loop, name="opinionsim-heartbeat", daemon=True)
+            self._thread.start()
+
+    def is_own(self, owner: str) -> bool:
+        """Whether an owner is one of this store's."""
+        return owner in self._owners
+
+    def stop(self) -> None:
+        """Give no more signs of life, and take the last ones back: the owners' runs can be claimed at once."""
+        self._stopped.set()
+        if self._thread is None:
+            return
+        if threading.current_thread() is not self._thread:
+            self._thread.join()
+        # Where the database is gone, the owners' runs can be claimed when their signs of life have expired.
+        with suppress(SQLAlchemyError):
+            self._database.write(self._forget, patience_s=_PATIENCE_S)
+
+    def _loop(self) -> None:
+        while not self._stopped.wait(HEARTBEAT_S):
+            # One that is missed is made up for by the next, or the runs are taken over, which claims guard against.
+            with suppress(SQLAlchemyError):
+                self._database.write(self._beat_all, patience_s=_PATIENCE_S)
+
+    def _beat_all(self, connection: Connection) -> None:
+        _beat(connection, sorted(self._owners))
+
+    def _forget(self, connection: Connection) -> None:
+        connection.execute(delete(_schema.workers).where(_schema.workers.c.owner.in_(sorted(self._owners))))
+
+
+def lives(connection: Connection, owner: str) -> bool:
+    """Whether an owner has given a sign of life that has not expired."""
+    workers = _schema.workers
+    recent = select(workers.c.owner).where(workers.c.owner == owner, workers.c.heartbeat_at > _now() - EXPIRY_S)
+    return bool(connection.scalar(select(exists(recent))))
+
+
+def _beat(connection: Connection, owners: list[str]) -> None:
+    now = float(connection.scalars(select(_now())).one())
+    rows: list[dict[str, Any]] = [{"owner": owner, "heartbeat_at": now} for owner in owners]
+    _schema.upsert(connection, _schema.workers, rows)
+
+
+def _now() -> ColumnElement[Any]:
+    """Unix time by the clock of the database, which is the same for all workers."""
+    return extract("epoch", func.clock_timestamp())

@@ -1,0 +1,159 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from opinionsim.classifiers import parse_closed
+from opinionsim.classifiers._closed import is_abstention
+from opinionsim.llm import _phrases as phrases
+from opinionsim.opinions import OpinionScale
+
+FIVE = OpinionScale()
+AGREE = OpinionScale((1, 2, 3), ("disagree", "unsure", "agree"))
+SCALES = st.sampled_from(
+    [FIVE, AGREE, OpinionScale.of_size(2), OpinionScale.of_size(7), OpinionScale((0, 50, 100), ("low", "mid", "high"))]
+)
+FORMS = (
+    "{}",
+    " {}\n",
+    "{}.",
+    "Answer: {}",
+    "answer={}",
+    "My answer is **{}**.",
+    "I would rate it {}",
+    "`{}`",
+    '{{"answer": {}}}',
+    "<answer>{}</answer>",
+    "I thought about it for a while.\n\n{}",
+    "Final answer:\n{}\n",
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "point"),
+    [
+        ("-1", -1),
+        ("Answer: +2", 2),
+        ("\u22122", -2),
+        ("\u20131", -1),
+        ("\uff0d\uff12", -2),
+        ("2.0", 2),
+        ("-0", 0),
+        ("2 (strongly positive)", 2),
+        ("strongly positive (+2)", 2),
+        ("1: slightly positive", 1),
+        ("1. Slightly positive", 1),
+        ("Strongly Negative.", -2),
+        ("strongly\n positive", 2),
+        ("My belief is neutral.", 0),
+        ("-1, -1", -1),
+    ],
+)
+def test_reads_what_is_said(text: str, point: int) -> None:
+    assert parse_closed(text, FIVE) == point
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "N",
+        "3",
+        "1.5",
+        "1,5",
+        "12",
+        "9" * 5000,
+        "2 or 1",
+        "-2 to 2",
+        "1/2",
+        "2%",
+        "--1",
+        "\u00b11",
+        "- 1",
+        "2 (strongly negative)",
+        "1. I think the theory is wrong.",
+        "(1) It is wrong",
+        "I have 2 doubts",
+        "Section 2",
+        "at least 1",
+        "not 2",
+        "It cannot be 2",
+        "I am not neutral",
+        "positive",
+        "very strongly positive",
+        "neutral-ish",
+        "neither slightly positive nor slightly negative",
+        "slightly positive towards neutral",
+        "I refuse to answer.",
+    ],
+)
+def test_never_guesses(text: str) -> None:
+    assert parse_closed(text, FIVE) is None
+
+
+def test_neutral_is_a_point_only_where_it_is_an_anchor() -> None:
+    assert parse_closed("neutral", FIVE) == 0
+    assert parse_closed("neutral", AGREE) is None
+    assert parse_closed("neutral", OpinionScale.of_size(2)) is None
+
+
+def test_an_anchor_is_not_found_inside_another() -> None:
+    assert parse_closed("disagree", AGREE) == 1
+    assert parse_closed("Agree", AGREE) == 3
+    nested = OpinionScale((0, 1), ("agree", "agree strongly"))
+    assert parse_closed("agree strongly", nested) == 1
+    assert parse_closed("level 2", OpinionScale((1, 2), ("level 1", "level 2"))) == 2
+
+
+@given(st.data())
+def test_every_point_is_read_in_every_form(data: st.DataObject) -> None:
+    scale = data.draw(SCALES)
+    point = data.draw(st.sampled_from(scale.points))
+    spelled = data.draw(
+        st.sampled_from(
+            [
+                str(point),
+                f"{point:+d}",
+                str(point).replace("-", "\u2212"),
+                scale.label(point),
+                scale.label(point).title(),
+            ]
+        )
+    )
+    assert parse_closed(data.draw(st.sampled_from(FORMS)).format(spelled), scale) == point
+
+
+@given(st.data())
+def test_two_points_are_none(data: st.DataObject) -> None:
+    scale = data.draw(SCALES)
+    one, other = data.draw(st.permutations(scale.points))[:2]
+    first, second = (data.draw(st.sampled_from([str(p), scale.label(p)])) for p in (one, other))
+    joined = data.draw(st.sampled_from(["{} or {}", "{}, {}", "{} ({})", "{}\n{}"])).format(first, second)
+    assert parse_closed(joined, scale) is None
+
+
+@given(st.text(max_size=60), SCALES)
+def test_any_text_gives_a_point_of_the_scale_or_none(text: str, scale: OpinionScale) -> None:
+    assert parse_closed(text, scale) in (None, *scale.points)
+
+
+@given(st.integers(), SCALES)
+def test_numbers_off_the_scale_are_none(number: int, scale: OpinionScale) -> None:
+    assert parse_closed(f"Answer: {number}", scale) == (number if number in scale.points else None)
+
+
+@pytest.mark.parametrize("text", ["N", "n.", " N\n", "Answer: N", "**N**", "N/A", "None", "No opinion."])
+def test_abstentions(text: str) -> None:
+    assert is_abstention(text)
+    assert parse_closed(text, FIVE) is None
+
+
+@pytest.mark.parametrize("text", ["", "-1", "No", "Not sure", "None of these", "nothing", *phrases.REFUSALS])
+def test_other_answers_are_no_abstentions(text: str) -> None:
+    assert not is_abstention(text)
+
+
+@pytest.mark.parametrize("text", phrases.REFUSALS)
+def test_refusals_name_no_point(text: str) -> None:
+    assert parse_closed(text, FIVE) is None

@@ -1,0 +1,115 @@
+"""What `opinionsim plan` prints."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from opinionsim.cli._forecast import comparison_text
+from opinionsim.experiments import load_experiment, plan
+from opinionsim.experiments._forecast import Actual
+from tests.cli.conftest import Invoke
+
+KEYS = [
+    "experiment", "models", "cells", "runs", "calls", "texts", "longest_path", "width", "run_width", "slots",
+    "useful_slots", "rounds", "speedup", "latency_s", "least_s", "most_s", "sequential_s", "input_characters",
+    "input_tokens", "output_tokens", "cost", "currency", "price_date", "exact", "acted_out", "by_model", "missing",
+]  # fmt: skip
+
+
+def test_json_has_the_figures_of_the_forecast(invoke: Invoke, spec: Path) -> None:
+    found = json.loads(invoke("plan", spec, "--reply-tokens", 40, "--json").stdout)
+    forecast = plan(load_experiment(spec), reply_tokens=40)
+    assert list(found) == KEYS
+    assert found["input_characters"] == forecast.input_characters
+    assert found["input_tokens"] == forecast.input_tokens
+    assert found["output_tokens"] == 40 * forecast.calls
+    assert (found["cost"], found["exact"], found["missing"]) == (0, True, None)
+    (model,) = found["by_model"]
+    assert (model["name"], model["calls"], model["observed"]) == ("scripted", forecast.calls, 0)
+
+
+def test_text_says_what_is_counted_and_what_assumed(invoke: Invoke, spec: Path) -> None:
+    text = invoke("plan", spec).stdout
+    forecast = plan(load_experiment(spec))
+    for fragment in (
+        f"{forecast.input_tokens:,} tokens",
+        f"{forecast.input_characters:,} characters",
+        "free",
+        "useful slots",
+        "--reply-tokens",
+        "Prompts are those of the runs",
+    ):
+        assert fragment in text
+
+
+def test_a_pilot_is_one_replicate_of_each_cell(invoke: Invoke, spec: Path) -> None:
+    found = json.loads(invoke("plan", spec, "--pilot", "--json").stdout)
+    assert (found["cells"], found["runs"], found["calls"]) == (2, 2, 24)
+
+
+def test_a_store_tells_what_is_missing_and_how_long_replies_are(invoke: Invoke, spec: Path, store: Path) -> None:
+    more = ("--set", "replicates=3", "--store", store)
+    found = json.loads(invoke("plan", spec, *more, "--json").stdout)
+    assert (found["runs"], found["missing"]["runs"], found["missing"]["calls"]) == (6, 2, 24)
+    assert found["by_model"][0]["observed"] == 48
+    text = invoke("plan", spec, *more).stdout
+    assert "missing" in text
+    assert "48 calls in the store" in text
+
+
+def test_models_with_their_prices(invoke: Invoke, spec: Path) -> None:
+    (spec.parent / "prices.yaml").write_text(
+        "{date: 2025-01-02, currency: EUR, per: 1000, source: {}, models: {'maker:dear': {input: 2, output: 8}}}"
+    )
+    result = invoke(
+        "plan", spec, "--set", "sweep={model.name: ['maker:dear', 'maker:unknown']}",
+        "--set", "execution.prices=prices.yaml",
+    )  # fmt: skip
+    assert "2,000 and 8,000 EUR a million tokens in and out, 2025-01-02" in result.stdout
+    assert "no price for maker:unknown" in result.stdout
+    # A model that cannot be loaded is complained about after the forecast.
+    assert result.exit_code == 2
+    assert "maker:" in result.stderr
+
+
+def test_a_budget_that_will_not_do(invoke: Invoke, spec: Path) -> None:
+    text = invoke("plan", spec, "--set", "execution.budget.calls=20").stdout
+    assert "execution.budget.calls = 20 will stop the experiment" in text
+    assert "will stop" not in invoke("plan", spec, "--set", "execution.budget.calls=48").stdout
+
+
+def test_an_adaptive_schedule_says_so(invoke: Invoke, spec: Path) -> None:
+    changed = ("--set", "interaction.kind=similarity")
+    assert "Who meets whom depends on measured opinions" in invoke("plan", spec, *changed).stdout
+    assert json.loads(invoke("plan", spec, *changed, "--json").stdout)["exact"] is False
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fragment"),
+    [
+        (("--reply-tokens", "nan"), "--reply-tokens"),
+        (("--reply-tokens", "0"), "--reply-tokens"),
+        (("--latency", "-1"), "--latency"),
+        (("--store", "nowhere.sqlite"), "no store"),
+        (("--store", "notes.txt"), "store address"),
+    ],
+    ids=str,
+)
+def test_options_that_cannot_be_used(invoke: Invoke, spec: Path, arguments: tuple[str, str], fragment: str) -> None:
+    result = invoke("plan", spec, *arguments)
+    assert result.exit_code == 2
+    assert fragment in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_a_comparison_has_a_line_a_figure(spec: Path) -> None:
+    forecast = plan(load_experiment(spec), reply_tokens=40)
+    lines = comparison_text(forecast, Actual(96, None, 3840, 0.0, 60.0)).splitlines()
+    assert [line.split("  ")[0] for line in lines[1:]] == [
+        "calls", "input tokens", "output tokens", "money (USD)", "seconds (at least)",
+    ]  # fmt: skip
+    assert lines[1].split()[-3:] == ["48", "96", "2.00"]
+    assert "not known" in lines[2]

@@ -1,0 +1,190 @@
+"""What tables, figures, transcripts and status say of runs with chat models; a model of fixed replies stands in."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+
+import opinionsim as osim
+from opinionsim.experiments import load_experiment
+from opinionsim.metrics import NOT_VALIDATED
+from opinionsim.store import CanaryRow, open_store
+from tests._running import SMALL, changed
+from tests.cli.conftest import Invoke
+
+SPEC = changed(
+    SMALL,
+    name="talk",
+    model={"name": "openai:fake"},
+    measurement={"classifier": "lexicon", "texts": ["report", "post"]},
+    execution={"canary": False},
+    sweep={"topic.framing": ["falsehood", "truth"]},
+)
+#: What the fixed model says, with how it ends.
+SAYINGS = (
+    ("I am completely certain that this theory is true.", "stop"),
+    ("I'm sorry, but I can't help with that.", "stop"),
+    ("It is nonsense, I do not believe it, not at", "length"),
+    ("", "stop"),
+    ("I had porridge for breakfast.", "stop"),
+)
+CONDITIONS = dict(zip(SAYINGS, ("answered", "refused", "truncated", "empty", "answered"), strict=True))
+THOUGHT = "Hmm.\x1b[31m {{ 7 * 7 }}"
+
+
+class Talker(BaseChatModel):
+    """Answers by what it is asked; thinks aloud and counts tokens."""
+
+    @property
+    def _llm_type(self) -> str:
+        return "talker"
+
+    def _generate(self, messages: list[BaseMessage], *_: Any, **__: Any) -> ChatResult:
+        text, end = SAYINGS[zlib.crc32("|".join(each.text for each in messages).encode()) % len(SAYINGS)]
+        message = AIMessage(
+            content=f"<think>{THOUGHT}</think>{text}",
+            response_metadata={"finish_reason": end, "model_name": "fake-2026"},
+            usage_metadata={
+                "input_tokens": 1200,
+                "output_tokens": 30,
+                "total_tokens": 1230,
+                "input_token_details": {"cache_read": 500},
+                "output_token_details": {"reasoning": 12},
+            },
+        )
+        return ChatResult(generations=[ChatGeneration(message=message)])
+
+
+@pytest.fixture(scope="module")
+def talk(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The store of an experiment with a chat model; to be read only."""
+    store = str(tmp_path_factory.mktemp("talk") / "talk.sqlite")
+    osim.run(load_experiment(SPEC), store, chat_model=Talker())
+    return store
+
+
+def test_missing_values_keep_their_cause(talk: str) -> None:
+    results = osim.load(talk)
+    told = results.opinions.merge(results.turns[["run_id", "turn", "message"]], on=["run_id", "turn"])
+    expected = {text: condition for (text, _), condition in CONDITIONS.items()}
+    assert set(told["condition"]) == set(expected.values())
+    assert all(expected[row.message] == row.condition for row in told.itertuples())
+    assert told.loc[told["condition"] != "answered", "value"].isna().all()
+    for row in results.metrics.itertuples():
+        own = told[(told["run_id"] == row.run_id) & (told["kind"] == row.kind)]
+        for cause in ("refused", "empty", "truncated"):
+            assert getattr(row, f"n_{cause}") == (own["condition"] == cause).sum()
+
+
+def test_tables_figures_and_files_say_that_nobody_has_validated_the_instrument(
+    invoke: Invoke, talk: str, tmp_path: Path
+) -> None:
+    printed = invoke("table", talk, "--csv", "t.csv").stdout
+    assert printed.startswith("Language-model agents | ")
+    assert f"Of this instrument: {NOT_VALIDATED}." in printed
+    assert " truncated, " in printed
+    (made,) = json.loads(invoke("table", talk, "--json").stdout)
+    assert {row["validation"] for row in made["rows"]} == {NOT_VALIDATED}
+    assert set(pd.read_csv("t.csv")["validation"]) == {NOT_VALIDATED}
+    assert invoke("plot", talk, "--out", "figures").exit_code == 0
+    assert NOT_VALIDATED.encode() in Path("figures/talk-panels.png").read_bytes()
+    assert invoke("export", talk, "out").exit_code == 0
+    for name in ("runs", "metrics"):
+        assert set(pd.read_csv(f"out/{name}.csv")["validation"]) == {NOT_VALIDATED}
+    assert f"coded by lexicon: {NOT_VALIDATED}\n" in invoke("show", talk).stdout
+
+
+def test_self_reports_and_scripted_agents_need_no_validation(invoke: Invoke, store: Path) -> None:
+    assert set(osim.load(str(store)).runs["validation"]) == {""}
+    asked = {"classifier": "lexicon", "texts": ["report"], "self_report": {"after": 1}}
+    results = osim.run(load_experiment(changed(SPEC, measurement=asked)), "asked.sqlite", chat_model=Talker())
+    assert set(zip(results.metrics["kind"], results.metrics["validation"], strict=True)) == {
+        ("report", NOT_VALIDATED),
+        ("self-report", ""),
+    }
+    printed = invoke("table", "asked.sqlite", "--kind", "self-report").stdout
+    assert ("Instrument: self-reports" in printed, NOT_VALIDATED in printed) == (True, False)
+
+
+def test_transcripts_mark_what_is_no_answer(invoke: Invoke, talk: str) -> None:
+    results = osim.load(talk)
+    blocks = invoke("show", talk).stdout.split("\n\nstep ")[1:]
+    turns = results.turns[results.turns["run_id"] == results.runs["run_id"][0]]
+    assert len(blocks) == len(turns)
+    for block, turn in zip(blocks, turns.itertuples(), strict=True):
+        heading = block.split("\n")[0]
+        if turn.condition == "answered":
+            assert heading.endswith("[no answer]") == ("porridge" in turn.message)
+        else:
+            assert heading.endswith(f"  [{turn.condition}]")
+
+
+def test_a_call_is_shown_with_its_reasoning_as_data(invoke: Invoke, talk: str) -> None:
+    shown = invoke("show", talk, "--turn", 0, "--prompt").stdout
+    assert "\n[reasoning]\nHmm.\\x1b[31m {{ 7 * 7 }}\n" in shown
+    assert "\x1b" not in shown
+    assert "model fake-2026 · 1,200 tokens in · 500 of them cached · 30 tokens out · 12 of them reasoning · " in shown
+    results = osim.load(talk)
+    own = results.calls[results.calls["run_id"] == results.runs["run_id"][0]]
+    call = own[own["turn"] == 0].iloc[0]
+    assert f"=====\n{call['condition']} · finish reason {call['finish_reason']} · " in shown
+    assert shown.index("[reasoning]") < shown.index("[reply]")
+
+
+def test_status_tells_what_was_used(invoke: Invoke, talk: str) -> None:
+    (found,) = json.loads(invoke("status", talk, "--json").stdout)
+    calls = len(osim.load(talk).calls)
+    assert (found["calls"], found["tokens_in"], found["tokens_out"]) == (calls, 1200 * calls, 30 * calls)
+    header, line = invoke("status", talk).stdout.splitlines()[:2]
+    assert header.split()[-6:] == ["calls", "tokens", "in", "tokens", "out", "money"]
+    assert line.split()[-4:] == [str(calls), f"{1200 * calls:,}", f"{30 * calls:,}", "-"]
+    assert found["changed_models"] == []
+
+
+def test_status_tells_when_a_model_has_changed(invoke: Invoke) -> None:
+    osim.run(load_experiment(SMALL), "s.sqlite")
+    with open_store("s.sqlite") as store:
+        experiment_id = store.experiments()[0].experiment_id
+
+        def row(model: str, moment: str, position: int, at: float, text: str, returned: str) -> CanaryRow:
+            return CanaryRow(experiment_id, model, moment, position, at, text, returned, "")
+
+        store.save_canary([row("m:steady", "start", i, 10.0 + i, "same", "m-1") for i in range(2)])
+        store.save_canary([row("m:moving", "start", i, 10.0 + i, "same", "m-1") for i in range(2)])
+        # A sweep that was cut off asked at its start only.
+        for at, returned in ((20.0, "m-1"), (30.0, "m-2")):
+            store.save_canary([row("m:moving", "start", i, at + i, "same", returned) for i in range(2)])
+        store.save_canary([row("m:moving", "end", i, 40.0 + i, "same" if i else "other", "m-2") for i in range(2)])
+        store.save_canary([row("m:steady", "end", i, 40.0 + i, "same", "m-1") for i in range(2)])
+    (found,) = json.loads(invoke("status", "s.sqlite", "--json").stdout)
+    first, second = found["changed_models"]
+    assert first == "m:moving, asked 1970-01-01 00:00 UTC: the model returned was 'm-1' and became 'm-2'"
+    assert "1 of 2 replies" in second
+    assert f"  {first}\n" in invoke("status", "s.sqlite").stdout
+
+
+MIXED = [
+    {"name": "scripted", "share": 0.5, "options": {"pull": 2.0}},
+    {"name": "scripted", "share": 0.5, "options": {"pull": -2.0}},
+]
+
+
+def test_agents_of_several_models_are_told_apart(invoke: Invoke) -> None:
+    results = osim.run(load_experiment(changed(SMALL, model=MIXED)), "mixed.sqlite")
+    names = {"scripted (pull=2.0)", "scripted (pull=-2.0)"}
+    assert set(results.agents["model"]) == names
+    shown = invoke("show", "mixed.sqlite").stdout
+    for agent in results.agents.itertuples():
+        assert f"(agent {agent.agent}, {agent.model}) " in shown or agent.agent not in set(results.turns["agent"])
+    drawn = invoke("plot", "mixed.sqlite", "--what", "trajectories", "--color-by", "model", "--out", "figures")
+    assert drawn.stdout == "figures/small-trajectories-by-model.png\n", drawn.stderr
+    refused = invoke("plot", "mixed.sqlite", "--what", "distribution", "--color-by", "model")
+    assert (refused.exit_code, "--color-by goes with" in refused.stderr) == (2, True)

@@ -1,0 +1,365 @@
+"""Sweeps on a cluster of two worker processes that share a PostgreSQL store."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from distributed import LocalCluster
+from typer.testing import CliRunner
+
+from opinionsim import background
+from opinionsim.cli import app
+from opinionsim.errors import SpecError
+from opinionsim.experiments import Summary, _cluster, load_experiment, run, under_way
+from opinionsim.experiments._cluster import Chunk, Cluster, LostError
+from opinionsim.messages import ChatMessage
+from opinionsim.store import open_store
+from opinionsim.testing import StubProvider, scripted_reply
+from tests._postgres import Server
+from tests._running import SMALL, assert_same, carry_out, changed, loaded
+
+SWEEP = changed(
+    SMALL,
+    replicates=4,
+    sweep={"cognition.confirmation_bias": ["none", "strong"]},
+    measurement={"classifier": "lexicon"},
+)
+_PATIENCE_S = 60.0
+
+
+@contextmanager
+def _workers(n: int, *, processes: bool) -> Iterator[LocalCluster]:
+    """Workers of one thread each; a process that is killed is started again."""
+    with LocalCluster(
+        n_workers=n,
+        threads_per_worker=1,
+        processes=processes,
+        host="127.0.0.1",
+        protocol="tcp://",
+        dashboard_address="127.0.0.1:0",
+    ) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def processes() -> Iterator[str]:
+    """Address of the scheduler of two worker processes."""
+    with _workers(2, processes=True) as running:
+        yield running.scheduler_address
+
+
+@pytest.fixture
+def threads() -> Iterator[LocalCluster]:
+    """Two workers in this process, which are there at once."""
+    with _workers(2, processes=False) as running:
+        yield running
+
+
+@pytest.fixture
+def address(threads: LocalCluster) -> str:
+    """Of the scheduler of two workers in this process."""
+    return str(threads.scheduler_address)
+
+
+@pytest.fixture
+def url(postgres: Server, tmp_path: Path) -> str:
+    """Address of an empty database."""
+    return postgres.database(str(tmp_path))
+
+
+class Gate:
+    """Replies of the scripted model, which stop after so many until the gate is opened."""
+
+    def __init__(self, after: int) -> None:
+        self._reply = scripted_reply()
+        self._left = after
+        self.reached = threading.Event()
+        self.open = threading.Event()
+
+    def __call__(self, messages: tuple[ChatMessage, ...], seed: int | None) -> str:
+        self._left -= 1
+        if self._left < 0:
+            self.reached.set()
+            assert self.open.wait(_PATIENCE_S)
+        return self._reply(messages, seed)
+
+
+@pytest.fixture
+def gate() -> Iterator[Gate]:
+    """A gate that is open in the end, whatever happens."""
+    found = Gate(30)
+    yield found
+    found.open.set()
+
+
+@pytest.fixture
+def stub(gate: Gate) -> Iterator[StubProvider]:
+    """A provider that stops answering after a while."""
+    with StubProvider(gate) as provider:
+        yield provider
+        gate.open.set()
+
+
+def _asking(stub: StubProvider, **values: Any) -> dict[str, Any]:
+    """The sweep, with the stub for its model."""
+    model = {"name": "openai:stub", "options": {"base_url": stub.base_url}}
+    return changed(SWEEP, model=model, execution={"max_concurrency": 4, "canary": False}, **values)
+
+
+def _until(true: Callable[[], object]) -> None:
+    """Look again and again until something is true."""
+    for _ in range(1200):
+        if true():
+            return
+        threading.Event().wait(0.05)
+    raise AssertionError("it never came true")
+
+
+class Database:
+    """The store, asked past opinionsim."""
+
+    def __init__(self, server: Server, url: str) -> None:
+        self._server, self._name = server, url.split("?")[0].rsplit("/", 1)[1]
+
+    def __call__(self, statement: str, *parameters: Any) -> list[tuple[Any, ...]]:
+        with self._server.connect(self._name) as connection:
+            found = connection.execute(statement, parameters)
+            return found.fetchall() if found.description else []
+
+    def seeds(self) -> set[int]:
+        """Of all calls that are stored."""
+        return {seed for (seed,) in self("SELECT seed FROM calls WHERE seed IS NOT NULL")}
+
+    def busiest(self) -> str:
+        """The owner of a run under way with the most stored calls, once there is one."""
+        owners = (
+            "SELECT owner FROM runs JOIN calls USING (run_id) WHERE status = 'running' "
+            "GROUP BY owner ORDER BY count(*) DESC LIMIT 1"
+        )
+        _until(lambda: self(owners))
+        return str(self(owners)[0][0])
+
+
+@pytest.fixture
+def database(postgres: Server, url: str) -> Database:
+    """The test's database."""
+    return Database(postgres, url)
+
+
+def _kill_a_worker(database: Database) -> set[int]:
+    """Kill a worker in the middle of its runs, as dead as if 30 s had passed; seeds of the calls stored then."""
+    owner = database.busiest()
+    pid = int(owner.split(":")[1])
+    os.kill(pid, signal.SIGSTOP)
+    database("UPDATE workers SET heartbeat_at = heartbeat_at - 60 WHERE owner = %s", owner)
+    stored = database.seeds()
+    os.kill(pid, signal.SIGKILL)
+    return stored
+
+
+def _asked_again(stub: StubProvider) -> set[int | None]:
+    """Seeds of the questions that were asked more than once."""
+    return {each.request.seed for each in stub.log if each.request.attempt > 0}
+
+
+def _carried_out(spec: dict[str, Any], url: str, address: str, **options: Any) -> Summary:
+    with under_way(load_experiment(spec), url, cluster=address, **options) as (_, future):
+        return future.result()
+
+
+def test_a_killed_workers_runs_finish_elsewhere_and_nothing_stored_is_asked_again(
+    stub: StubProvider, gate: Gate, url: str, processes: str, database: Database
+) -> None:
+    spec = _asking(stub)
+    with under_way(load_experiment(spec), url, cluster=processes) as (sweep, future):
+        assert gate.reached.wait(_PATIENCE_S)
+        stored = _kill_a_worker(database)
+        gate.open.set()
+        summary = future.result()
+    assert (summary.complete, summary.total, summary.errors) == (8, 8, {})
+    assert stored
+    assert not _asked_again(stub) & stored
+    assert summary.answered > 0
+    assert sweep.progress().complete == 8
+    carry_out(spec, "local.sqlite")
+    assert_same(loaded(url), loaded("local.sqlite"))
+
+
+def test_a_chunk_that_is_given_up_leaves_its_runs_incomplete(
+    stub: StubProvider, gate: Gate, url: str, threads: LocalCluster, database: Database
+) -> None:
+    spec = _asking(stub)
+    scheduler: Any = threads.scheduler
+    scheduler.allowed_failures = 0
+    with under_way(load_experiment(spec), url, cluster=scheduler.address) as (sweep, future):
+        assert gate.reached.wait(_PATIENCE_S)
+        lost = next(iter(scheduler.workers))
+        scheduler.loop.add_callback(scheduler.remove_worker, lost, stimulus_id="test", safe=False, expected=False)
+        _until(lambda: sweep.progress().in_flight == 0 and not scheduler.tasks)
+        gate.open.set()
+        summary = future.result()
+    assert not summary.stopped
+    assert 0 < len(summary.errors) == summary.total - summary.complete
+    assert any("gave a chunk of runs up because 1 workers died" in error for error in summary.errors.values())
+
+
+def test_an_interrupt_ends_the_chunks_and_a_second_run_goes_on(
+    stub: StubProvider, gate: Gate, url: str, address: str, database: Database
+) -> None:
+    spec = _asking(stub)
+    with under_way(load_experiment(spec), url, cluster=address) as (sweep, future):
+        assert gate.reached.wait(_PATIENCE_S)
+        # What workers tell meanwhile is seen.
+        _until(lambda: sweep.progress().in_flight and sweep.progress().made >= 26)
+        background.call_soon(sweep.stop)
+        background.call_soon(gate.open.set)
+        summary = future.result()
+    assert summary.stopped
+    assert 0 < len(summary.errors) == summary.total - summary.complete
+    assert database("SELECT count(*) FROM runs WHERE status = 'running'") == [(0,)]
+    stored = database.seeds()
+    again = _carried_out(spec, url, address)
+    assert (again.complete, again.stopped) == (8, False)
+    assert not _asked_again(stub) & stored
+
+
+def test_two_clients_share_one_sweep(url: str, address: str) -> None:
+    with StubProvider(scripted_reply()) as stub:
+        experiment = load_experiment(_asking(stub))
+        with (
+            under_way(experiment, url, cluster=address) as (_, one),
+            under_way(experiment, url, cluster=address) as (
+                _,
+                other,
+            ),
+        ):
+            summaries = one.result(), other.result()
+    assert [(summary.complete, summary.errors) for summary in summaries] == [(8, {})] * 2
+    assert stub.paid_twice == {}
+    assert sum(summary.made for summary in summaries) == sum(stub.served.values())
+
+
+@pytest.mark.parametrize("slots", [1, 5])
+def test_a_budget_is_kept_and_spent(url: str, address: str, slots: int) -> None:
+    whole, _ = carry_out(SWEEP, "whole.sqlite")
+    limited = changed(SWEEP, execution={"budget": {"calls": 31}, "max_concurrency": slots})
+    summary = _carried_out(limited, url, address)
+    assert (summary.made, summary.stopped) == (31, True)
+    assert "31 of 31 calls paid" in summary.exceeded
+    assert summary.complete + len(summary.errors) == 8
+    with open_store(url, write=False) as store:
+        assert store.usage(store.states()).calls == 31
+        errors = {state.error for state in store.states().values()}
+    assert errors <= {"", summary.exceeded, "stopped before it was finished"}
+    again = _carried_out(limited, url, address)
+    assert (again.made, again.stopped) == (0, True)
+    rest = _carried_out(SWEEP, url, address)
+    assert (rest.made, rest.complete, rest.exceeded) == (whole.made - 31, 8, "")
+    assert_same(loaded(url), loaded("whole.sqlite"))
+
+
+def test_money_is_counted_by_the_table_of_whoever_started_the_sweep(url: str, address: str) -> None:
+    prices = "date: 2026-01-01\ncurrency: USD\nper: 1000\nsource: {}\nmodels:\n  scripted: {input: 1, output: 2}\n"
+    Path("own.yaml").write_text(prices)
+    spec = changed(SWEEP, execution={"prices": "own.yaml", "budget": {"money": 1e9}})
+    summary = _carried_out(spec, url, address)
+    expected, _ = carry_out(spec, "local.sqlite")
+    assert summary.paid == expected.paid
+    assert summary.paid.cost == pytest.approx(summary.paid.input_tokens / 1000 + 2 * summary.paid.output_tokens / 1000)
+
+
+def test_slots_are_shared_out_and_no_password_is_sent(url: str, address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[Chunk] = []
+    carry: Callable[..., Any] = Cluster.map
+
+    def watched(self: Cluster, chunks: Any, n_at_once: int) -> Any:
+        given = list(chunks)
+        sent.extend(given)
+        return carry(self, given, n_at_once)
+
+    monkeypatch.setattr(Cluster, "map", watched)
+    secret = url.replace("postgres@", "postgres:hunter2@")
+    assert secret != url
+    results = run(load_experiment(SWEEP), secret, max_concurrency=9, cluster=address)
+    assert set(results.runs["status"]) == {"complete"}
+    assert [chunk.slots for chunk in sent] == [4] * 8
+    assert sorted(run_id for chunk in sent for run_id in chunk.run_ids) == sorted(results.runs["run_id"])
+    for chunk in sent:
+        assert b"hunter2" not in pickle.dumps(chunk)
+        assert "postgres" not in repr(chunk)
+
+
+def test_a_worker_without_the_key_says_so(url: str, processes: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("A_KEY_OF_OURS", "sk-here-only")
+    options = {"base_url": "http://127.0.0.1:9/v1", "api_key_env": "A_KEY_OF_OURS"}
+    spec = changed(SWEEP, model={"name": "openai:stub", "options": options}, execution={"canary": False})
+    with pytest.raises(SpecError, match=r"worker tcp://127\.0\.0\.1:\d+: .*A_KEY_OF_OURS"):
+        _carried_out(spec, url, processes)
+
+
+def test_a_worker_of_another_version_is_refused(url: str, processes: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("opinionsim.__version__", "0.0.9")
+    with pytest.raises(SpecError, match=r"worker tcp://.* has opinionsim \S+, but this is 0\.0\.9"):
+        _carried_out(SWEEP, url, processes)
+
+
+def test_a_scheduler_that_goes_away_is_an_error_and_no_wait(
+    stub: StubProvider, gate: Gate, url: str, threads: LocalCluster
+) -> None:
+    with under_way(load_experiment(_asking(stub)), url, cluster=threads.scheduler_address) as (_, future):
+        assert gate.reached.wait(_PATIENCE_S)
+        gate.open.set()
+        threads.close()
+        summary = future.result()
+    assert any("scheduler is gone" in error for error in summary.errors.values())
+
+
+def test_from_the_command_line(url: str, address: str) -> None:
+    Path("small.yaml").write_text(yaml.safe_dump(changed(SWEEP, execution={"budget": {"calls": 40}})))
+    command = ["run", "small.yaml", "--store", url, "--cluster", address]
+    result = CliRunner().invoke(app, command)
+    assert (result.exit_code, result.stdout) == (3, "")
+    assert "2 chunks of runs at a time on the cluster" in result.stderr
+    assert "40 of 40 calls paid" in result.stderr
+    result = CliRunner().invoke(app, [*command, "--set", "execution.budget.calls=4000"])
+    assert result.exit_code == 0
+    assert "8 of 8 runs complete" in result.stderr
+    assert "all 8 runs were complete already" in CliRunner().invoke(app, command).stderr
+
+
+@pytest.mark.parametrize(
+    ("store", "address", "words"),
+    [
+        ("s.sqlite", "tcp://127.0.0.1:9", "cannot write the store s.sqlite.*PostgreSQL"),
+        (None, "tcp://127.0.0.1:9", "results/small.sqlite.*PostgreSQL"),
+        ("postgresql://nobody@127.0.0.1:9/none", "tcp://127.0.0.1:9", "no Dask scheduler answers"),
+        ("postgresql://nobody@127.0.0.1:9/none", "carrier pigeon", "no Dask scheduler answers"),
+    ],
+)
+def test_what_cannot_be_spread_is_refused(
+    store: str | None, address: str, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_cluster, "_PATIENCE_S", 0.5)
+    with pytest.raises(SpecError, match=words):
+        run(load_experiment(SWEEP), store, cluster=address)
+    assert list(Path().iterdir()) == []
+
+
+def test_an_object_cannot_be_sent() -> None:
+    from opinionsim.llm import ScriptedChatModel
+
+    with pytest.raises(SpecError, match="chat_model is an object"):
+        run(load_experiment(SWEEP), "postgresql://x@h/d", chat_model=ScriptedChatModel(), cluster="tcp://x:1")
+
+
+def test_losses_are_no_misuse() -> None:
+    assert LostError("x").exit_code == 1

@@ -1,0 +1,492 @@
+"""What errors of chat models mean, as real clients raise them; back-off; and no credential in a reason."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import email.utils
+import itertools
+import json
+import re
+import ssl
+import time
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_openai import ChatOpenAI
+from openai import DefaultAsyncHttpxClient
+from pydantic import SecretStr
+
+from opinionsim.llm._failures import Failure, classify_failure, wait_s
+from opinionsim.llm._redaction import redacted
+from opinionsim.llm._transport import fast_client
+from opinionsim.testing import Faults, StubProvider
+
+KEY = "sk-proj-Zx81nQ0aBcDeFgHiJkLmNoPq"
+
+# --- through the real client ---------------------------------------------------------------------------------
+
+EXPECTED = {
+    **dict.fromkeys(Faults.TRANSPORT, "transient"),
+    # The server says that it is overloaded.
+    **dict.fromkeys(("rate-limited", "http-503"), "rate-limited"),
+    "blocked": "content-filter",
+    **dict.fromkeys(Faults.PERMANENT, "permanent"),
+}
+
+
+@pytest.fixture(scope="module")
+def stub():
+    faults = Faults(plan=lambda request: request.messages[-1].content, retry_after_s=0.25)
+    with StubProvider(faults=faults, api_key=KEY) as provider:
+        yield provider
+
+
+def _failure(
+    stub: StubProvider, fault: str, *, fast: bool = True, api_key: str = KEY, base_url: str | None = None
+) -> Failure:
+    """What is made of the error that a real client raises when a provider misbehaves."""
+
+    async def attempt() -> Failure:
+        async with DefaultAsyncHttpxClient() as plain:
+            model = ChatOpenAI(
+                model="stub-1",
+                base_url=base_url or stub.base_url,
+                api_key=SecretStr(api_key),
+                max_retries=0,
+                timeout=0.3,
+                http_async_client=fast_client() if fast else plain,
+            )
+            with pytest.raises(Exception) as caught:  # noqa: PT011
+                await model.ainvoke(fault)
+        return classify_failure(caught.value, networked=True)
+
+    return asyncio.run(attempt())
+
+
+@pytest.mark.parametrize("fast", [True, False], ids=["aiohttp", "httpx"])
+@pytest.mark.parametrize("fault", EXPECTED)
+def test_what_a_real_client_raises_is_understood(stub: StubProvider, fault: str, fast: bool) -> None:
+    failure = _failure(stub, fault, fast=fast)
+    assert failure.kind == EXPECTED[fault]
+    assert failure.reason
+    assert "\n" not in failure.reason
+    # To the millisecond, although the header in seconds says a whole one.
+    assert failure.retry_after_s == (0.25 if fault in ("rate-limited", "http-503") else None)
+
+
+def test_a_broken_connection_is_named_for_what_it_is(stub: StubProvider) -> None:
+    assert "Connection reset by peer" in _failure(stub, "reset").reason
+
+
+def test_a_server_that_is_not_there_may_come_back(stub: StubProvider) -> None:
+    failure = _failure(stub, "", base_url="http://127.0.0.1:9/v1")
+    assert failure.kind == "transient"
+    assert "127.0.0.1" in failure.reason
+
+
+def test_an_address_that_cannot_be_used_will_never_do(stub: StubProvider) -> None:
+    assert _failure(stub, "", base_url="gopher://127.0.0.1/v1", fast=False).kind == "permanent"
+
+
+def test_a_refused_key_is_not_quoted(stub: StubProvider) -> None:
+    wrong = "sk-live-000011112222"
+    failure = _failure(stub, "", api_key=wrong)
+    assert failure.kind == "permanent"
+    assert "401" in failure.reason
+    assert wrong not in failure.reason
+
+
+# --- by what errors look like, for clients that are not installed ------------------------------------------------
+
+
+def _error(name: str = "APIStatusError", text: str = "", *bases: type[Exception], **attributes: Any) -> Exception:
+    """An error of a class of this name, with these attributes."""
+    error = type(name, bases or (Exception,), {})(text)
+    for attribute, value in attributes.items():
+        setattr(error, attribute, value)
+    return error
+
+
+def _response(status: int = 429, **headers: str) -> SimpleNamespace:
+    return SimpleNamespace(status_code=status, headers={k.replace("_", "-"): v for k, v in headers.items()})
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [
+        *((status, "permanent") for status in (301, 400, 401, 402, 403, 404, 405, 413, 422, 451, 501, 505)),
+        *((status, "transient") for status in (200, 408, 409, 425, 500, 502, 503, 504, 520, 524, 529)),
+        (429, "rate-limited"),
+    ],
+)
+@pytest.mark.parametrize("place", ["status_code", "status", "http_status", "code", "response", "botocore"])
+def test_a_status_decides_wherever_it_stands(status: int, kind: str, place: str) -> None:
+    response: object = SimpleNamespace(status_code=status, headers={})
+    if place == "botocore":
+        response = {"ResponseMetadata": {"HTTPStatusCode": status}, "Error": {"Code": "Whatever"}}
+    named = {"response": response} if place in ("response", "botocore") else {place: status}
+    assert classify_failure(_error(**named)).kind == kind
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        # Anthropic: the words are in the body.
+        (
+            _error("OverloadedError", status_code=529, body={"type": "error", "error": {"type": "overloaded_error"}}),
+            "rate-limited",
+        ),
+        (
+            _error(
+                "BadRequestError",
+                "Error code: 400 - {'message': 'Output blocked by content filtering policy'}",
+                status_code=400,
+                body={"type": "error", "error": {"type": "invalid_request_error"}},
+            ),
+            "content-filter",
+        ),
+        (_error("BadRequestError", "Your credit balance is too low", status_code=400), "permanent"),
+        # Azure: the filter that spoke is one level deeper.
+        (
+            _error(
+                "BadRequestError",
+                status_code=400,
+                body={"error": {"code": "BadRequest", "innererror": {"code": "ResponsibleAIPolicyViolation"}}},
+            ),
+            "content-filter",
+        ),
+        (_error("BadRequestError", "prompt was flagged as potentially violating", status_code=400), "content-filter"),
+        # Ollama: a full queue, a fault within a stream, a model that is not there.
+        (
+            _error(
+                "ResponseError", "server busy, please try again. maximum pending requests exceeded", status_code=503
+            ),
+            "rate-limited",
+        ),
+        (_error("ResponseError", "model runner has unexpectedly stopped", status_code=-1), "transient"),
+        (_error("ResponseError", "model 'x' not found", status_code=404), "permanent"),
+        # Google, with words and no status; Amazon, with both.
+        (_error("APIError", status="RESOURCE_EXHAUSTED"), "rate-limited"),
+        (_error("APIError", status="UNAVAILABLE"), "transient"),
+        (
+            _error("ClientError", response={"Error": {"Code": "ThrottlingException"}, "ResponseMetadata": {}}),
+            "rate-limited",
+        ),
+        # A used-up account is no rate limit.
+        (_error("RateLimitError", status_code=429, code="insufficient_quota"), "permanent"),
+        (_error("RateLimitError", status_code=429, body='{"error": {"type": "insufficient_quota"}}'), "permanent"),
+        # Errors that came with a success.
+        (ValueError({"message": "boom", "code": "server_error"}), "transient"),
+        (ValueError({"message": "later", "code": "rate_limit_exceeded"}), "rate-limited"),
+        (_error("APIResponseValidationError", status_code=200), "transient"),
+        (_error("ContentTypeError", status=200), "transient"),
+        # No answer at all.
+        (TimeoutError(), "transient"),
+        (ConnectionResetError(104, "reset"), "transient"),
+        (OSError(101, "Network is unreachable"), "transient"),
+        (_error("InferenceTimeoutError"), "transient"),
+        (_error("ReadTimeout", "", type("TimeoutException", (Exception,), {})), "transient"),
+        (_error("RateLimitError"), "rate-limited"),
+        (_error("ContentFilterFinishReasonError"), "content-filter"),
+        (json.JSONDecodeError("Expecting value", "", 0), "transient"),
+        # Nothing another try could mend, and what nothing is known of.
+        (ssl.SSLCertVerificationError("self-signed"), "permanent"),
+        (_error("InvalidURL"), "permanent"),
+        (_error("LocalProtocolError", "Illegal header value"), "permanent"),
+        (FileNotFoundError(2, "no such file"), "permanent"),
+        (PermissionError(13, "denied"), "permanent"),
+        (MemoryError(), "permanent"),
+        (RuntimeError("something"), "permanent"),
+        (ValueError("something"), "permanent"),
+        (_error("APIStatusError", status_code=True, code=7, status="odd", body=3, response="text"), "permanent"),
+    ],
+)
+def test_words_and_classes_decide_where_statuses_do_not(error: Exception, kind: str) -> None:
+    assert classify_failure(error).kind == kind
+
+
+@pytest.mark.parametrize("error", [ValueError("a"), TypeError("a"), KeyError("a"), IndexError(), AttributeError("a")])
+def test_behind_a_network_a_reply_that_cannot_be_read_may_be_whole_the_next_time(error: Exception) -> None:
+    assert classify_failure(error, networked=True).kind == "transient"
+    assert classify_failure(error).kind == "permanent"
+    assert classify_failure(RuntimeError("a"), networked=True).kind == "permanent"
+
+
+def _caused(*errors: Exception) -> Exception:
+    for error, cause in itertools.pairwise(errors):
+        error.__cause__ = cause
+    return errors[0]
+
+
+def test_causes_decide_where_the_error_itself_says_nothing() -> None:
+    assert classify_failure(_caused(RuntimeError("wrapped"), TimeoutError())).kind == "transient"
+    limited = _caused(RuntimeError("x"), _error(status_code=429, response=_response(retry_after="3")))
+    assert classify_failure(limited).retry_after_s == 3.0
+    # A lost connection that is none.
+    certificate = _caused(_error("APIConnectionError"), _error("ConnectError"), ssl.SSLCertVerificationError("expired"))
+    assert classify_failure(certificate).kind == "permanent"
+    # What happened while an error was handled caused nothing.
+    handling = RuntimeError("another")
+    handling.__context__ = TimeoutError()
+    assert classify_failure(handling).kind == "permanent"
+
+
+def test_a_circle_of_causes_ends() -> None:
+    one, other = RuntimeError("one"), RuntimeError("other")
+    one.__cause__, other.__cause__ = other, one
+    assert classify_failure(one).kind == "permanent"
+
+
+# --- Retry-After ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"retry_after": "7"}, 7.0),
+        ({"Retry_After": " 0.5 "}, 0.5),
+        ({"retry_after_ms": "1500", "retry_after": "9"}, 1.5),
+        ({"x_ms_retry_after_ms": "20"}, 0.02),
+        ({"retry_after_ms": "soon", "retry_after": "9"}, 9.0),
+        ({"retry_after": "-3"}, 0.0),
+        ({"retry_after": "86400"}, 600.0),
+        ({"retry_after": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0.0),
+        ({"retry_after": "nan"}, None),
+        ({"retry_after": "inf"}, None),
+        ({"retry_after": "soon"}, None),
+        ({"retry_after": ""}, None),
+        ({}, None),
+    ],
+)
+def test_retry_after_is_read(headers: dict[str, str], seconds: float | None) -> None:
+    for error in (
+        _error(status_code=429, response=_response(**headers)),
+        _error(status=429, **vars(_response(**headers))),
+    ):
+        assert classify_failure(error).retry_after_s == seconds
+
+
+def test_retry_after_may_be_a_date() -> None:
+    date = email.utils.formatdate(time.time() + 120, usegmt=True)
+    seconds = classify_failure(_error(status_code=503, response=_response(retry_after=date))).retry_after_s
+    assert seconds is not None
+    assert 100 < seconds <= 120
+
+
+@pytest.mark.parametrize("headers", [None, "text", 3, [("retry-after", "1")]])
+def test_odd_headers_are_passed_over(headers: object) -> None:
+    assert classify_failure(_error(status_code=429, response=SimpleNamespace(headers=headers))).retry_after_s is None
+
+
+def test_a_permanent_failure_has_no_other_time() -> None:
+    assert classify_failure(_error(status_code=401, response=_response(retry_after="5"))).retry_after_s is None
+
+
+# --- reasons ----------------------------------------------------------------------------------------------------
+
+
+def test_a_reason_is_one_short_line() -> None:
+    page = _error("InternalServerError", "<html>\n<h1>Bad\tGateway</h1>\r\n" + "spam " * 20_000, status_code=502)
+    reason = classify_failure(page).reason
+    assert reason.startswith("InternalServerError: <html> <h1>Bad Gateway</h1> spam spam")
+    assert len(reason) <= 400
+    assert reason.isprintable()
+
+
+def test_a_reason_says_what_was_behind_the_words_of_a_client() -> None:
+    def lost(*texts: str) -> str:
+        names = ("TimeoutError_", "ConnectTimeout", "ClientOSError")
+        return classify_failure(_caused(*map(_error, names, texts))).reason
+
+    assert (
+        lost("timed out", "reset by peer", "reset by peer") == "TimeoutError_: timed out (ClientOSError: reset by peer)"
+    )
+    assert lost("timed out", "timed out", "") == "TimeoutError_: timed out (ClientOSError)"
+    assert lost("", "", "") == "TimeoutError_ (ClientOSError)"
+    # An answer speaks for itself.
+    told = _caused(_error("NotFoundError", "no such model", status_code=404), _error("HTTPError", "see some page"))
+    assert classify_failure(told).reason == "NotFoundError: no such model"
+
+
+def test_an_error_that_cannot_be_shown_is_named() -> None:
+    class Shy(Exception):
+        def __str__(self) -> str:
+            raise ValueError("not now")
+
+    assert classify_failure(Shy()) == Failure("permanent", "Shy")
+
+
+# --- back-off ---------------------------------------------------------------------------------------------------
+
+PASSING = Failure("transient", "gone")
+
+
+@given(
+    st.integers(1, 2000),
+    st.none() | st.floats(0, 600),
+    st.floats(1e-3, 100),
+    st.floats(1e-3, 1000),
+    st.integers(0, 2**32),
+)
+def test_waits_are_bounded_and_never_shorter_than_asked(n, retry_after_s, first_s, longest_s, seed) -> None:
+    failure = Failure("rate-limited", "slower", retry_after_s)
+    waited = wait_s(n, failure, first_s=first_s, longest_s=longest_s, rng=np.random.default_rng(seed))
+    floor = retry_after_s or 0.0
+    assert floor <= waited <= (floor + min(longest_s, first_s * 2.0 ** min(n - 1, 60))) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize(("n", "longest"), [(1, 0.5), (2, 1.0), (5, 8.0), (8, 60.0), (20, 60.0)])
+def test_jitter_is_full_and_doubles(n: int, longest: float) -> None:
+    rng = np.random.default_rng(1)
+    waits = np.array([wait_s(n, PASSING, first_s=0.5, longest_s=60.0, rng=rng) for _ in range(4000)])
+    # Mean and standard deviation of a uniform on [0, longest], within five standard errors.
+    assert abs(waits.mean() - longest / 2) < 5 * longest / np.sqrt(12 * 4000)
+    assert waits.std() == pytest.approx(longest / np.sqrt(12), rel=0.05)
+
+
+def test_calls_refused_together_do_not_come_back_together() -> None:
+    rng = np.random.default_rng(1)
+    failure = Failure("rate-limited", "slower", 2.0)
+    waits = {wait_s(1, failure, first_s=0.5, longest_s=60.0, rng=rng) for _ in range(100)}
+    assert len(waits) == 100
+    assert 2.0 <= min(waits) <= max(waits) <= 2.5
+
+
+# --- credentials ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "OPENAI_API_KEY",
+        "HF_TOKEN",
+        "MY_KEY",
+        "AWS_SECRET_ACCESS_KEY",
+        "PGPASSWORD",
+        "SMTP_PASS",
+        "GITHUB_PAT",
+        "x_auth",
+    ],
+)
+def test_values_of_credential_variables_are_left_out(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setenv(name, "plain/looking value+1")
+    text = "refused plain/looking value+1, at https://host/plain%2Flooking%20value%2B1/x"
+    assert redacted(text) == "refused ***, at https://host/***/x"
+
+
+def test_the_longer_of_two_nested_credentials_goes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("A_KEY", "abcdefgh")
+    monkeypatch.setenv("B_KEY", "abcdefgh-ijkl")
+    assert redacted("got abcdefgh-ijkl and abcdefgh") == "got *** and ***"
+
+
+def test_every_line_of_a_credential_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SIGNING_KEY", "first line of it\nsecond line of it\n")
+    assert redacted("bad: second line of it") == "bad: ***"
+
+
+def test_passwords_of_addresses_in_variables_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DATABASE_URL", "postgresql+psycopg://ann:hunter%402hunter@host/db")
+    assert redacted("password is hunter@2hunter or hunter%402hunter") == "password is *** or ***"
+
+
+@pytest.mark.parametrize(("name", "value"), [("MAX_TOKENS", "100"), ("USE_KEY", "true"), ("PWD", "/home/somebody")])
+def test_flags_and_folders_are_no_credentials(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
+    monkeypatch.setenv(name, value)
+    assert redacted(f"got {value}") == f"got {value}"
+
+
+SECRETS = [
+    KEY,
+    "sk-12***",
+    "sk-abc***xyz",
+    "sk-ant-api03-AbC_dEf-123",
+    "hf_AbCdEfGhIjKlMnOp",
+    "gsk_AbCdEf123456",
+    "AIzaSyA-bCdEfGhIjKl",
+    "AKIAIOSFODNN7EXAMPLE",
+    "ghp_AbCdEf123456",
+    "xai-AbCdEf123456",
+    "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2ln",
+    "abcd****************wxyz",
+    "key-0123456789abcdef",
+]
+
+
+@pytest.mark.parametrize("secret", SECRETS)
+@pytest.mark.parametrize(
+    "frame", ["{}", "key {}, sorry", "'{}'", "(was {}).", '{{"error": "{}"}}', "Incorrect API key provided: {}. See"]
+)
+def test_what_looks_like_a_key_is_left_out(secret: str, frame: str) -> None:
+    shown = redacted(frame.format(secret))
+    assert secret not in shown
+    assert not re.search(r"AbC|abcd|wxyz|xyz|12\*|0123", shown)
+    assert "***" in shown
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Authorization: Bearer {}",
+        "{{'Authorization': 'Basic {}'}}",
+        "bearer {}",
+        "api_key={}",
+        "OPENAI_API_KEY={} was refused",
+        "x-api-key: {}",
+        '{{"apiKey": "{}", "model": "m"}}',
+        '{{\\"api_key\\": \\"{}\\"}}',
+        "password = '{}'",
+        "https://ann:{}@host/path",
+        "postgresql+psycopg://{}@host/db",
+        "http://host/v1/chat?key={}",
+        "Get wss://host/x?a=1&token={} failed",
+    ],
+)
+def test_what_is_introduced_as_a_credential_is_left_out(text: str) -> None:
+    secret = base64.b64encode(b"no shape at all").decode()
+    shown = redacted(text.format(secret))
+    assert "***" in shown
+    assert secret.rstrip("=") not in shown
+
+
+def test_a_private_key_is_left_out_even_when_it_is_cut() -> None:
+    key = "-----BEGIN RSA PRIVATE KEY-----\nMIIabc\ndef\n-----END RSA PRIVATE KEY-----"
+    assert redacted(f"bad key {key} here") == "bad key *** here"
+    assert redacted(f"bad key {key[:45]}") == "bad key ***"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Error code: 429 - Rate limit reached for gpt-4o-mini in organization on tokens per min (TPM): Limit 30000",
+        "This model's maximum context length is 8192 tokens. However, you requested 9000 tokens (max_tokens 500)",
+        "Cannot connect to host 127.0.0.1:11434 ssl:default [Connect call failed]",
+        "The model 'my-model' does not exist, see https://host/docs/models",
+        "token_limit and key-value-store; a task of mine; risk-averse; password authentication failed",
+    ],
+)
+def test_ordinary_errors_are_left_as_they_are(text: str) -> None:
+    assert redacted(text) == text
+
+
+@given(st.text())
+def test_redaction_is_stable(text: str) -> None:
+    once = redacted(text)
+    assert redacted(once) == once
+
+
+def test_reasons_are_redacted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LAB_TOKEN", "correct horse battery")
+    lost = _caused(RuntimeError("no"), ConnectionError("with correct horse battery at http://u:p@h/?k=v"))
+    assert classify_failure(lost).reason == "RuntimeError: no (ConnectionError: with *** at http://***@h/?***)"
+
+
+def test_a_credential_is_not_shown_by_halves() -> None:
+    for length in range(300, 420):
+        reason = classify_failure(RuntimeError("x" * length + f" {KEY}")).reason
+        assert "sk-" not in reason

@@ -1,0 +1,438 @@
+"""Providers' models by name: addresses, keys, temperatures, requests as sent, retries and the transport."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import openai
+import pytest
+from langchain_core.language_models import FakeListChatModel
+from langchain_openai import AzureChatOpenAI, ChatOpenAI
+
+from opinionsim import background
+from opinionsim.errors import SpecError
+from opinionsim.llm import ModelClient, load_chat_model
+from opinionsim.llm._models import warnings_for
+from opinionsim.llm._providers import endpoint_of, request_of, seeding
+from opinionsim.messages import ChatMessage
+from opinionsim.testing._provider import Faults, StubProvider
+from tests.llm._loopback import Loopback
+
+KEY = "sk-thekeyofopenai0123456789"
+OTHER = "sk-anotherkey9876543210"
+PROMPT = (ChatMessage("user", "hello"),)
+SERVER = {"base_url": "http://localhost:8000/v1"}
+
+
+@pytest.fixture(autouse=True)
+def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A key of OpenAI, and nothing else of any provider."""
+    for name in list(os.environ):
+        if name.startswith(("OPENAI_", "ANTHROPIC_", "AZURE_", "OLLAMA_", "GROQ_")):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+
+
+@pytest.fixture
+def server() -> Iterator[Loopback]:
+    """A server that remembers its requests."""
+    with Loopback() as running:
+        yield running
+
+
+def sent(model: Any) -> dict[str, Any]:
+    """The parameters a model would send."""
+    return {name: value for name, value in (request_of(model) or {}).items() if name not in ("messages", "stream")}
+
+
+# --- keys and addresses ---
+
+
+def test_openai_s_own_address_gets_openai_s_key() -> None:
+    model = load_chat_model("openai:gpt-4o-mini", temperature=0.7, max_tokens=60)
+    assert isinstance(model, ChatOpenAI)
+    assert sent(model) == {"model": "gpt-4o-mini", "temperature": 0.7, "max_completion_tokens": 60}
+    assert model.openai_api_key.get_secret_value() == KEY  # type: ignore[union-attr]
+    assert (model.openai_api_base, model.max_retries, model.cache) == ("https://api.openai.com/v1", 0, False)
+    assert model.request_timeout is None
+
+
+@pytest.mark.parametrize("name", ["openai:gpt-4o-mini", "anthropic:claude-3-5-haiku-20241022"])
+def test_a_missing_key_is_named(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    variable = name.partition(":")[0].upper() + "_API_KEY"
+    monkeypatch.delenv("OPENAI_API_KEY")
+    with pytest.raises(
+        SpecError, match=rf"^model\.name: '{name}' needs a key: set the environment variable {variable}$"
+    ):
+        load_chat_model(name)
+
+
+def test_a_foreign_address_gets_no_key_and_no_account(server: Loopback, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_ORG_ID", "org-of-mine")
+    monkeypatch.setenv("OPENAI_PROJECT_ID", "project-of-mine")
+    monkeypatch.setenv("OPENAI_ADMIN_KEY", "sk-admin-0123456789")
+    client = ModelClient(load_chat_model("openai:m", base_url=server.base_url, temperature=0.2, max_tokens=9))
+    reply = asyncio.run(client.call(PROMPT, 5))
+    assert reply.text == "reply to hello"
+    (headers,) = server.headers
+    assert headers["authorization"] == "Bearer not-needed"
+    shown = repr(headers)
+    assert not [secret for secret in (KEY, "of-mine", "sk-admin") if secret in shown]
+    (body,) = server.bodies
+    assert (body["temperature"], body["seed"]) == (0.2, 5)
+    # Servers differ in which of the two they heed.
+    assert (body["max_tokens"], body["max_completion_tokens"]) == (9, 9)
+    assert client.account == f"openai@{server.base_url.split('/')[2]}"
+    assert (client.networked, client.name, client.evidence) == (True, "openai:m", "model")
+
+
+def test_a_foreign_address_gets_the_key_that_is_named_for_it(server: Loopback, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_SERVER", OTHER)
+    model = load_chat_model("openai:m", base_url=server.base_url, api_key_env="MY_SERVER")
+    asyncio.run(ModelClient(model).call(PROMPT, 1))
+    assert server.headers[0]["authorization"] == f"Bearer {OTHER}"
+
+
+def test_an_address_of_the_environment_gets_the_key_of_the_environment(
+    server: Loopback, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever sets the one sets the other; a specification comes from anywhere."""
+    monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+    client = ModelClient(load_chat_model("openai:m"))
+    asyncio.run(client.call(PROMPT, 1))
+    assert server.headers[0]["authorization"] == f"Bearer {KEY}"
+    monkeypatch.delenv("OPENAI_API_KEY")
+    asyncio.run(ModelClient(load_chat_model("openai:m")).call(PROMPT, 1))
+    assert server.headers[1]["authorization"] == "Bearer not-needed"
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://api.openai.com.example.org/v1",
+        "https://notopenai.com/v1",
+        "http://api.openai.com/v1",
+        "https://example.org/api.openai.com",
+    ],
+)
+def test_what_only_looks_like_openai_gets_no_key(address: str) -> None:
+    model = load_chat_model("openai:gpt-4o-mini", base_url=address)
+    assert model.openai_api_key.get_secret_value() == "not-needed"  # type: ignore[attr-defined]
+
+
+def test_a_gateway_of_the_environment_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LANGSMITH_GATEWAY", "true")
+    monkeypatch.setenv("LANGSMITH_API_KEY", "lsv2_0123456789")
+    assert endpoint_of(load_chat_model("openai:gpt-4o-mini")) == "api.openai.com"
+    with pytest.raises(SpecError, match="LANGSMITH_GATEWAY is set"):
+        load_chat_model("groq:llama-3.1-8b-instant")
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("openai:m", {"api_key": KEY}, r"api_key: a credential has no place in a specification"),
+        ("openai:m", {"openai_api_key": KEY}, r"openai_api_key: a credential"),
+        ("openai:m", {"default_headers": {"Authorization": f"Bearer {KEY}"}}, r"Authorization: a credential"),
+        ("anthropic:c", {"mcp_servers": [{"authorization_token": KEY}]}, r"authorization_token: a credential"),
+        ("openai:m", {"base_url": f"http://me:{KEY}@localhost/v1"}, r"base_url: an address must hold no user"),
+        ("openai:m", {"openai_proxy": f"http://me:{KEY}@proxy"}, r"openai_proxy: an address must hold no user"),
+        ("openai:m", {"base_url": f"http://localhost/v1?key={KEY}"}, r"base_url must be an address such as"),
+        ("openai:m", {"base_url": "localhost:8000"}, r"base_url must be an address such as http://localhost"),
+        ("openai:m", {"base_url": 8000}, r"base_url must be an address"),
+        ("openai:m", {"openai_api_base": "http://localhost/v1"}, r"openai_api_base: write it as base_url"),
+        ("openai:m", {"api_key_env": KEY}, r"api_key_env must be the name of an environment variable"),
+        ("openai:m", {"api_key_env": "NOT_SET_AT_ALL"}, r"set the environment variable NOT_SET_AT_ALL"),
+        ("openai:m", {"max_retries": 3}, r"max_retries: retries belong to execution\.retry"),
+        ("openai:m", {"timeout": 3}, r"timeout: time-outs are execution\.timeout_s"),
+        ("openai:m", {"cache": True}, r"cache: replies are kept by call"),
+        ("openai:m", {"seed": 3}, r"seed: every call has a seed of its own"),
+        ("openai:m", {**SERVER, "extra_body": {"seed": 3}}, r"seed: every call has a seed of its own"),
+        ("openai:m", {**SERVER, "extra_body": {"temperature": 1}}, r"temperature: write it as model\.temperature"),
+        ("openai:m", {"n": 2}, r"n: one reply is asked for at a time"),
+        ("openai:m", {"top_k": 5}, r"ChatOpenAI has no option 'top_k'.*extra_body"),
+        ("openai:m", {"reasoning_efort": "low"}, r"has no option 'reasoning_efort'; did you mean 'reasoning_effort'"),
+        ("openai:m", {"top_p": "many"}, r"cannot be loaded: top_p: Input should be a valid number"),
+        ("groq:m", {"base_url": "http://localhost/v1"}, r"with base_url, say which key goes there: api_key_env"),
+    ],
+)  # fmt: skip
+def test_options_that_have_no_place_are_refused_without_showing_them(
+    name: str, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(SpecError, match=message) as caught:
+        load_chat_model(name, **options)
+    error: BaseException | None = caught.value
+    while error is not None:
+        assert KEY not in str(error)
+        error = error.__cause__
+
+
+def test_a_package_that_is_missing_is_named() -> None:
+    with pytest.raises(SpecError, match=r"'cohere:command-r' cannot be loaded: .*pip install langchain-cohere"):
+        load_chat_model("cohere:command-r")
+    with pytest.raises(SpecError, match=r"'nobody:m' cannot be loaded: .*nobody"):
+        load_chat_model("nobody:m")
+
+
+def test_options_of_the_server_itself_pass_through(server: Loopback) -> None:
+    body = {"top_k": 5, "chat_template_kwargs": {"enable_thinking": False}}
+    model = load_chat_model("openai:m", base_url=server.base_url, max_tokens=9, top_p=0.9, extra_body=body)
+    asyncio.run(ModelClient(model).call(PROMPT, 1))
+    found = server.bodies[0]
+    assert (found["top_k"], found["top_p"], found["max_tokens"]) == (5, 0.9, 9)
+    assert found["chat_template_kwargs"] == {"enable_thinking": False}
+    assert body == {"top_k": 5, "chat_template_kwargs": {"enable_thinking": False}}
+
+
+def test_null_options_are_none_at_all() -> None:
+    model = load_chat_model("openai:gpt-4o-mini", base_url=None, api_key_env=None)
+    assert endpoint_of(model) == "api.openai.com"
+
+
+# --- temperatures, reasoning, the Responses API ---
+
+
+@pytest.mark.parametrize(
+    ("name", "temperature", "options", "message"),
+    [
+        ("openai:o1", 0.7, {}, "does not accept 0.7: this reasoning model .*; set model.temperature: null"),
+        ("openai:o3-mini-2025-01-31", 0, {}, "does not accept 0: "),
+        ("openai:o4-mini", 0.7, {"reasoning_effort": "low"}, "does not accept 0.7"),
+        ("openai:gpt-5", 0.7, {}, "does not accept 0.7"),
+        ("openai:gpt-5.1-2025-11-13", 0.7, {}, "does not accept 0.7"),
+        ("openai:gpt-6-mini", 0.7, {}, "does not accept 0.7"),
+        ("openai:ft:o4-mini:org::id", 0.7, {}, "does not accept 0.7"),
+        ("anthropic:claude-3-5-haiku-20241022", 1.2, {}, "takes 0 to 1; got 1.2"),
+        ("anthropic:claude-sonnet-4-5", 0.7, {"thinking": {"type": "enabled", "budget_tokens": 1024}}, "with thinking"),
+        ("anthropic:claude-opus-4-7", 0.7, {}, "models of this generation take none"),
+        ("anthropic:claude-sonnet-5", 1, {}, "models of this generation take none"),
+        ("anthropic:claude-fable-5", 0.7, {}, "models of this generation take none"),
+        ("bedrock:anthropic.claude-opus-4-8", 0.7, {}, "models of this generation take none"),
+        ("openai:m", 2.5, {}, r"model\.temperature must be a number from 0 to 2, or none; got 2\.5"),
+        ("openai:m", -0.1, {}, "from 0 to 2"),
+        ("openai:m", True, {}, "from 0 to 2"),
+        ("openai:m", float("nan"), {}, "from 0 to 2"),
+        ("openai:m", "hot", {}, "from 0 to 2"),
+    ],
+)
+def test_a_temperature_the_model_does_not_take_is_an_error(
+    monkeypatch: pytest.MonkeyPatch, name: str, temperature: Any, options: dict[str, Any], message: str
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", OTHER)
+    with pytest.raises(SpecError, match=message):
+        load_chat_model(name, temperature=temperature, **options)
+
+
+@pytest.mark.parametrize(
+    ("name", "temperature", "options"),
+    [
+        ("openai:o3-mini", None, {"reasoning_effort": "low"}),
+        ("openai:gpt-5-chat-latest", 0.7, {}),
+        ("openai:gpt-5.1", 0.7, {"reasoning_effort": "none"}),
+        ("openai:gpt-4o", 2.0, {}),
+        ("openai:o1-lookalike", 0.7, SERVER),
+    ],
+)
+def test_a_temperature_the_model_takes_is_sent(name: str, temperature: float | None, options: dict[str, Any]) -> None:
+    request = sent(load_chat_model(name, temperature=temperature, **options))
+    assert request.get("temperature") == temperature
+    assert request.get("reasoning_effort") == options.get("reasoning_effort")
+
+
+def test_a_temperature_that_langchain_leaves_out_is_an_error() -> None:
+    """No list of names is needed for this one: the request is looked at."""
+    with pytest.raises(SpecError, match=r"'openai:gpt-5-local' does not accept 0\.7: ChatOpenAI does not send it"):
+        load_chat_model("openai:gpt-5-local", temperature=0.7, **SERVER)
+
+
+def test_the_responses_api_is_used_only_when_asked_for() -> None:
+    for name, options in (("openai:gpt-5-pro", {}), ("openai:gpt-5", {"reasoning": {"effort": "low"}})):
+        with pytest.raises(SpecError, match="say so with use_responses_api: true"):
+            load_chat_model(name, **options)
+        model = load_chat_model(name, use_responses_api=True, max_tokens=60, **options)
+        request = sent(model)
+        assert (request["max_output_tokens"], request["store"]) == (60, False)
+        assert seeding(model) == "none"
+    assert "input" not in sent(load_chat_model("openai:gpt-5"))
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "how"),
+    [
+        ("openai:gpt-4o", {}, "call"),
+        ("openai:m", SERVER, "call"),
+        ("openai:o3-mini", {}, "none"),
+        ("openai:gpt-5", {}, "none"),
+        ("openai:gpt-5.1", {"reasoning_effort": "none"}, "call"),
+    ],
+)
+def test_seeds_go_where_they_are_taken(name: str, options: dict[str, Any], how: str) -> None:
+    assert seeding(load_chat_model(name, **options)) == how
+
+
+@pytest.mark.parametrize(
+    ("name", "warned"),
+    [
+        ("openai:gpt-4o-mini", True),
+        ("openai:gpt-4o-mini-2024-07-18", False),
+        ("openai:gpt-3.5-turbo-0125", False),
+        ("openai:gpt-4-1106-preview", False),
+        ("openai:gpt-5", True),
+        ("openai:chatgpt-4o-latest", True),
+        ("anthropic:claude-3-5-haiku-20241022", False),
+        ("anthropic:claude-3-5-haiku-latest", True),
+        ("anthropic:claude-sonnet-4-5", True),
+        ("anthropic:claude-sonnet-4-6", False),
+        ("anthropic:claude-opus-5", False),
+        ("google_genai:gemini-2.5-flash", True),
+        ("google_genai:gemini-1.5-pro-002", False),
+        ("mistralai:mistral-large-2411", False),
+        ("mistralai:mistral-large-latest", True),
+        ("cohere:command-r-08-2024", False),
+        ("ollama:llama3.2", False),
+        ("hf:gpt2", False),
+        ("scripted", False),
+    ],
+)
+def test_an_undated_alias_is_warned_of(name: str, warned: bool) -> None:
+    found = warnings_for(name)
+    assert len(found) == warned
+    assert all(repr(name) in each for each in found)
+
+
+def test_a_server_of_one_s_own_is_not_warned_of() -> None:
+    assert warnings_for("openai:gpt-4o-mini", SERVER) == []
+
+
+def test_an_address_that_only_the_environment_knows_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", f"https://me:{KEY}@example.org/v1")
+    (found,) = warnings_for("openai:gpt-4o-mini-2024-07-18")
+    assert "is asked at example.org, for OPENAI_BASE_URL is set" in found
+    assert KEY not in found
+    assert warnings_for("openai:m", SERVER) == []
+
+
+# --- retries and the transport ---
+
+
+@pytest.mark.parametrize("retries", [None, 0, 2])
+def test_a_model_given_as_an_object_does_not_retry_behind_our_back(retries: int | None) -> None:
+    with Loopback(status=500) as server:
+        model = ChatOpenAI(model="m", base_url=server.base_url, api_key=OTHER, max_retries=retries)  # type: ignore[arg-type]
+        client = ModelClient(model)
+        with pytest.raises(openai.InternalServerError):
+            asyncio.run(client.call(PROMPT, 1))
+        assert len(server.bodies) == 1
+        assert server.headers[0]["authorization"] == f"Bearer {OTHER}"
+    assert model.max_retries == retries, "the caller's own object is left as it was"
+
+
+def test_a_model_of_azure_keeps_its_address_and_does_not_retry() -> None:
+    model = AzureChatOpenAI(
+        azure_endpoint="https://mine.openai.azure.com", api_key=OTHER, api_version="2024-10-21", azure_deployment="d"
+    )  # type: ignore[call-arg]
+    client = ModelClient(model)
+    assert client.account == "openai@mine.openai.azure.com"
+    assert client.model.root_async_client.max_retries == 0  # type: ignore[attr-defined]
+    assert client.model.root_client.max_retries == 0  # type: ignore[attr-defined]
+
+
+class Retrying(FakeListChatModel):
+    """A model that would try again by itself."""
+
+    max_retries: int | None = 2
+
+
+@pytest.mark.parametrize(("retries", "refused"), [(2, True), (None, True), (0, False)])
+def test_a_model_that_cannot_be_kept_from_retrying_is_refused(retries: int | None, refused: bool) -> None:
+    model = Retrying(responses=["yes"], max_retries=retries)
+    if not refused:
+        assert ModelClient(model).model.max_retries == 0  # type: ignore[attr-defined]
+        return
+    with pytest.raises(SpecError, match=r"this Retrying tries again by itself.*construct it with max_retries=0"):
+        ModelClient(model)
+
+
+def test_no_pool_limits_the_calls_in_flight() -> None:
+    """All requests are held until the last has come: fewer connections than calls would wait for ever."""
+    many = 130
+    with Loopback(together=many) as server:
+        client = ModelClient(load_chat_model("openai:m", base_url=server.base_url))
+
+        async def story() -> int:
+            async with asyncio.timeout(60):
+                return len({(await reply).text for reply in [asyncio.create_task(one(i)) for i in range(many)]})
+
+        async def one(number: int) -> Any:
+            return await client.call((ChatMessage("user", f"number {number}"),), number)
+
+        assert asyncio.run(story()) == many
+        assert {body["seed"] for body in server.bodies} == set(range(many))
+
+
+@pytest.mark.parametrize("fault", ["reset", "disconnect"])
+def test_a_lost_connection_is_not_told_as_a_time_out(fault: str) -> None:
+    with StubProvider(faults=Faults(plan=[fault])) as stub:
+        client = ModelClient(load_chat_model("openai:m", base_url=stub.base_url))
+        with pytest.raises(openai.APIConnectionError) as caught:
+            asyncio.run(client.call(PROMPT, 1))
+    assert not isinstance(caught.value, openai.APITimeoutError)
+
+
+def test_a_model_may_be_used_on_one_loop_after_another(server: Loopback) -> None:
+    client = ModelClient(load_chat_model("openai:m", base_url=server.base_url))
+    for run in (asyncio.run, background.run, asyncio.run, background.run):
+        assert run(client.call(PROMPT, 1)).text == "reply to hello"
+
+
+def test_a_transport_of_the_user_s_own_stays(server: Loopback) -> None:
+    own = openai.DefaultAsyncHttpxClient()
+    client = ModelClient(ChatOpenAI(model="m", base_url=server.base_url, api_key=OTHER, http_async_client=own))  # type: ignore[arg-type]
+    assert client.model.root_async_client._client is own  # type: ignore[attr-defined]
+
+    async def story() -> str:
+        async with own:
+            return (await client.call(PROMPT, 1)).text
+
+    assert asyncio.run(story()) == "reply to hello"
+
+
+def test_without_aiohttp_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    from opinionsim.llm import _transport
+
+    monkeypatch.delattr(openai, "DefaultAioHttpClient")
+    _transport.fast_client.cache_clear()
+    try:
+        with pytest.raises(SpecError, match=r"aiohttp, which is not installed.*opinionsim\[llm\]"):
+            ModelClient(load_chat_model("openai:gpt-4o-mini"))
+    finally:
+        _transport.fast_client.cache_clear()
+
+
+def test_connections_are_closed_with_their_loop_and_with_the_process(server: Loopback, checkout: Path) -> None:
+    """The first loop ends in order, the package's own never does."""
+    script = f"""
+import asyncio, gc
+from opinionsim import background
+from opinionsim.llm import ModelClient, _transport, load_chat_model
+from opinionsim.messages import ChatMessage
+
+client = ModelClient(load_chat_model("openai:m", base_url={server.base_url!r}))
+print(asyncio.run(client.call([ChatMessage("user", "a")], 1)).text, len(_transport._open))
+print(background.run(client.call([ChatMessage("user", "b")], 1)).text, len(_transport._open))
+_transport._close_all()  # what runs at the end of a process
+print("at the end", len(_transport._open))
+gc.collect()
+"""
+    environment = {**os.environ, "PYTHONPATH": str(checkout)}
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", script], capture_output=True, text=True, env=environment, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.split("\n")[:3] == ["reply to a 0", "reply to b 1", "at the end 0"]

@@ -1,0 +1,129 @@
+"""What a model's message is taken apart into."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.messages import AIMessage
+
+from opinionsim.llm._reply import Arrival, read_reply
+
+TEXTS = st.text(st.characters(exclude_characters="<"), min_size=1).filter(str.strip)
+
+
+def _with(text: str = "Yes.", reason: str = "stop", **extra: object) -> AIMessage:
+    return AIMessage(text, response_metadata={"finish_reason": reason}, **extra)
+
+
+@given(TEXTS, TEXTS)
+def test_tagged_reasoning_is_split_off(thought: str, answer: str) -> None:
+    for tag in ("think", "thinking", "reasoning"):
+        arrived = read_reply(AIMessage(f"<{tag}>{thought}</{tag}>\n\n{answer}"))
+        assert arrived.text == answer.lstrip()
+        assert arrived.reasoning == thought.strip()
+
+
+@given(TEXTS)
+def test_a_text_without_tags_stays_as_it_is(text: str) -> None:
+    arrived = read_reply(AIMessage(text))
+    assert (arrived.text, arrived.reasoning) == (text, "")
+
+
+def test_an_opening_tag_that_the_template_wrote_itself_is_not_missed() -> None:
+    arrived = read_reply(AIMessage("They say it is warm.\n</think>\nI agree."))
+    assert (arrived.text, arrived.reasoning) == ("I agree.", "They say it is warm.")
+
+
+def test_reasoning_that_never_ended_leaves_no_answer() -> None:
+    arrived = read_reply(_with("<think>First, I", "length"))
+    assert (arrived.text, arrived.reasoning, arrived.condition) == ("", "First, I", "truncated")
+    assert read_reply(AIMessage("<think>First, I</think>  ")).condition == "empty"
+
+
+def test_tags_inside_an_answer_belong_to_it() -> None:
+    text = "He wrote <b>no</b>, and <think> is a word."
+    assert read_reply(AIMessage(text)).text == text
+
+
+def test_reasoning_of_providers_is_split_off() -> None:
+    blocks = [{"type": "reasoning", "reasoning": "Hm."}, {"type": "text", "text": "Yes."}]
+    assert read_reply(AIMessage(content=blocks)) == Arrival("Yes.", "Hm.")
+    assert read_reply(AIMessage("Yes.", additional_kwargs={"reasoning_content": "Hm."})) == Arrival("Yes.", "Hm.")
+
+
+@pytest.mark.parametrize(
+    ("message", "condition"),
+    [
+        (_with(), "answered"),
+        (_with(""), "empty"),
+        (_with(" \n"), "empty"),
+        (_with(reason="length"), "truncated"),
+        (_with(reason="MAX_TOKENS"), "truncated"),
+        (AIMessage("Yes.", response_metadata={"stop_reason": "max_tokens"}), "truncated"),
+        (AIMessage("Yes.", response_metadata={"done_reason": "length"}), "truncated"),
+        (AIMessage("Yes", response_metadata={"incomplete_details": {"reason": "max_output_tokens"}}), "truncated"),
+        (_with("", "content_filter"), "refused"),
+        (_with("", "SAFETY"), "refused"),
+        (AIMessage("", response_metadata={"stop_reason": "refusal"}), "refused"),
+        (_with("", additional_kwargs={"refusal": "I will not."}), "refused"),
+        (AIMessage(content=[{"type": "refusal", "refusal": "I will not."}]), "refused"),
+    ],
+)
+def test_what_became_of_the_question(message: AIMessage, condition: str) -> None:
+    assert read_reply(message).condition == condition
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I'm sorry, but I can't assist with that.",
+        "I\u2019m sorry, but I can\u2019t help with that request.",
+        "I am unable to role-play as a person with such views.",
+        "Sorry. As an AI language model, I do not have personal beliefs.",
+        "As an AI, I cannot hold opinions.",
+        "I'm just an AI model and hold no beliefs.",
+        "I cannot create content of this kind.",
+        "I apologize, but I cannot fulfill this request.",
+        "Unfortunately, I won't engage in this.",
+    ],
+)
+def test_a_model_that_steps_out_of_its_task_has_refused(text: str) -> None:
+    assert read_reply(AIMessage(text)).condition == "refused"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I'm sorry, but I can't believe that anybody thinks this.",
+        "I cannot help but wonder whether Theory XYZ is true.",
+        "I can't help thinking that it is a hoax.",
+        "I will not change my mind: it is false.",
+        "Unfortunately, I cannot agree with what this post says.",
+        "I apologize to everybody I argued with; I was wrong.",
+        "At this moment, I, Ann, will go step by step through what I believe: I can't say either way.",
+        "I have no opinion on this.",
+        "I don't know. AI might tell us one day, as an aid to science.",
+        "I'm neutral: there are good arguments on both sides.",
+        "I cannot provide a definite answer, the evidence is mixed.",
+        "I cannot continue to believe this.",
+    ],
+)
+def test_doubt_and_disagreement_are_answers(text: str) -> None:
+    assert read_reply(AIMessage(text)).condition == "answered"
+
+
+def test_usage_is_read_whole() -> None:
+    usage = {
+        "input_tokens": 11,
+        "output_tokens": 7,
+        "total_tokens": 18,
+        "input_token_details": {"cache_read": 8},
+        "output_token_details": {"reasoning": 5},
+    }
+    message = AIMessage("Yes.", usage_metadata=usage, response_metadata={"finish_reason": "stop", "model_name": "m-2"})
+    assert read_reply(message) == Arrival("Yes.", "", "answered", "stop", "m-2", 11, 7, 8, 5)
+
+
+def test_the_words_of_a_refusal_are_its_text() -> None:
+    assert read_reply(_with("", additional_kwargs={"refusal": "I will not."})).text == "I will not."

@@ -1,0 +1,369 @@
+"""Sweeps through a provider that misbehaves, driven by the real client of OpenAI's dialect.
+
+The stub provider answers as the scripted model does and logs every request by its content, so that what a sweep
+stores, pays and survives is checked against the other side of the wire.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from opinionsim import background
+from opinionsim.cli import app
+from opinionsim.experiments import load_experiment, under_way
+from opinionsim.llm import canary_prompts
+from opinionsim.store import open_store
+from opinionsim.streams import digest
+from opinionsim.testing import Faults, StubProvider, StubRequest, evenly, scripted_reply
+from tests._provider_runs import (
+    SPEC,
+    THOUGHTS,
+    WithinTheProcess,
+    all_at_once,
+    answers,
+    assert_equal_but_for,
+    assert_nothing_imputed,
+    assert_paid_once,
+    seeds_of,
+)
+from tests._running import assert_same, carry_out, changed, loaded
+
+#: Silence costs a time-out each. Few replies are due at a time, so that a loaded machine keeps it for the others.
+IMPATIENT = {**SPEC["execution"], "timeout_s": 1.0, "max_concurrency": 8}
+#: Faults that cost no time-out.
+QUICK = tuple(kind for kind in Faults.TRANSPORT if kind not in ("hang", "stall"))
+
+
+@pytest.fixture
+def stub(monkeypatch: pytest.MonkeyPatch) -> Iterator[StubProvider]:
+    """A provider at the address that the environment names, so that no port is part of any identity."""
+    with StubProvider(scripted_reply(temperature=0.7)) as running:
+        monkeypatch.setenv("OPENAI_API_KEY", "of-no-use-here")
+        monkeypatch.setenv("OPENAI_BASE_URL", running.base_url)
+        yield running
+
+
+def settled(stub: StubProvider, faults: Faults | None = None) -> list[Any]:
+    """The log so far, after which it begins anew under other faults; connections given up are over by then."""
+    log, stub.log = stub.log, []
+    stub.faults = faults or Faults()
+    return log
+
+
+# --- all faults at once ------------------------------------------------------------------------------------------
+
+
+def test_a_sweep_under_all_faults_at_once(stub: StubProvider) -> None:
+    spec = changed(SPEC, replicates=20, interaction__steps=8, execution=IMPATIENT)
+    stub.faults = all_at_once(0.3, content_=0.2, permanent=0.01)
+    summary, results = carry_out(spec, "s.sqlite")
+    log = settled(stub)
+    # Each kind was met, or the test shows less than it says.
+    assert {exchange.fault for exchange in log} >= {*Faults.TRANSPORT, *Faults.CONTENT, *Faults.HARMLESS}
+    assert {exchange.fault for exchange in log} & {*Faults.PERMANENT}
+
+    # Every run is complete, or marked with its reason.
+    assert summary.total == 20
+    assert 0 < len(summary.errors) == 20 - summary.complete < 20
+    runs = results.runs.set_index("run_id")
+    assert set(runs["status"]) == {"complete", "incomplete"}
+    assert dict(runs.loc[runs["status"] == "incomplete", "error"]) == summary.errors
+    assert all(f"run {run_id}, step " in error for run_id, error in summary.errors.items())
+    assert not runs.loc[runs["status"] == "complete", "error"].any()
+
+    # What is stored is what was sent, and what was sent was paid once.
+    assert_nothing_imputed(stub, log, "s.sqlite", results)
+    assert_paid_once(log, results.calls)
+    assert summary.made == len(results.calls)
+    assert {*results.calls["condition"]} == {"answered", "refused", "empty", "truncated"}
+
+    # What failed for good goes on when its reason is gone, and asks for nothing it has.
+    stub.faults = all_at_once(0.3, content_=0.2)
+    mended, mended_results = carry_out(spec, "s.sqlite")
+    again = settled(stub)
+    assert (mended.complete, mended.errors) == (20, {})
+    assert not seeds_of(again) & {int(seed) for seed in results.calls["seed"]}
+    assert_paid_once([*log, *again], mended_results.calls)
+
+    # And all of it equals the sweep that met the faults of content alone.
+    stub.faults = all_at_once(0.0, content_=0.2)
+    undisturbed, expected = carry_out({**spec, "execution": SPEC["execution"]}, "calm.sqlite")
+    assert (undisturbed.complete, undisturbed.repeated) == (20, 0)
+    assert_equal_but_for(THOUGHTS, mended_results, expected)
+
+
+def test_faults_of_transport_leave_no_trace_in_the_results(stub: StubProvider) -> None:
+    spec = changed(SPEC, replicates=6)
+    tries, requests = evenly(0.5, (*QUICK, "trickle")), evenly(0.2, Faults.CONTENT)
+    stub.faults = Faults(tries=tries, requests=requests, trickle_s=0.01)
+    disturbed, found = carry_out(spec, "s.sqlite")
+    log = settled(stub, Faults(requests=requests))
+    calm, expected = carry_out(spec, "calm.sqlite")
+    assert (disturbed.complete, calm.complete, calm.repeated) == (6, 6, 0)
+    assert disturbed.made == calm.made == len(expected.calls)
+    # Nobody gave up on a reply here, so that every try is on both sides' books, and each reply was paid once.
+    assert disturbed.repeated == sum(not answers(exchange) for exchange in log) > calm.made / 4
+    assert len(log) == disturbed.made + disturbed.repeated
+    assert len(seeds_of(log)) == disturbed.made
+    assert_same(found, expected)
+
+
+def test_without_faults_the_wire_changes_nothing(stub: StubProvider) -> None:
+    options = {"base_url": stub.base_url, "api_key_env": "OPENAI_API_KEY"}
+    spec = changed(SPEC, replicates=3, model__options=options)
+    summary, found = carry_out(spec, "s.sqlite")
+    assert stub.authorizations == {"Bearer of-no-use-here"}
+    assert (summary.complete, summary.repeated, stub.paid_twice) == (3, 0, {})
+    assert len(stub.log) == summary.made
+    expected = carry_out(spec, "within.sqlite", WithinTheProcess.of(stub))[1]  # type: ignore[arg-type]
+    # What only a provider tells is missing within the process.
+    told = ("model", "finish_reason", "input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens", "cost")
+    assert_equal_but_for(told, found, expected)
+
+
+# --- an end half way ---------------------------------------------------------------------------------------------
+
+
+def counted_down(n: int, then: Callable[[], object]) -> Callable[[StubRequest], None]:
+    """A plan without faults that does something at the n-th request."""
+    left = iter(range(n - 1, -1, -1))
+
+    def plan(request: StubRequest) -> None:
+        if next(left, None) == 0:
+            then()
+
+    return plan
+
+
+def test_a_sweep_stopped_half_way_under_faults_goes_on_to_the_same(stub: StubProvider) -> None:
+    spec = changed(SPEC, replicates=8)
+    tries, requests = evenly(0.3, QUICK), evenly(0.1, Faults.CONTENT)
+    with under_way(load_experiment(spec), "s.sqlite") as (sweep, future):
+        stop = counted_down(50, lambda: background.call_soon(sweep.stop))
+        stub.faults = Faults(tries=tries, requests=requests, plan=stop)
+        stopped = future.result()
+    first = settled(stub, Faults(tries=tries, requests=requests))
+    assert stopped.stopped
+    assert 0 < len(stopped.errors) == 8 - stopped.complete
+    stored = loaded("s.sqlite").calls
+    assert len(stored) == stopped.made < 8 * 12
+    assert_paid_once(first, stored)
+
+    went_on, results = carry_out(spec, "s.sqlite")
+    second = settled(stub, Faults(requests=requests))
+    assert (went_on.complete, went_on.errors) == (8, {})
+    assert stopped.made + went_on.made == len(results.calls)
+    assert not seeds_of(second) & {int(seed) for seed in stored["seed"]}
+    assert_nothing_imputed(stub, [*first, *second], "s.sqlite", results)
+    assert_same(results, carry_out(spec, "calm.sqlite")[1])
+
+
+def test_a_sweep_killed_half_way_under_faults_asks_for_nothing_it_has(stub: StubProvider, checkout: Path) -> None:
+    spec = changed(SPEC, replicates=6, execution={**SPEC["execution"], "max_concurrency": 4})
+    Path("provided.yaml").write_text(yaml.safe_dump(spec), encoding="utf-8")
+    tries = evenly(0.3, QUICK)
+    # A reply takes a moment here, so that some are on record by the time of the kill.
+    stub.latency = 0.02
+    command = [sys.executable, "-m", "opinionsim", "run", "provided.yaml", "--store", "s.sqlite"]
+    environment = {**os.environ, "PYTHONPATH": str(checkout)}
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    stub.faults = Faults(tries=tries, plan=counted_down(60, process.kill))
+    assert process.wait() == -signal.SIGKILL
+    stub.latency = 0.0
+    first = settled(stub, Faults(tries=tries))
+    stored = loaded("s.sqlite").calls
+    assert 0 < len(stored) < 6 * 12
+    assert_paid_once(first, stored)
+
+    went_on, results = carry_out(spec, "s.sqlite")
+    second = settled(stub)
+    assert (went_on.complete, went_on.errors) == (6, {})
+    assert went_on.made == 6 * 12 - len(stored)
+    assert not seeds_of(second) & {int(seed) for seed in stored["seed"]}
+    assert_same(results, carry_out(spec, "calm.sqlite")[1])
+
+
+# --- what is done about replies that are no answers --------------------------------------------------------------
+
+
+def test_fail_ends_the_run_whose_reply_is_no_answer(stub: StubProvider) -> None:
+    spec = changed(SPEC, replicates=8, model__replies="fail")
+    stub.faults = Faults(tries=evenly(0.2, QUICK), requests=evenly(0.05, ("empty", "truncated", "refused")))
+    summary, results = carry_out(spec, "s.sqlite")
+    log = settled(stub)
+    assert 0 < len(summary.errors) == 8 - summary.complete < 8
+    calls = results.calls
+    rejected = calls[calls["outcome"] == "rejected"].set_index("run_id")
+    # Each run failed of its own reply, which stays on record with what it was.
+    assert {*rejected.index} == {*summary.errors}
+    for run_id, call in rejected.iterrows():
+        assert summary.errors[run_id].endswith(f"the reply was {call['condition']}") or not rejected.index.is_unique
+    assert set(calls.loc[calls["outcome"] == "accepted", "condition"]) == {"answered"}
+    assert_paid_once(log, calls)
+
+
+def test_asking_again_mends_what_is_a_matter_of_the_try(stub: StubProvider) -> None:
+    spec = changed(SPEC, replicates=6, model__replies={"reask": 5})
+    stub.faults = Faults(tries={**evenly(0.2, QUICK), **evenly(0.2, ("empty", "truncated", "refused"))})
+    summary, results = carry_out(spec, "s.sqlite")
+    log = settled(stub)
+    calls = results.calls
+    assert (summary.complete, summary.errors) == (6, {})
+    assert set(results.turns["condition"]) == {"answered"}
+    rejected = calls[calls["outcome"] == "rejected"]
+    assert {*rejected["condition"]} == {"empty", "truncated", "refused"}
+    # Every question asked again is a call of its own, with a seed of its own, paid and kept.
+    assert len(calls) == 6 * 12 + len(rejected) == len(seeds_of(log))
+    assert list(calls.groupby(["run_id", "turn"])["attempt"].max() + 1) == list(
+        calls.groupby(["run_id", "turn"]).size()
+    )
+    assert_nothing_imputed(stub, log, "s.sqlite", results)
+    assert_paid_once(log, calls)
+
+
+def test_asking_again_in_vain_keeps_the_last_reply(stub: StubProvider) -> None:
+    spec = changed(SPEC, interaction__steps=2, model__replies={"empty": {"reask": 2}})
+    stub.faults = Faults(requests={"empty": 1.0})
+    summary, results = carry_out(spec, "s.sqlite")
+    assert (summary.complete, len(results.turns), len(results.calls)) == (1, 4, 12)
+    assert list(results.calls["outcome"]) == ["rejected", "rejected", "accepted"] * 4
+    assert set(results.turns["condition"]) == {"empty"}
+    assert results.opinions["value"].isna().all()
+
+
+# --- failures for good, budgets ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("quota", "The quota is used up"),
+        ("unauthorized", "Incorrect API key provided"),
+        ("unknown-model", "There is no model 'stub'"),
+        ("too-long", "exceeds the context"),
+    ],
+)
+def test_what_fails_for_good_is_marked_and_the_others_finish(stub: StubProvider, kind: str, words: str) -> None:
+    spec = changed(SPEC, replicates=2, sweep={"topic.name": ["flat-earth", "t-rex"]})
+    experiment = load_experiment(spec)
+    doomed = {run.run_id: run.spec.topic for run in experiment.runs if "t-rex" in run.cell.label}
+    topic = next(iter(doomed.values()))
+    text = experiment.resources.topic(topic).claim(topic.framing).text
+
+    def plan(request: StubRequest) -> str | None:
+        return kind if any(text in message.content for message in request.messages) else None
+
+    stub.faults = Faults(tries=evenly(0.2, QUICK), plan=plan)
+    summary, results = carry_out(experiment, "s.sqlite")
+    assert summary.complete == 2
+    assert {*summary.errors} == {*doomed} == {*results.runs.loc[results.runs["status"] == "incomplete", "run_id"]}
+    assert all(words in error for error in summary.errors.values())
+    # Nothing of it is tried again.
+    failed = [exchange.request.identity for exchange in stub.log if exchange.fault == kind]
+    assert len(failed) == len(set(failed))
+    assert not results.calls["run_id"].isin(doomed).any()
+
+
+@pytest.mark.parametrize("slots", [3, 64])
+def test_a_budget_of_calls_is_kept_under_faults(stub: StubProvider, slots: int) -> None:
+    execution = {**SPEC["execution"], "budget": {"calls": 50}, "max_concurrency": slots}
+    stub.faults = Faults(tries=evenly(0.4, QUICK))
+    Path("provided.yaml").write_text(yaml.safe_dump(changed(SPEC, replicates=6, execution=execution)), encoding="utf-8")
+    result = CliRunner().invoke(app, ["run", "provided.yaml", "--store", "s.sqlite"])
+    assert (result.exit_code, "execution.budget.calls" in result.stderr) == (3, True)
+    calls = loaded("s.sqlite").calls
+    # All that may be paid is paid, and failures cost nothing of it.
+    assert len(calls) == sum(stub.served.values()) == 50
+    assert_paid_once(stub.log, calls)
+    # What is missing is done when the limit is lifted, and only that.
+    before = settled(stub, Faults(tries=evenly(0.4, QUICK)))
+    summary, _ = carry_out(changed(SPEC, replicates=6), "s.sqlite")
+    assert (summary.complete, summary.made) == (6, 6 * 12 - 50)
+    assert not seeds_of(filter(answers, before)) & seeds_of(filter(answers, stub.log))
+
+
+def test_a_budget_of_tokens_is_kept_under_faults(stub: StubProvider) -> None:
+    budget = {**SPEC["execution"], "budget": {"tokens": 20_000}}
+    stub.faults = Faults(tries=evenly(0.4, QUICK))
+    summary, results = carry_out(changed(SPEC, replicates=6, execution=budget), "s.sqlite")
+    assert "execution.budget.tokens" in summary.exceeded
+    assert (summary.stopped, summary.complete < 6) == (True, True)
+    used = results.calls["input_tokens"].sum() + results.calls["output_tokens"].sum()
+    assert used == summary.paid.input_tokens + summary.paid.output_tokens
+    assert 10_000 < used <= 20_000
+
+
+# --- a provider that changes, a provider with limits ---------------------------------------------------------------
+
+QUESTIONS = {prompt[-1].content for prompt in canary_prompts()}
+
+
+def canary_requests(stub: StubProvider) -> int:
+    return sum(exchange.request.messages[-1].content in QUESTIONS for exchange in stub.log)
+
+
+def test_a_model_that_changes_half_way_is_noticed(stub: StubProvider) -> None:
+    spec = changed(SPEC, replicates=2, execution__canary=True)
+    stub.model = lambda sent: "stub-1" if sent < 16 else "stub-2"
+    summary, results = carry_out(spec, "s.sqlite")
+    assert (summary.complete, summary.made) == (2, 24)
+    (note,) = summary.notes
+    assert note.startswith("openai:stub: the model returned was 'stub-1' and became 'stub-2'")
+    assert canary_requests(stub) == 2 * len(QUESTIONS)
+    with open_store("s.sqlite", write=False) as store:
+        rows = store.canaries(digest("experiment:provided"))
+    assert [(row.moment, row.position) for row in rows] == [(at, i) for at in ("start", "end") for i in range(4)]
+    assert {(row.moment, row.model, row.returned_model) for row in rows} == {
+        ("start", "openai:stub", "stub-1"),
+        ("end", "openai:stub", "stub-2"),
+    }
+    # They are no calls of a run.
+    assert len(results.calls) == 24
+    assert {*results.calls["model"]} == {"stub-1", "stub-2"}
+    # Nothing is left to do, so nothing is asked.
+    stub.log = []
+    assert carry_out(spec, "s.sqlite")[0].notes == ()
+    assert stub.log == []
+
+
+def test_a_model_that_stays_is_not_remarked_on(stub: StubProvider) -> None:
+    summary, _ = carry_out(changed(SPEC, execution__canary=True), "s.sqlite")
+    assert (summary.complete, summary.notes, canary_requests(stub)) == (1, (), 2 * len(QUESTIONS))
+
+
+def test_no_canary_question_is_asked_where_none_is_wanted(stub: StubProvider) -> None:
+    summary, _ = carry_out(SPEC, "s.sqlite")
+    assert (summary.complete, summary.notes, canary_requests(stub)) == (1, (), 0)
+    with open_store("s.sqlite", write=False) as store:
+        assert store.canaries(digest("experiment:provided")) == []
+
+
+def test_canary_questions_that_fail_stop_no_sweep(stub: StubProvider) -> None:
+    stub.faults = Faults(plan=lambda asked: "http-500" if asked.messages[-1].content in QUESTIONS else None)
+    summary, _ = carry_out(changed(SPEC, execution__canary=True), "s.sqlite")
+    assert (summary.complete, summary.errors) == (1, {})
+    assert len(summary.notes) == 2
+    assert all("were not answered" in note for note in summary.notes)
+
+
+@pytest.mark.parametrize("limits", [{"max_in_flight": 4}, {"rate": 100.0, "burst": 1}], ids=str)
+def test_a_provider_with_limits_slows_a_sweep_and_fails_none_of_it(stub: StubProvider, limits: dict[str, Any]) -> None:
+    for name, value in limits.items():
+        setattr(stub, name, value)
+    stub.latency = 0.005
+    summary, results = carry_out(changed(SPEC, replicates=8), "s.sqlite")
+    assert (summary.complete, summary.errors, stub.paid_twice) == (8, {}, {})
+    assert len(results.calls) == sum(stub.served.values()) == 8 * 12
+    turned_away = stub.played["over-limit"]
+    assert 0 < turned_away == summary.repeated < 5 * summary.made
+    assert stub.peak_in_flight <= limits.get("max_in_flight", 64)
