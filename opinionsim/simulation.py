@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Awaitable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+from weakref import WeakValueDictionary
 
 from opinionsim.actors import PersonaActor
 from opinionsim.classifiers import AskingClassifier, Classifier, asks, parse_closed
@@ -32,6 +33,9 @@ __all__ = ["SELF_REPORT", "Cognition", "Estimate", "Happening", "Simulation", "m
 #: The kind of text that is a closed answer: it says what it says, and no classifier is asked.
 SELF_REPORT = "self-report"
 
+
+_Site = TypeVar("_Site", bound="CallSite")
+_Found = TypeVar("_Found")
 
 #: Turns a run has under way for each call slot: enough that no slot waits for a prompt, few enough for memory.
 _TURNS_PER_SLOT = 4
@@ -88,7 +92,7 @@ class Estimate(NamedTuple):
     probabilities: tuple[float, ...]
     """Distribution over the scale points, NaN where there is no answer."""
     off_scale: float
-    """Probability that the text is no answer, in [0, 1]."""
+    """Probability that the text is no answer, in [0, 1]; NaN where no instrument saw it."""
 
 
 class Happening(NamedTuple):
@@ -111,9 +115,11 @@ def measure(classifier: Classifier, claim: Claim, messages: Sequence[Message]) -
 
 def self_reported(scale: OpinionScale, message: Message) -> Estimate:
     """The position an agent gave itself in a closed answer; missing where it names no point of the scale."""
-    point = parse_closed(message.text, scale) if message.condition == "answered" else None
-    if point is None:
+    if message.condition != "answered":
         return _missing(scale)
+    point = parse_closed(message.text, scale)
+    if point is None:
+        return Estimate(math.nan, (math.nan,) * len(scale), 1.0)
     return Estimate(float(point), tuple(float(each == point) for each in scale.points), 0.0)
 
 
@@ -151,9 +157,25 @@ async def rate(
     asyncio.CancelledError
         If the calls were stopped.
     """
-    prefix = f"judge.{measurement_id[:8]}" if measurement_id else "judge"
+    prefix = _prefix(measurement_id)
+
+    async def one(site: CallSite, message: Message) -> Estimate:
+        return await _rated(classifier, claim, site, message, calls, prefix, priority)
+
+    return await _each(published, one, _TURNS_PER_SLOT * calls.limit)
+
+
+def _prefix(measurement_id: str) -> str:
+    """Of the parts under which a measurement asks."""
+    return f"judge.{measurement_id[:8]}" if measurement_id else "judge"
+
+
+async def _each(
+    published: Sequence[tuple[_Site, Message]], one: Callable[[_Site, Message], Awaitable[_Found]], most: int
+) -> list[_Found]:
+    """What comes of each, at most so many under way; raises the first error when those under way have ended."""
     queue = iter(enumerate(published))
-    found: dict[int, Estimate] = {}
+    found: dict[int, _Found] = {}
     errors: list[BaseException] = []
 
     async def work() -> None:
@@ -161,14 +183,14 @@ async def rate(
             if errors:
                 return
             try:
-                found[place] = await _rated(classifier, claim, site, message, calls, prefix, priority)
+                found[place] = await one(site, message)
             except (Exception, asyncio.CancelledError) as error:
                 task = asyncio.current_task()
                 if task is not None and task.cancelling():
                     raise
                 errors.append(error)
 
-    await asyncio.gather(*(work() for _ in range(min(len(published), _TURNS_PER_SLOT * calls.limit))))
+    await asyncio.gather(*(work() for _ in range(min(len(published), most))))
     if errors:
         raise errors[0]
     return [found[place] for place in range(len(published))]
@@ -199,8 +221,8 @@ async def _rated(
 
 
 def _missing(scale: OpinionScale) -> Estimate:
-    """Of a text that is no answer."""
-    return Estimate(math.nan, (math.nan,) * len(scale), 1.0)
+    """Of a text that no instrument saw, since it is no answer."""
+    return Estimate(math.nan, (math.nan,) * len(scale), math.nan)
 
 
 def _failed(classifier: Classifier, error: Exception) -> MeasurementError:
@@ -226,6 +248,32 @@ def _coded(classifier: Classifier, claim: Claim, texts: Sequence[str]) -> list[E
     except Exception as error:  # a classifier of the user's own may raise anything
         raise _failed(classifier, error) from error
     return _estimates(found)
+
+
+class _Shared:
+    """Work that several may wait for: it is cancelled when the last of them has given up, and not before."""
+
+    def __init__(self, work: Coroutine[Any, Any, None]) -> None:
+        self._task = asyncio.ensure_future(work)
+        # Whoever would have raised its error may have been cancelled.
+        self._task.add_done_callback(lambda task: task.cancelled() or task.exception())
+        self._waiting = 0
+
+    @property
+    def over(self) -> bool:
+        """Whether it is too late to wait for it."""
+        return self._task.done() or self._task.cancelling() > 0
+
+    async def wait(self) -> None:
+        """Until it has ended; raises what it raised."""
+        self._waiting += 1
+        try:
+            await asyncio.shield(self._task)
+        finally:
+            self._waiting -= 1
+            if not self._waiting and not self._task.done():
+                self._task.cancel()
+                await asyncio.wait([self._task])
 
 
 class Simulation:
@@ -302,6 +350,8 @@ class Simulation:
         self._measurement_id = measurement_id
         self._scale = scale
         self._estimates: dict[int, Estimate] = {}
+        #: Coding under way, by turn, for as long as anybody waits for it.
+        self._coding: WeakValueDictionary[int, _Shared] = WeakValueDictionary()
         self._committed = 0
         self.actors = self._cast(pack, scale, cognition, acts, interactive)
         self.engine = Engine(
@@ -384,53 +434,90 @@ class Simulation:
 
     async def measure(self, until: int | None = None) -> None:
         """Code every published text, up to step `until`, that is to be coded and is not yet."""
-        pending = []
-        for turn, message in self.engine.transcript(self._committed, until):
-            kind = self._acts[turn.act].kind
-            if kind not in self._kinds or turn.index in self._estimates:
-                continue
-            if kind == SELF_REPORT:
-                self._estimates[turn.index] = self_reported(self._scale, message)
-            elif self._classifier is not None:
-                pending.append((turn, message))
-        if pending:
-            estimates = await self._classify(pending)
-            self._estimates.update(zip((turn.index for turn, _ in pending), estimates, strict=True))
+        await self._code(
+            (turn, message)
+            for turn, message in self.engine.transcript(self._committed, until)
+            if (kind := self._acts[turn.act].kind) in self._kinds
+            and (kind == SELF_REPORT or self._classifier is not None)
+        )
 
     def happenings(self, start: int = 0, until: int | None = None) -> list[Happening]:
         """Turns from index `start` to step `until` that have published, with what is measured so far."""
         return [
-            Happening(turn, message, self._acts[turn.act].kind, self._estimates.get(turn.index))
+            Happening(turn, message, kind, self._estimates.get(turn.index) if kind in self._kinds else None)
             for turn, message in self.engine.transcript(start, until)
+            for kind in (self._acts[turn.act].kind,)
         ]
 
-    async def _classify(self, published: list[tuple[Turn, Message]], priority: float = 0.0) -> list[Estimate]:
-        if self._classifier is None:
-            raise SpecError("measuring needs a classifier")
+    async def _code(self, published: Iterable[tuple[Turn, Message]]) -> None:
+        """Estimates of texts that have none yet: each is coded once, however many wait for it at a time."""
+        unknown = []
+        for turn, message in published:
+            if turn.index in self._estimates:
+                continue
+            if self._acts[turn.act].kind == SELF_REPORT:
+                self._estimates[turn.index] = self_reported(self._scale, message)
+            else:
+                unknown.append((turn, message))
         if asks(self._classifier):
-            about = self._classifier, self.claim, published, self._calls, self._measurement_id
-            return await rate(*about, priority=priority)
+            await _each(unknown, self._code_one, _TURNS_PER_SLOT * self._calls.limit)
+            return
+        if own := [(turn, message) for turn, message in unknown if self._under_way(turn) is None]:
+            await self._share(own).wait()
+        for turn, message in unknown:
+            await self._code_one(turn, message)
+
+    async def _code_one(self, turn: Turn, message: Message) -> None:
+        if turn.index not in self._estimates:
+            await (self._under_way(turn) or self._share([(turn, message)])).wait()
+
+    def _under_way(self, turn: Turn) -> _Shared | None:
+        """The coding of a turn's text that can be waited for."""
+        shared = self._coding.get(turn.index)
+        return None if shared is None or shared.over else shared
+
+    def _share(self, published: list[tuple[Turn, Message]]) -> _Shared:
+        """Begin to code texts."""
+        shared = _Shared(self._classify(published))
+        self._coding.update((turn.index, shared) for turn, _ in published)
+        return shared
+
+    async def _classify(self, published: list[tuple[Turn, Message]]) -> None:
+        classifier, calls = self._classifier, self._calls
+        if classifier is None:
+            raise SpecError("measuring needs a classifier")
         messages = [message for _, message in published]
-        if self._executor is None:
-            return measure(self._classifier, self.claim, messages)
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._executor, measure, self._classifier, self.claim, messages)
+        if asks(classifier):
+            prefix = _prefix(self._measurement_id)
+            estimates = [
+                await _rated(classifier, self.claim, turn, message, calls, prefix, self._urgency(turn))
+                for turn, message in published
+            ]
+        elif self._executor is None:
+            estimates = measure(classifier, self.claim, messages)
+        else:
+            loop = asyncio.get_running_loop()
+            estimates = await loop.run_in_executor(self._executor, measure, classifier, self.claim, messages)
+        self._estimates.update(zip((turn.index for turn, _ in published), estimates, strict=True))
+
+    def _urgency(self, turn: Turn) -> float:
+        """Priority of a question about a turn: where a schedule acts on opinions, all turns that are left wait."""
+        return float(self.schedule.steps - turn.step + 1) if isinstance(self.schedule, AdaptiveSchedule) else 0.0
 
     async def _rate(self, turn: Turn, message: Message) -> float:
         """The measured opinion an adaptive schedule acts on: journalled, so that a resumed run acts alike."""
-        key = CallKey(turn.index, "rating", 0)
-        record = self._calls.journal.lookup(key)
+        key, text, journal = CallKey(turn.index, "rating", 0), text_id(message.text), self._calls.journal
+        record = journal.lookup(key)
         if record is None:
-            # The turns that wait for it are all that are left.
-            urgent = float(self.schedule.steps - turn.step + 1)
-            estimate = self._estimates.get(turn.index) or (await self._classify([(turn, message)], urgent))[0]
-            if self._acts[turn.act].kind in self._kinds:
-                self._estimates[turn.index] = estimate
+            await self._code([(turn, message)])
+            # Another that waited for the same text may have put it on record.
+            record = journal.lookup(key)
+        if record is None:
+            value = repr(self._estimates[turn.index].value)
             record = CallRecord(
-                key, turn.step, turn.agent, turn.act, text_id(message.text), repr(estimate.value), outcome="rating",
-                arrived_at=time.time(),
-            )  # fmt: skip
-            self._calls.journal.append(record)
-        elif record.prompt_hash != text_id(message.text):
+                key, turn.step, turn.agent, turn.act, text, value, outcome="rating", arrived_at=time.time()
+            )
+            journal.append(record)
+        elif record.prompt_hash != text:
             raise StoreError(f"run {self._calls.run_id}, turn {turn.index}: the stored rating is of another text")
         return float(record.text)

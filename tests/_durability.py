@@ -9,6 +9,7 @@ store.
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import os
 import signal
@@ -107,7 +108,7 @@ class Kill:
     process : int
         Its number.
     at, read_at : float
-        When it had died, and when the store had been read after that, on the monotonic clock.
+        When it was killed, and when the store had been read after that, on the monotonic clock.
     stored : frozenset of int
         Seeds of the calls that were in the store then.
     """
@@ -316,9 +317,10 @@ def _supervise(experiment: Experiment, store: str, log: str, n: int, kills: int,
             if workers.finished:
                 break
             process = int(rng.choice(workers.running))
+            # It does nothing more from here on, though the system takes its time to clear it away.
+            at = time.monotonic()
             if workers.kill(process):
                 kills -= 1
-                at = time.monotonic()
                 stored = witness.stored(process)
                 yield Kill(process, at, time.monotonic(), stored)
                 witness.bury(process)
@@ -334,6 +336,10 @@ def _supervise(experiment: Experiment, store: str, log: str, n: int, kills: int,
 def _serve() -> None:
     """Take orders, one a line, and answer each with a line a kill and an empty one."""
     experiment = load_experiment(SPEC)
+    # Else the first full collection of each fork copies all the memory it shares with this process, in which time
+    # nothing else runs there.
+    gc.collect()
+    gc.freeze()
     for line in sys.stdin:
         for kill in _supervise(experiment, *json.loads(line)):
             print(json.dumps([kill.process, kill.at, kill.read_at, sorted(kill.stored)]), flush=True)

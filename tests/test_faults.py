@@ -203,13 +203,39 @@ def test_fail_ends_the_run_whose_reply_is_no_answer(stub: StubProvider) -> None:
     log = settled(stub)
     assert 0 < len(summary.errors) == 8 - summary.complete < 8
     calls = results.calls
-    rejected = calls[calls["outcome"] == "rejected"].set_index("run_id")
-    # Each run failed of its own reply, which stays on record with what it was.
-    assert {*rejected.index} == {*summary.errors}
-    for run_id, call in rejected.iterrows():
-        assert summary.errors[run_id].endswith(f"the reply was {call['condition']}") or not rejected.index.is_unique
+    rejected = calls[calls["outcome"] == "rejected"]
+    # Each run failed of a reply of its own, which stays on record with what it was. Others may have been on their way.
+    assert {*rejected["run_id"]} == {*summary.errors}
+    for run_id, error in summary.errors.items():
+        mine = rejected[rejected["run_id"] == run_id]
+        places = mine["step"].astype(str) + mine["agent"].map(", agent {} (".format)
+        assert any(
+            f"step {place}" in error and error.endswith(f"the reply was {condition}")
+            for place, condition in zip(places, mine["condition"], strict=True)
+        )
     assert set(calls.loc[calls["outcome"] == "accepted", "condition"]) == {"answered"}
     assert_paid_once(log, calls)
+
+    # Whoever carries it out anew asks once more, and pays for nothing that is on record.
+    mended, again = carry_out(spec, "s.sqlite")
+    second = settled(stub)
+    assert (mended.complete, mended.errors) == (8, {})
+    assert mended.made == len(again.calls) - len(calls)
+    assert not seeds_of(second) & {int(seed) for seed in calls["seed"]}
+    asked_again = again.calls.merge(rejected[["run_id", "turn", "part"]], on=["run_id", "turn", "part"])
+    assert [*asked_again.groupby(["run_id", "turn", "part"])["outcome"].agg(list)] == [["rejected", "accepted"]] * len(
+        rejected
+    )
+    assert_paid_once([*log, *second], again.calls)
+
+
+def test_fail_ends_the_run_anew_where_the_reply_is_none_again(stub: StubProvider) -> None:
+    spec = changed(SPEC, interaction__steps=1, model__replies="fail")
+    for attempts in (1, 2, 3):
+        stub.faults = Faults(requests={"refused": 1.0})
+        summary, results = carry_out(spec, "s.sqlite", slots=1)
+        assert list(results.calls["outcome"]) == ["rejected"] * attempts
+        assert (summary.made, len(summary.errors), len(seeds_of(settled(stub)))) == (1, 1, 1)
 
 
 def test_asking_again_mends_what_is_a_matter_of_the_try(stub: StubProvider) -> None:

@@ -395,7 +395,7 @@ def test_a_model_that_is_not_scripted_needs_its_classifier_named() -> None:
             "classifier",
         ),
     ],
-    ids=str,
+    ids=lambda value: "-".join(value) if isinstance(value, dict) else value,
 )
 def test_bad_arguments_are_told_before_the_first_step(arguments: dict[str, Any], problem: str) -> None:
     with pytest.raises(SpecError, match=problem):

@@ -35,8 +35,10 @@ class Calibration(DocumentModel):
     """The options that classifier had."""
     points: tuple[int, ...]
     """The scale."""
+    labels: tuple[str, ...]
+    """Its verbal anchors, which a classifier may be shown."""
     log_prior: tuple[float, ...]
-    """Natural logarithm of the prior of each point."""
+    """Natural logarithm of the prior of each point, finite."""
     n_texts: int
     """How many pilot texts it rests on."""
     date: str
@@ -71,8 +73,10 @@ class Calibration(DocumentModel):
         SpecError
             If one of them is not what the calibration was fitted with; the message names it.
         """
-        asked = {"classifier": classifier, "scale": list(scale.points), **options}
-        fitted = {"classifier": self.classifier, "scale": list(self.points), **self.options}
+        asked = {"classifier": classifier, "scale": list(scale.points), "labels": list(scale.labels), **options}
+        fitted = {
+            "classifier": self.classifier, "scale": list(self.points), "labels": list(self.labels), **self.options
+        }  # fmt: skip
         differing = [name for name in asked if fitted.get(name) != asked[name]]
         if differing:
             stated = "; ".join(f"{name} {fitted.get(name)!r} instead of {asked[name]!r}" for name in differing)
@@ -137,11 +141,14 @@ def fit_calibration(classifier: Classifier, claims: Sequence[Claim], texts: Sequ
     if not len(rows):
         raise MeasurementError(f"none of the {len(texts)} pilot texts has an answer, so there is nothing to fit on")
     points = len(classifier.scale)
+    if not np.isfinite(rows).all():
+        raise MeasurementError("the classifier gives probabilities that are not finite, so no prior can be fitted")
     prior = (rows.sum(axis=0) + 1 / points) / (len(rows) + 1)
     return Calibration(
         classifier=classifier.name,
         options=classifier.options,
         points=classifier.scale.points,
+        labels=classifier.scale.labels,
         log_prior=tuple(float(value) for value in np.log(prior)),
         n_texts=len(rows),
         date=day,

@@ -41,6 +41,10 @@ class FlanT5Classifier:
         a folder; a model of the T5 family with its tokenizer. Chuang et al. 2023 used ``xxl``.
     revision : str, optional
         Branch, tag or commit on the model hub.
+    weights : str, optional
+        The weights that are meant: their commit, or for a folder ``sha256:`` and the digest of its files, as
+        ``options["weights"]`` has it. Others under the same name are refused. Weights that change under one name are
+        told apart by it, as measurements of their own.
     dtype : {"float32", "bfloat16"}
         Number format. bfloat16 is faster where the machine has it, and rounds. float16 is refused: T5 overflows
         in it.
@@ -67,7 +71,7 @@ class FlanT5Classifier:
     SpecError
         If an option is not valid.
     MeasurementError
-        If the weights, or the packages of the extra ``local``, are missing.
+        If the weights, or the packages of the extra ``local``, are missing, or the weights are not those meant.
 
     Notes
     -----
@@ -83,6 +87,7 @@ class FlanT5Classifier:
         *,
         model: str = "large",
         revision: str | None = None,
+        weights: str | None = None,
         dtype: str = "float32",
         device: str = "auto",
         batch_size: int | None = None,
@@ -92,7 +97,9 @@ class FlanT5Classifier:
         prompt: str | Path | None = None,
         calibration: str | Path | None = None,
     ) -> None:
-        _require_text(model=model, revision=revision, device=device, prompt=prompt, calibration=calibration)
+        _require_text(
+            model=model, revision=revision, weights=weights, device=device, prompt=prompt, calibration=calibration
+        )
         _require_format(dtype)
         _require_count(batch_size=batch_size, max_tokens=max_tokens)
         if isinstance(off_scale_threshold, bool) or not isinstance(off_scale_threshold, int | float):
@@ -104,14 +111,14 @@ class FlanT5Classifier:
         self.scale = scale or OpinionScale()
         self._question = Question(self.scale, prompt)
         self._calibration = None if calibration is None else load_calibration(calibration)
-        weights = load_weights(str(model), revision, dtype, device)
-        self._tokenizer = weights.tokenizer
-        self._special = {*weights.tokenizer.all_special_ids} - {weights.tokenizer.unk_token_id}
+        loaded = load_weights(str(model), revision, dtype, device, weights)
+        self._tokenizer = loaded.tokenizer
+        self._special = {*loaded.tokenizer.all_special_ids} - {loaded.tokenizer.unk_token_id}
         self._max_tokens = max_tokens
-        device_type = weights.model.device.type
+        device_type = loaded.model.device.type
         self._options: dict[str, Any] = {
-            "model": weights.name,
-            "weights": weights.digest,
+            "model": loaded.name,
+            "weights": loaded.digest,
             "wording": self._question.digest,
             "dtype": dtype,
             "device": device_type,
@@ -123,8 +130,8 @@ class FlanT5Classifier:
         }
         if self._calibration is not None:
             self._calibration.require(self.name, self.scale, {key: self._options[key] for key in _CALIBRATED})
-        trie = LabelTrie(self._labels(), weights.tokenizer.eos_token_id if eos else None)
-        self._scorer = LabelScorer(weights.model, trie, batch_size=self._options["batch_size"])
+        trie = LabelTrie(self._labels(), loaded.tokenizer.eos_token_id if eos else None)
+        self._scorer = LabelScorer(loaded.model, trie, batch_size=self._options["batch_size"])
         self.n_cut = 0
         """How many texts lost their middle, over all calls; a text coded twice in one call counts once."""
 

@@ -6,6 +6,7 @@ import copy
 import hashlib
 import json
 import os
+import re
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,6 +26,8 @@ _FAMILY = ("t5", "mt5", "umt5")
 _DECISIVE = (".json", ".safetensors", ".bin", ".model", ".txt")
 #: Files one of which a tokenizer is made from; without any, the library would make up an empty one.
 _VOCABULARIES = {"tokenizer.json", "tokenizer_config.json", "spiece.model"}
+#: How the hub's cache names the folder of a model at a commit.
+_COMMIT = re.compile("[0-9a-f]{40}")
 #: Longest wait for the first answer of the model hub, seconds.
 _HUB_TIMEOUT_S = 10.0
 
@@ -44,7 +47,7 @@ class Weights(NamedTuple):
     """Commit on the model hub, or ``sha256:`` and the digest of a local folder's files."""
 
 
-def load_weights(name: str, revision: str | None, dtype: str, device: str) -> Weights:
+def load_weights(name: str, revision: str | None, dtype: str, device: str, expected: str | None = None) -> Weights:
     """Load a model from a folder, the local cache of the model hub or, failing both, the hub itself.
 
     Parameters
@@ -57,18 +60,25 @@ def load_weights(name: str, revision: str | None, dtype: str, device: str) -> We
         One of :data:`DTYPES`. In bfloat16, logits are still computed in float32.
     device : str
         ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
+    expected : str, optional
+        Commit or digest the weights must have.
 
     Raises
     ------
     SpecError
         If an argument is not valid.
     MeasurementError
-        If a package is missing, or there are no usable weights under that name.
+        If a package is missing, there are no usable weights under that name, or they are not those expected.
     """
     torch = _library("torch", name)
     transformers = _library("transformers", name)
     where = _device(torch, device)
     folder, shown, digest = _locate(_SIZES.get(name, name), revision)
+    if expected is not None and digest != expected:
+        raise MeasurementError(
+            f"classifier 'flan-t5': the weights {name!r} are not those of the option weights: found {digest!r} instead "
+            f"of {expected!r}; give the path or the revision of the weights you mean, or correct weights"
+        )
     _require_t5(folder, name)
     key = (str(folder), digest, dtype, str(where))
     model = _in_use.get(key)
@@ -123,13 +133,25 @@ def _locate(name: str, revision: str | None) -> tuple[Path, str, str]:
     folder = Path(name).expanduser()
     if folder.is_dir():
         folder = folder.resolve()
-        if folder.parent.name == "snapshots":
-            return folder, folder.parents[1].name.removeprefix("models--").replace("--", "/"), folder.name
+        if name_on_hub := _of_the_cache(folder):
+            return folder, name_on_hub, folder.name
         return folder, folder.name, f"sha256:{_digest(folder)}"
     if name.startswith((".", "/", "~")) or name.count("/") > 1 or "\\" in name or not name.strip("/ "):
         raise _unusable(name, "there is no such folder")
     folder = _cached(name, revision) or _downloaded(name, revision)
     return folder, name, folder.name
+
+
+def _of_the_cache(folder: Path) -> str:
+    """Name on the hub of a folder of its local cache, where a commit stands for the content; else empty."""
+    cache = Path(import_module("huggingface_hub.constants").HF_HUB_CACHE).expanduser().resolve()
+    try:
+        model, snapshots, commit = folder.relative_to(cache).parts
+    except ValueError:  # elsewhere, or at another depth
+        return ""
+    if not model.startswith("models--") or snapshots != "snapshots" or not _COMMIT.fullmatch(commit):
+        return ""
+    return model.removeprefix("models--").replace("--", "/")
 
 
 def _digest(folder: Path) -> str:

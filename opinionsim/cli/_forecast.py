@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from opinionsim.experiments import Experiment, Forecast
     from opinionsim.experiments._forecast import Actual
 
-__all__ = ["comparison_text", "plan", "preview", "schema"]
+__all__ = ["comparison_text", "plan", "preview", "rest_text", "schema"]
 
 
 def plan(
@@ -103,7 +103,7 @@ def _forecast_json(experiment: Experiment, forecast: Forecast, missing: Forecast
     """A forecast as JSON values; numbers that are not known are null."""
     return {
         "experiment": experiment.spec.name,
-        "models": [model.name for model in forecast.models],
+        "models": list(dict.fromkeys(model.name for model in forecast.models)),
         "cells": forecast.cells,
         "runs": forecast.runs,
         "calls": forecast.calls,
@@ -149,9 +149,28 @@ def _forecast_text(experiment: Experiment, forecast: Forecast, missing: Forecast
 
 
 def _spell_missing(missing: Forecast) -> str:
-    money = "" if missing.cost is None else f", {_spell_money(missing.cost, missing.currency)}"
-    tokens = missing.input_tokens + missing.output_tokens
-    return f"not complete in the store: at most {missing.calls:,} calls, {tokens:,} tokens{money}"
+    if not missing.runs:
+        return "all are complete in the store"
+    return f"not complete in the store: at most {_spell_usage(missing)}"
+
+
+def _spell_usage(forecast: Forecast) -> str:
+    """Calls, tokens, and money where there is any."""
+    money = f", {_spell_money(forecast.cost, forecast.currency)}" if forecast.cost else ""
+    return f"{forecast.calls:,} calls, {forecast.input_tokens + forecast.output_tokens:,} tokens{money}"
+
+
+def rest_text(forecast: Forecast) -> str:
+    """What the runs beyond a pilot take, in one line.
+
+    Parameters
+    ----------
+    forecast : Forecast
+        Of these runs, at the rates of the pilot.
+    """
+    from opinionsim.experiments import spell_seconds
+
+    return f"{_spell_usage(forecast)}, {spell_seconds(forecast.least_s)} or more at the rates of the pilot"
 
 
 def _model_rows(forecast: Forecast) -> list[list[str]]:
@@ -161,7 +180,7 @@ def _model_rows(forecast: Forecast) -> list[list[str]]:
         money = "not known" if model.cost is None else _spell_money(model.cost, forecast.currency)
         rows.append(
             [
-                model.name,
+                model.label,
                 f"{model.calls:,}",
                 f"{model.input_tokens:,}",
                 f"{model.output_tokens:,}",
@@ -174,19 +193,22 @@ def _model_rows(forecast: Forecast) -> list[list[str]]:
 
 def _assumed(experiment: Experiment, forecast: Forecast) -> list[str]:
     """What the figures rest on, and what a reader should know of the models."""
+    from opinionsim.experiments import models_of
     from opinionsim.llm import warnings_for
 
     notes = [_counted(forecast)]
     for model in forecast.models:
         if model.observed:
-            notes.append(f"{model.name}: lengths and latency are those of {model.observed:,} calls in the store.")
+            notes.append(f"{model.label}: lengths and latency are those of {model.observed:,} calls in the store.")
     if not all(model.observed for model in forecast.models):
         notes.append("Length of replies and latency are assumed where they are not given (--reply-tokens, --latency).")
-    notes += [f"{model.name}: {model.price}." for model in forecast.models if model.cost is None]
+    notes += [f"{model.label}: {model.price}." for model in forecast.models if model.cost is None]
     if forecast.cost:
         notes.append("Money: no rebate for cached prompts; what a model reasons counts as output.")
     notes += _beyond_budget(experiment, forecast)
-    return [*notes, *(text for model in forecast.models for text in warnings_for(model.name))]
+    models = [model for cell in experiment.cells for model in models_of(cell.spec.model)]
+    told = (text for model in models for text in warnings_for(model.name, model.options))
+    return [*notes, *dict.fromkeys(told)]
 
 
 def _counted(forecast: Forecast) -> str:
@@ -228,14 +250,18 @@ def comparison_text(forecast: Forecast, actual: Actual) -> str:
     """
     from opinionsim.experiments._forecast import compare_forecast
 
-    rows = [["", "forecast", "actual", "actual / forecast"]]
+    rows = [["", "forecast", "actual", "ratio"]]
     for compared in compare_forecast(forecast, actual):
+        # Free models make no row of money, and runs begun earlier none of time.
+        if (compared.what == "seconds" and compared.actual is None) or not (compared.forecast or compared.actual):
+            continue
         name = {"money": f"money ({forecast.currency})", "seconds": "seconds (at least)"}.get(
             compared.what, compared.what
         )
         ratio = "" if compared.ratio is None else f"{compared.ratio:.2f}"
         rows.append([name, _spell_number(compared.forecast), _spell_number(compared.actual), ratio])
-    return aligned(rows)
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return aligned([[row[0], *map(str.rjust, row[1:], widths[1:])] for row in rows])
 
 
 def _spell_money(amount: float, currency: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 import signal
 import time
@@ -89,6 +90,7 @@ def run(
     _report(url, summary)
     if summary.complete == summary.total and summary.made:
         _compare(experiment, url, summary, only)
+    _say_next(url, summary)
     if summary.exceeded:
         raise typer.Exit(_BUDGET)
     if summary.stopped:
@@ -139,6 +141,9 @@ def carry_out(
     """
     from opinionsim.experiments import under_way
 
+    # What is loaded by now stays: to walk it, a collection would hold up dispatch and journal for tenths of a second.
+    gc.collect()
+    gc.freeze()
     with (
         _interrupts() as interrupts,
         under_way(experiment, url, max_concurrency=max_concurrency, fresh=fresh, only=only, cluster=cluster) as (
@@ -147,10 +152,11 @@ def carry_out(
         ),
     ):
         n_runs = len({run.run_id for run in experiment.runs} if only is None else only)
-        note(f"{experiment.spec.name}: {n_runs} runs{' of a pilot' if only else ''} into {spelled(url)}")
+        runs = "1 run" if n_runs == 1 else f"{n_runs} runs"
+        note(f"{experiment.spec.name}: {runs}{' of a pilot' if only else ''} into {spelled(url)}")
         for warning in sweep.warnings:
             note(f"  {warning}")
-        _attend(experiment, sweep, future, interrupts)
+        _attend(experiment, only, sweep, future, interrupts)
         return future.result()
 
 
@@ -176,12 +182,18 @@ def _interrupts() -> Iterator[_Interrupts]:
             signal.signal(number, handler)
 
 
-def _attend(experiment: Experiment, sweep: Sweep, future: Future[Summary], interrupts: _Interrupts) -> None:
+def _attend(
+    experiment: Experiment,
+    only: Collection[str] | None,
+    sweep: Sweep,
+    future: Future[Summary],
+    interrupts: _Interrupts,
+) -> None:
     """Show progress until the sweep is over."""
     from opinionsim import background
 
     stopping = False
-    with _display(experiment) as display:
+    with _display(experiment, only) as display:
         while not future.done():
             wait([future], timeout=_TICK_S)
             display.show(sweep.progress())
@@ -202,7 +214,7 @@ class _Display(Protocol):
 
 
 @contextmanager
-def _display(experiment: Experiment) -> Iterator[_Display]:
+def _display(experiment: Experiment, only: Collection[str] | None) -> Iterator[_Display]:
     """A live line on a terminal, else a line of text now and then."""
     console = stderr()
     if not console.is_terminal:
@@ -211,11 +223,11 @@ def _display(experiment: Experiment) -> Iterator[_Display]:
     from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bars
 
-    from opinionsim.experiments import plan
+    from opinionsim.experiments import count_calls
 
     columns = (BarColumn(bar_width=20), TextColumn("{task.description}"), TimeRemainingColumn(compact=True))
     with Bars(*columns, console=console, transient=True) as bars:
-        yield _Drawn(bars, plan(experiment).calls)
+        yield _Drawn(bars, count_calls(experiment, only=only))
 
 
 class _Told:
@@ -265,7 +277,7 @@ class _Drawn:
 
 
 def _report(url: str, summary: Summary) -> None:
-    """How it ended, what failed and why, and what to do next."""
+    """How it ended, what failed and why."""
     if summary.already == summary.total:
         note(f"all {summary.total} runs were complete already; no call was made")
     else:
@@ -281,7 +293,11 @@ def _report(url: str, summary: Summary) -> None:
         note(f"  {text}")
     _say_reasons(url, summary.errors.values())
     if any(_CHANGED_PROMPTS not in error for error in summary.errors.values()):
-        note("Run the same command again to go on from here.")
+        note("Once the cause is mended, run the same command again to go on from here.")
+
+
+def _say_next(url: str, summary: Summary) -> None:
+    """What there is to look at."""
     if summary.complete:
         where = spelled(url)
         note("Next:")
@@ -290,24 +306,27 @@ def _report(url: str, summary: Summary) -> None:
 
 
 def _compare(experiment: Experiment, url: str, summary: Summary, only: Collection[str] | None) -> None:
-    """The forecast beside what came of it; after a pilot, what the rest will take at the pilot's rates."""
-    from opinionsim.cli._forecast import comparison_text
-    from opinionsim.experiments import Actual, plan, spell_seconds
+    """The forecast beside what came of it, if it was of models; after a pilot, what the rest will take."""
+    from opinionsim.cli._forecast import comparison_text, rest_text
+    from opinionsim.experiments import Actual, count_calls, plan
+    from opinionsim.experiments._plan import only_scripted
 
+    rest = {run.run_id for run in experiment.runs} - set(only) if only is not None else set()
+    if only_scripted(experiment):
+        if rest:
+            _say_rest(f"{count_calls(experiment, only=rest):,} calls")
+        return
     paid = summary.paid
     # Of runs that were begun earlier, only part of the time is known.
     seconds = summary.seconds if summary.made == paid.calls else None
     actual = Actual(paid.calls, paid.input_tokens or None, paid.output_tokens or None, paid.cost, seconds)
     note(comparison_text(plan(experiment, only=only), actual))
-    if only is not None and len(only) < len({run.run_id for run in experiment.runs}):
-        rest = [run.run_id for run in experiment.runs if run.run_id not in only]
-        forecast = plan(experiment, only=rest, store=url)
-        money = "" if forecast.cost is None else f", {forecast.cost:,.2f} {forecast.currency}"
-        note(
-            f"The rest of the sweep, at the rates of the pilot: {forecast.calls:,} calls, "
-            f"{forecast.input_tokens + forecast.output_tokens:,} tokens{money}, "
-            f"{spell_seconds(forecast.least_s)} or more. Run the same command without --pilot to go on."
-        )
+    if rest:
+        _say_rest(rest_text(plan(experiment, only=rest, store=url)))
+
+
+def _say_rest(takes: str) -> None:
+    note(f"The rest of the sweep: {takes}. Run the same command without --pilot to go on.")
 
 
 def _say_reasons(url: str, errors: Iterable[str]) -> None:

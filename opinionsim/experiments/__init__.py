@@ -12,9 +12,11 @@ from opinionsim.experiments._assembly import Parts, assemble
 from opinionsim.experiments._forecast import Actual, Compared, ModelForecast, compare_forecast, spell_seconds
 from opinionsim.experiments._instruments import Instruments
 from opinionsim.experiments._manifest import manifest
-from opinionsim.experiments._plan import Forecast, Preview, plan, preview
+from opinionsim.experiments._model_spec import models_of
+from opinionsim.experiments._plan import Forecast, Preview, count_calls, plan, preview
 from opinionsim.experiments._replay import Replayed, replay
-from opinionsim.experiments._runner import Progress, Summary, Sweep, default_store, run, under_way
+from opinionsim.experiments._run import default_store, run, under_way
+from opinionsim.experiments._runner import Progress, Summary, Sweep
 from opinionsim.experiments._spec import ExperimentSpec, json_schema
 from opinionsim.experiments._sweep import Cell, Experiment, PlannedRun, load_experiment
 
@@ -41,10 +43,12 @@ __all__ = [
     "Table",
     "assemble",
     "compare_forecast",
+    "count_calls",
     "default_store",
     "json_schema",
     "load_experiment",
     "manifest",
+    "models_of",
     "plan",
     "preview",
     "replay",

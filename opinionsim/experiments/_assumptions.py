@@ -11,6 +11,7 @@ import numpy as np
 
 from opinionsim.errors import SpecError
 from opinionsim.experiments._assembly import assemble
+from opinionsim.experiments._judges import JUDGE, Judges
 from opinionsim.experiments._model_spec import ModelSpec, model_label
 from opinionsim.experiments._sweep import Experiment, PlannedRun
 from opinionsim.llm import CallRecord
@@ -58,7 +59,7 @@ class Rates:
     reply : ReplySize
         Of kinds of call that are not in `replies`.
     replies : dict of str to ReplySize
-        By kind of call: the name of the act, or ``reflect``.
+        By kind of call: the name of the act, ``reflect`` or ``judge``.
     latency_s : float
         Seconds a call takes.
     calls : int
@@ -115,11 +116,12 @@ class Assumptions:
     Parameters
     ----------
     reply_tokens : float, optional
-        Length of every reply, >= 1. Default what `observed` shows, else 200; never more than the model's limit.
+        Length of every reply of an agent, >= 1. Default what `observed` shows, else 200; never more than the model's
+        limit. Of a judge's short answers nothing can be stated: the limit stands in for what is not observed.
     latency : float, optional
         Seconds every call takes, >= 0. Default what `observed` shows, else 1.
-    observed : dict of str to Observed
-        By name of model.
+    observed : dict of (str, bool) to Observed
+        By name of model and whether it judges.
 
     Raises
     ------
@@ -131,7 +133,7 @@ class Assumptions:
         self,
         reply_tokens: float | None = None,
         latency: float | None = None,
-        observed: Mapping[str, Observed] | None = None,
+        observed: Mapping[tuple[str, bool], Observed] | None = None,
     ) -> None:
         if reply_tokens is not None and not 1 <= reply_tokens < math.inf:
             raise SpecError(f"reply_tokens must be a number of tokens of at least 1; got {reply_tokens}")
@@ -141,26 +143,27 @@ class Assumptions:
         self._latency = latency
         self._observed = dict(observed or {})
 
-    def rates(self, model: ModelSpec) -> Rates:
-        """What calls to a model are taken to be like."""
-        seen = self._observed.get(model.name, Observed())
+    def rates(self, model: ModelSpec, *, judges: bool = False) -> Rates:
+        """What calls to a model are taken to be like that plays agents, or judges what they say."""
+        seen = self._observed.get((model.name, judges), Observed())
+        stated = None if judges else self._reply_tokens
         ratio = TOKENS_PER_CHARACTER
         if seen.input_tokens and seen.prompt_characters:
             ratio = seen.input_tokens / seen.prompt_characters
-        tokens = self._reply_tokens or REPLY_TOKENS
+        tokens = stated or REPLY_TOKENS
         if model.max_tokens is not None:
             tokens = min(tokens, float(model.max_tokens))
         latency = float(np.mean(seen.latencies)) if seen.latencies else LATENCY_S
         return Rates(
             tokens_per_character=ratio,
             reply=ReplySize(tokens, round(tokens / TOKENS_PER_CHARACTER)),
-            replies=seen.sizes() if self._reply_tokens is None else {},
+            replies=seen.sizes() if stated is None else {},
             latency_s=latency if self._latency is None else self._latency,
             calls=seen.calls,
         )
 
 
-def observe(experiment: Experiment, url: str) -> dict[str, Observed]:
+def observe(experiment: Experiment, url: str) -> dict[tuple[str, bool], Observed]:
     """What a store shows of the calls an experiment has made so far.
 
     Parameters
@@ -172,16 +175,17 @@ def observe(experiment: Experiment, url: str) -> dict[str, Observed]:
 
     Returns
     -------
-    dict of str to Observed
-        By name of model; empty where the store holds no call of the experiment. Of many calls, some are read: those of
-        runs in the order of their identities, which is as good as a draw.
+    dict of (str, bool) to Observed
+        By name of model and whether it judges; empty where the store holds no call of the experiment. Of many calls,
+        some are read: those of runs in the order of their identities, which is as good as a draw.
 
     Raises
     ------
     StoreError
         If the store cannot be read.
     """
-    found: dict[str, Observed] = {}
+    found: dict[tuple[str, bool], Observed] = {}
+    judges = Judges(experiment.runs)
     with open_store(url, write=False) as store:
         planned = {run.run_id: run for run in experiment.runs}
         begun = [run_id for run_id, state in store.states(list(planned)).items() if state.status != "pending"]
@@ -190,20 +194,23 @@ def observe(experiment: Experiment, url: str) -> dict[str, Observed]:
             label = model_label(planned[run_id].spec.model)
             if read.get(label, 0) < _CALLS_READ:
                 records = [record for record in store.records(run_id) if record.outcome != "rating"]
-                _look_at(found, store, experiment, planned[run_id], records)
+                _look_at(found, store, experiment, judges, planned[run_id], records)
                 read[label] = read.get(label, 0) + len(records)
     return found
 
 
 def call_kind(act: str, part: str) -> str:
-    """What a call is for: the act of its turn, or what its part is called if that is no reply."""
+    """What a call is for: the act of its turn, what its part is called if that is no reply, or to judge."""
+    if part.startswith(JUDGE):
+        return JUDGE
     return act if part.startswith("reply") else part
 
 
 def _look_at(
-    found: dict[str, Observed],
+    found: dict[tuple[str, bool], Observed],
     store: Store,
     experiment: Experiment,
+    judges: Judges,
     planned: PlannedRun,
     records: list[CallRecord],
 ) -> None:
@@ -211,9 +218,13 @@ def _look_at(
     models = assemble(planned, experiment.resources).models
     every = max(_CALLS_READ, len(records)) // _PROMPTS_READ
     for position, record in enumerate(records):
-        seen = found.setdefault(models[record.agent].name, Observed())
-        seen.calls += 1
         kind = call_kind(record.act, record.key.part)
+        judge = judges.asked_in(record.key.part) if kind == JUDGE else None
+        if kind == JUDGE and judge is None:
+            continue  # asked for an experiment that codes the same runs otherwise
+        model = models[record.agent] if judge is None else judge.model
+        seen = found.setdefault((model.name, judge is not None), Observed())
+        seen.calls += 1
         seen.replies.setdefault(kind, []).append((record.output_tokens, len(record.text)))
         if record.latency_s is not None:
             seen.latencies.append(record.latency_s)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
+from collections import Counter
 from typing import Literal
 
 from opinionsim.errors import BudgetExceeded
@@ -33,6 +35,10 @@ class Canaries:
         The models.
     budget : Budget or None
         Which the questions count towards; where they do not fit, they are not asked.
+    timeout_s : float
+        How long one model's answers are waited for, seconds.
+    stopping : asyncio.Event
+        Set when nothing is to be waited for any longer.
 
     Attributes
     ----------
@@ -40,52 +46,102 @@ class Canaries:
         What was found, and what could not be found out, in whole sentences.
     """
 
-    def __init__(self, experiment_id: str, instruments: Instruments, budget: Budget | None) -> None:
+    def __init__(
+        self,
+        experiment_id: str,
+        instruments: Instruments,
+        budget: Budget | None,
+        *,
+        timeout_s: float,
+        stopping: asyncio.Event,
+    ) -> None:
         self._experiment_id = experiment_id
         self._clients = instruments.networked()
+        self._labels = _numbered([client.name for client, _ in self._clients])
         self._budget = budget
+        self._timeout_s = timeout_s
+        self._stopping = stopping
         self._before: dict[str, tuple[CanaryReply, ...]] = {}
         self.notes: list[str] = []
 
     async def ask(self, moment: Literal["start", "end"]) -> list[CanaryRow]:
         """Ask all of them; returns what to put on record."""
         rows = []
-        for client, endpoint in self._clients:
-            replies = await self._asked(client, endpoint, moment)
-            rows += [self._row(client.name, moment, reply) for reply in replies]
-            before = self._before.setdefault(client.name, replies)
+        for label, (client, endpoint) in zip(self._labels, self._clients, strict=True):
+            if self._stopping.is_set():
+                break
+            replies = await self._asked(label, client, endpoint, moment)
+            rows += [self._row(label, moment, reply, endpoint) for reply in replies]
+            before = self._before.setdefault(label, replies)
             found = compare_canaries(before, replies) if before is not replies else ""
-            self.notes += [f"{client.name}: {found}"] if found else []
+            self.notes += [f"{label}: {found}"] if found else []
         return rows
 
-    async def _asked(self, client: ModelClient, endpoint: Endpoint, moment: str) -> tuple[CanaryReply, ...]:
-        """One model's replies; none where they cannot be had: a sweep does not depend on them."""
+    async def _asked(self, label: str, client: ModelClient, endpoint: Endpoint, moment: str) -> tuple[CanaryReply, ...]:
+        """One model's replies, as far as they can be had: a sweep does not depend on them."""
+        arrived: list[CanaryReply] = []
+        asking = asyncio.ensure_future(self._within_budget(client, endpoint, arrived))
+        stopping = asyncio.ensure_future(self._stopping.wait())
         try:
-            return await self._within_budget(client, endpoint)
-        except BudgetExceeded:
-            self.notes.append(f"{client.name}: the canary questions at the {moment} were left out to keep the budget")
-        except Exception as error:  # whatever a provider's client raises; the runs will meet it again
-            kind = type(error).__name__
-            self.notes.append(f"{client.name}: the canary questions at the {moment} were not answered ({kind})")
-        return ()
+            both = {asking, stopping}
+            await asyncio.wait(both, timeout=self._timeout_s, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            stopping.cancel()
+            asking.cancel()
+            await asyncio.wait({asking})
+        if asking.cancelled():
+            why = "the sweep was stopped" if self._stopping.is_set() else f"no reply within {self._timeout_s:g} s"
+        elif isinstance(error := asking.exception(), BudgetExceeded):
+            self.notes.append(f"{label}: the canary questions at the {moment} were left out to keep the budget")
+            return ()
+        else:
+            # Whatever a provider's client raises: the runs will meet it again.
+            why = "" if error is None else type(error).__name__
+        if why:
+            self.notes.append(f"{label}: the canary questions at the {moment} were not answered ({why})")
+        return tuple(sorted(arrived))
 
-    async def _within_budget(self, client: ModelClient, endpoint: Endpoint) -> tuple[CanaryReply, ...]:
+    async def _within_budget(self, client: ModelClient, endpoint: Endpoint, arrived: list[CanaryReply]) -> None:
+        """Ask, and count what arrived, whatever became of the rest."""
         if self._budget is None:
-            return await ask_canary(client)
-        worst = sum((endpoint.worst(prompt) for prompt in canary_prompts()), Usage())
-        reservation = await self._budget.reserve(worst)
+            await ask_canary(client, arrived)
+            return
+        bounds = [endpoint.worst(prompt) for prompt in canary_prompts()]
+        reservation = await self._budget.reserve(sum(bounds, Usage()))
         try:
-            replies = await ask_canary(client)
-        except BaseException:
-            reservation.cancel()
-            raise
-        told = all(reply.input_tokens is not None and reply.output_tokens is not None for reply in replies)
-        tokens = [(reply.input_tokens or 0, reply.output_tokens or 0) for reply in replies]
-        money = sum(endpoint.cost(*each) or 0.0 for each in tokens)
-        reservation.settle(Usage(len(replies), sum(map(sum, tokens)), money) if told else worst)
-        return replies
+            await ask_canary(client, arrived)
+        finally:
+            reservation.settle(sum((_used(endpoint, reply, bounds[reply.position]) for reply in arrived), Usage()))
 
-    def _row(self, model: str, moment: Literal["start", "end"], reply: CanaryReply) -> CanaryRow:
+    def _row(self, label: str, moment: Literal["start", "end"], reply: CanaryReply, endpoint: Endpoint) -> CanaryRow:
         return CanaryRow(
-            self._experiment_id, model, moment, reply.position, time.time(), reply.text, reply.model, reply.fingerprint
+            self._experiment_id,
+            label,
+            moment,
+            reply.position,
+            time.time(),
+            reply.text,
+            reply.model,
+            reply.fingerprint,
+            reply.input_tokens,
+            reply.output_tokens,
+            endpoint.cost(reply.input_tokens, reply.output_tokens),
         )
+
+
+def _used(endpoint: Endpoint, reply: CanaryReply, worst: Usage) -> Usage:
+    """What a question used; the most it could have where the provider does not say."""
+    if reply.input_tokens is None or reply.output_tokens is None:
+        return worst
+    money = endpoint.cost(reply.input_tokens, reply.output_tokens)
+    return Usage(1, reply.input_tokens + reply.output_tokens, money or 0.0)
+
+
+def _numbered(names: list[str]) -> list[str]:
+    """Names told apart: two models may have one name, at two addresses for one."""
+    seen: Counter[str] = Counter()
+    labels = []
+    for name in names:
+        seen[name] += 1
+        labels.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return labels

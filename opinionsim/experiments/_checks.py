@@ -124,10 +124,18 @@ class Checks:
             self._populations[key] = _drawing_problem(spec, personas)
         if self._populations[key]:
             yield ("population", "initial_opinions"), self._populations[key]
+        elif isinstance(spec.model, tuple):
+            agents = Population.bare(population.size).personas
+            yield from _attempt(("model",), lambda: assign_models(spec.model, agents, _ANY))
         elif isinstance(spec.model, ByAttributeSpec):
             # Chance may pick any of them.
             role_play = not isinstance(spec.interaction, NoRolePlaySpec)
             players = personas.personas if role_play else Population.bare(1).personas
+            present = {str(persona.attributes.get(spec.model.by)) for persona in players}
+            for value in spec.model.models:
+                if value not in present and any(spec.model.by in persona.attributes for persona in players):
+                    valid = ", ".join(sorted(present - {"None"}))
+                    yield ("model", "models", value), f"no persona has {spec.model.by} = {value!r}; valid: {valid}"
             yield from _attempt(("model",), lambda: assign_models(spec.model, players, _ANY))
 
 

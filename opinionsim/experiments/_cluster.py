@@ -21,7 +21,7 @@ from opinionsim import background
 from opinionsim.errors import BudgetExceeded, OpinionSimError, SpecError
 from opinionsim.experiments._instruments import Instruments
 from opinionsim.experiments._manifest import manifest
-from opinionsim.experiments._runner import _STOPPED, Progress, Summary, Sweep
+from opinionsim.experiments._runner import STOPPED, Progress, Summary, Sweep
 from opinionsim.experiments._sweep import Experiment, PlannedRun, load_experiment
 from opinionsim.llm import Limits, Usage
 from opinionsim.store import Store, open_store, shown
@@ -500,7 +500,7 @@ class ClusterSweep(Sweep):
             if left and n_chunks == 1 and not self._stopped:
                 return await self._in_store(self._end_budget, left)
             n_chunks = n_chunks // 2 if self._counts.made > made else 1
-        self._counts.errors.update(dict.fromkeys(left, _STOPPED))
+        self._counts.errors.update(dict.fromkeys(left, STOPPED))
 
     def _describe(self) -> None:
         """Write down what workers need of the experiment."""
@@ -629,13 +629,11 @@ class ClusterSweep(Sweep):
         """What runs, by default all of the sweep, have paid on record, where anything is limited."""
         if self._budget is None:
             return Usage()
-        wanted = [planned.run_id for planned in self._planned] if run_ids is None else run_ids
-        paid = self._store.usage(wanted)
-        return Usage(paid.calls, paid.input_tokens + paid.output_tokens, paid.cost)
+        return self._used([planned.run_id for planned in self._planned] if run_ids is None else list(run_ids))
 
     def _end_budget(self, run_ids: list[str]) -> None:
         """Stop for the budget: what is left of it is too little for any call."""
-        limits, paid = self._limits, self._paid()
+        limits, paid = self._limits, Usage() if self._budget is None else self._budget.paid
         spent = [
             f"{getattr(paid, name):,.6g} of {limit:,.6g} {name}"
             for name in ("calls", "tokens", "money")

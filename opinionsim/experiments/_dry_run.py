@@ -15,15 +15,25 @@ from opinionsim import background
 from opinionsim.experiments._assembly import Parts
 from opinionsim.experiments._assumptions import Rates, call_kind
 from opinionsim.experiments._model_spec import ModelSpec
+from opinionsim.experiments._spec import MeasurementSpec
 from opinionsim.llm import Endpoint, MemoryJournal, ReplayOnly, RunCalls, SlotPool
 from opinionsim.messages import ChatMessage, Message, Reply
 from opinionsim.opinions import OpinionEstimates, OpinionScale
 from opinionsim.personas import Population
-from opinionsim.schedules import ACTS, AdaptiveSchedule, External, Outcomes, Ref, StaticSchedule, Turn
+from opinionsim.schedules import (
+    ACTS,
+    AdaptiveSchedule,
+    External,
+    Outcomes,
+    Ref,
+    StaticSchedule,
+    Turn,
+    with_probes,
+)
 from opinionsim.streams import canonical_json
 from opinionsim.topics import Claim
 
-__all__ = ["Sort", "Tally", "count_characters", "model_keys", "survey"]
+__all__ = ["Sort", "Tally", "count_characters", "known_turns", "model_keys", "survey"]
 
 #: The kind of call by which reflective memories sum up.
 _REFLECT = "reflect"
@@ -37,9 +47,9 @@ class Sort(NamedTuple):
     """What calls have in common: who is asked, and what for."""
 
     model: str
-    """Key of the model, of :func:`model_keys`."""
+    """Key of the model, of :func:`model_keys` or of a judge."""
     kind: str
-    """The act of the turn, or ``reflect``."""
+    """The act of the turn, ``reflect`` or ``judge``."""
 
 
 class Tally(NamedTuple):
@@ -68,16 +78,47 @@ def model_keys(models: Sequence[ModelSpec]) -> list[str]:
     return [known[id(model)] for model in models]
 
 
-def survey(parts: Parts, probes: int) -> dict[Sort, np.ndarray]:
-    """The calls of a run, known from its schedule alone.
+def known_turns(parts: Parts, measurement: MeasurementSpec) -> Iterator[Turn]:
+    """The turns of a run; of an adaptive schedule as many, its dyads taken to fall on all agents alike.
 
     Parameters
     ----------
     parts : Parts
         The run.
-    probes : int
-        Its off-record questions, which count where the schedule is adaptive. Its dyads are then taken to fall on
-        all agents alike.
+    measurement : MeasurementSpec
+        Its off-record questions, which the schedule of `parts` holds already.
+    """
+    schedule = parts.schedule
+    if isinstance(schedule, AdaptiveSchedule):
+        probe, asked = measurement.probe, measurement.self_report
+        even = with_probes(_Even(schedule), probe.before, probe.after)
+        schedule = with_probes(even, asked.before, asked.after, "self-report")
+    if isinstance(schedule, StaticSchedule):
+        yield from schedule.turns()
+
+
+class _Even:
+    """As many dyads as an adaptive schedule has, dealt out to the agents one after another."""
+
+    def __init__(self, schedule: AdaptiveSchedule) -> None:
+        self.n_agents, self.steps, self.externals = schedule.n_agents, schedule.steps, schedule.externals
+
+    def turns(self) -> Iterator[Turn]:
+        """A post and its review each."""
+        for t in range(self.steps):
+            yield Turn(2 * t, t + 1, t % self.n_agents, "write")
+            yield Turn(2 * t + 1, t + 1, (t + 1) % self.n_agents, "review", (2 * t,))
+
+
+def survey(parts: Parts, measurement: MeasurementSpec) -> dict[Sort, np.ndarray]:
+    """The calls of the agents of a run, known from its schedule alone.
+
+    Parameters
+    ----------
+    parts : Parts
+        The run.
+    measurement : MeasurementSpec
+        Its off-record questions; see :func:`known_turns`.
 
     Returns
     -------
@@ -88,24 +129,13 @@ def survey(parts: Parts, probes: int) -> dict[Sort, np.ndarray]:
     keys = model_keys(parts.models)
     after = parts.cognition.calls_per_event
     remembered = _Remembered()
-    turns = parts.schedule.turns() if isinstance(parts.schedule, StaticSchedule) else _even(parts, probes)
-    for turn in turns:
+    for turn in known_turns(parts, measurement):
         before = remembered.before(turn)
         key = keys[turn.agent]
         found.setdefault(Sort(key, turn.act), array("i")).append(before)
         if after and ACTS[turn.act].memory == "keep":
             found.setdefault(Sort(key, _REFLECT), array("i")).extend([before] * after)
     return {sort: np.asarray(each) for sort, each in found.items()}
-
-
-def _even(parts: Parts, probes: int) -> Iterator[Turn]:
-    """As many turns as an adaptive schedule has, dealt out to the agents one after another."""
-    n, dyads = len(parts.population), parts.schedule.steps
-    for t in range(dyads):
-        yield Turn(2 * t, t + 1, t % n, "write")
-        yield Turn(2 * t + 1, t + 1, (t + 1) % n, "review", (2 * t,))
-    for probe in range(probes):
-        yield Turn(2 * dyads + probe, dyads, probe % n, "probe")
 
 
 class _Remembered:
@@ -126,9 +156,9 @@ class _Remembered:
 
 
 def count_characters(
-    parts: Parts, rates: Mapping[str, Rates], probes: int = 0, most: int | None = None
+    parts: Parts, rates: Mapping[str, Rates], measurement: MeasurementSpec, most: int | None = None
 ) -> tuple[dict[Sort, Tally], int]:
-    """Calls of a run, and characters of all its prompts, if replies are of the assumed lengths.
+    """Calls of the agents of a run, and characters of all their prompts, if replies are of the assumed lengths.
 
     Parameters
     ----------
@@ -136,8 +166,8 @@ def count_characters(
         The run.
     rates : dict of str to Rates
         By key of model.
-    probes : int
-        Off-record questions of the run.
+    measurement : MeasurementSpec
+        Of the run; see :func:`known_turns`.
     most : int or None
         Calls to act out, about, of a run that has more: some of its agents act, for the first of their turns. What
         is left follows by a straight line in the number of turns an agent remembers, up to the limit of its memory.
@@ -153,7 +183,7 @@ def count_characters(
     if most is None:
         asked = _act_out(parts, rates)
         return _added(asked), len(asked)
-    surveyed = survey(parts, probes)
+    surveyed = survey(parts, measurement)
     length = -(-most // (1 + parts.cognition.calls_per_event))
     if isinstance(parts.schedule, AdaptiveSchedule):
         excerpt = replace(parts, schedule=_Beginning(parts.schedule, length))

@@ -21,6 +21,8 @@ class ModelForecast:
     ----------
     name : str
         As the specification names it.
+    judges : bool
+        Whether it codes texts, for a classifier that asks a chat model; else it plays agents.
     calls : int
         If no reply is rejected.
     input_characters : int
@@ -42,6 +44,7 @@ class ModelForecast:
     """
 
     name: str
+    judges: bool
     calls: int
     input_characters: int
     input_tokens: int
@@ -53,6 +56,11 @@ class ModelForecast:
     latency_s: float
     observed: int
 
+    @property
+    def label(self) -> str:
+        """Its name, and its part if it plays no agents."""
+        return f"{self.name} (judge)" if self.judges else self.name
+
 
 @dataclass(frozen=True)
 class Forecast:
@@ -63,11 +71,12 @@ class Forecast:
     cells, runs : int
         Combinations of conditions, and distinct runs.
     calls : int
-        Model calls of all runs, if no reply is rejected.
+        Model calls of all runs, those of judges included, if no reply is rejected or asked for again.
     texts : int
-        Texts to be coded.
+        Texts to be coded, once for each classifier; self-reports need none.
     longest_path : int or None
-        Calls on the longest chain of dependent calls of any run: no number of slots makes the sweep faster.
+        Calls on the longest chain of dependent calls of any run: no number of slots makes the sweep faster. A judge
+        is asked when a run is over, about all its texts side by side: one call more on the chain.
         None where a schedule is adaptive, so that its chain is not known in advance.
     width : float
         Calls that can be in flight on average, over all runs, with slots without end.
@@ -77,15 +86,17 @@ class Forecast:
         From here on the longest path sets the least time, and slots no longer do.
     rounds : float
         Lower bound of the time of the sweep, in units of one call's latency: the longer of the longest path
-        and calls / slots. A run with an adaptive schedule is taken to make one call after another.
+        and calls / slots. A run with an adaptive schedule is taken to make one call after another, a judge's ratings
+        of what the schedule waits for included.
     least_s, most_s : float
         Bounds of the time of the sweep where calls take `ModelForecast.latency_s` each and no slot stands idle while
         a call is ready: the longer of the longest path and the work a slot has to do; and Graham's bound on list
-        scheduling, w + (1 - 1/slots) p for work w a slot and longest path p. Coding texts is not counted.
+        scheduling, w + (1 - 1/slots) p for work w a slot and longest path p. Coding texts is counted where a chat
+        model does it.
     sequential_s : float
         Time of one call at a time.
     models : tuple of ModelForecast
-        One a chat model, in the order of the cells.
+        One a chat model, in the order of the cells; then those of judges.
     acted_out : int
         Calls of which the prompts were made and counted; those of the other calls follow from them.
     exact : bool
@@ -153,7 +164,7 @@ class Forecast:
     def rows(self) -> list[tuple[str, str, str]]:
         """The forecast in words: name, value, and what it means."""
         return [
-            self._model_row(),
+            *self._who_rows(),
             ("cells", f"{self.cells:,}", "combinations of conditions"),
             ("runs", f"{self.runs:,}", "distinct runs, replicates counted"),
             ("model calls", f"{self.calls:,}", "if no reply is rejected"),
@@ -163,15 +174,26 @@ class Forecast:
             *self._time_rows(),
         ]
 
-    def _model_row(self) -> tuple[str, str, str]:
-        names = [model.name for model in self.models]
-        return ("model", names[0], "") if len(names) == 1 else ("models", f"{len(names)}", ", ".join(names))
+    def _who_rows(self) -> list[tuple[str, str, str]]:
+        rows = []
+        for what, judges in (("model", False), ("judge", True)):
+            models = [model for model in self.models if model.judges == judges]
+            names = list(dict.fromkeys(model.name for model in models))
+            meaning = f"codes texts in {sum(model.calls for model in models):,} of the calls" if judges else ""
+            if len(names) == 1:
+                rows.append((what, names[0], meaning))
+            elif names or not judges:
+                listed = ", ".join(names)
+                rows.append((f"{what}s", f"{len(names)}", f"{listed}: {meaning}" if meaning else listed))
+        return rows
 
     def _token_rows(self) -> list[tuple[str, str, str]]:
         ratios = _range(f"{model.tokens_per_character:.3g}" for model in self.models)
         replies = _range(f"{model.reply_tokens:,.0f}" for model in self.models)
         counted = (
-            "each prompt counted" if self.exact else f"from the prompts of {self.acted_out:,} calls, the rest by rule"
+            "each prompt counted"
+            if self.acted_out == self.calls
+            else f"from the prompts of {self.acted_out:,} calls, the rest by rule"
         )
         return [
             (
@@ -183,7 +205,7 @@ class Forecast:
         ]
 
     def _money_row(self) -> tuple[str, str, str]:
-        unknown = [model.name for model in self.models if model.cost is None]
+        unknown = [model.label for model in self.models if model.cost is None]
         known = sum(model.cost for model in self.models if model.cost is not None)
         if len(self.models) == 1:
             model = self.models[0]
@@ -195,11 +217,13 @@ class Forecast:
 
     def _time_rows(self) -> list[tuple[str, str, str]]:
         path = self.longest_path
-        chain = "known only as the run goes: each step waits for measured opinions" if path is None else f"{path:,}"
+        critical = "calls that must follow one another: the critical path"
+        if path is None:
+            critical = "known only as the run goes: each step waits for measured opinions"
         advice = "more do not lower the least time: the longest path sets it"
         latency = _range(f"{model.latency_s:.3g}" for model in self.models)
         rows = [
-            ("longest path", chain, "" if path is None else "calls that must follow one another: the critical path"),
+            ("longest path", "not known" if path is None else f"{path:,}", critical),
             (
                 "width",
                 f"{self.width:,.1f}",

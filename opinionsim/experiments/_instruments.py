@@ -123,6 +123,11 @@ class Instruments:
             self._clients[key] = ModelClient(found, model.name)
         return self._clients[key]
 
+    def contents(self, model: ModelSpec, spec: ExperimentSpec, pack: PromptPack) -> str:
+        """Name and fingerprint of a model in this process, as its replies carry them; empty for all others."""
+        found = getattr(self.client(model, spec, pack).model, "model", "")
+        return found if isinstance(found, str) and found.startswith("hf:") else ""
+
     def _key(self, model: ModelSpec, spec: ExperimentSpec) -> str:
         stated = model.model_dump(mode="json", exclude={"share"})
         bound = isinstance(self._model(model), ScriptedChatModel)
@@ -169,7 +174,8 @@ class Instruments:
                 self._classifiers[key] = found = load_classifier(wanted.name, spec.scale.scale(), **wanted.options)
             if asks(found):
                 name = str(found.options["model"])
-                found.endpoint = replace(found.endpoint, price=self.prices.price(name))
+                judge = ModelSpec(name=name, options=dict(wanted.options.get("options") or {}))
+                found.endpoint = replace(found.endpoint, price=model_price(judge, self.prices)[0])
                 self._check_price(found.endpoint, name)
                 if isinstance(found.endpoint.client, ModelClient):
                     self._judges[key] = found.endpoint.client, found.endpoint

@@ -55,6 +55,14 @@ def _no_secrets(options: dict[str, Any]) -> dict[str, Any]:
 Options = Annotated[dict[str, Any], AfterValidator(_no_secrets)]
 
 
+def _no_fields(options: dict[str, Any]) -> dict[str, Any]:
+    """Refuse what has a field of its own beside the options."""
+    for name in ("name", "temperature", "max_tokens"):
+        if name in options:
+            raise ValueError(f"{name!r} is a field of model, beside options: write model.{name}")
+    return options
+
+
 class ReaskSpec(DocumentModel):
     """Ask again, and keep what comes last."""
 
@@ -97,7 +105,7 @@ class ModelSpec(DocumentModel):
     """Sampling temperature; null leaves it to the model, as those need that take none."""
     max_tokens: int | None = Field(300, ge=1, le=_MAX_INT)
     """Longest reply; null leaves it to the provider."""
-    options: Options = Field(default_factory=dict)
+    options: Annotated[Options, AfterValidator(_no_fields)] = Field(default_factory=dict)
     """Further arguments of the model, such as base_url or reasoning_effort."""
     replies: Annotated[
         RepliesSpec, BeforeValidator(_spelled_replies, json_schema_input_type=_ReplyPolicy | RepliesSpec)
@@ -202,7 +210,11 @@ def assign_models(model: _AnyModel, personas: Sequence[Persona], rng: np.random.
         return (model,) * len(personas)
     if isinstance(model, ByAttributeSpec):
         return tuple(_by_value(model, personas))
-    dealt = np.repeat(np.arange(len(model)), _numbers([each.share for each in model], len(personas)))
+    numbers = _numbers([each.share for each in model], len(personas))
+    for each, number in zip(model, numbers, strict=True):
+        if not number:
+            raise SpecError(f"model: a share of {each.share:g} gives {each.name!r} none of {len(personas)} agents")
+    dealt = np.repeat(np.arange(len(model)), numbers)
     return tuple(model[int(which)] for which in rng.permutation(dealt))
 
 
@@ -211,7 +223,9 @@ def _by_value(model: ByAttributeSpec, personas: Sequence[Persona]) -> Iterator[M
         value = persona.attributes.get(model.by)
         found = model.models.get(str(value), model.otherwise)
         if found is None:
-            has = f"has {model.by} = {value!r}" if value is not None else f"has no attribute {model.by!r}"
+            known = ", ".join(map(repr, persona.attributes)) or "none"
+            lacks = f"has no attribute {model.by!r}, only {known}"
+            has = f"has {model.by} = {value!r}" if value is not None else lacks
             raise SpecError(
                 f"model: persona {persona.name!r} {has}; give it a model, or one under otherwise; "
                 f"valid: {', '.join(map(repr, model.models))}"

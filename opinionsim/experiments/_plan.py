@@ -8,20 +8,23 @@ from typing import Any
 
 from opinionsim.engine import CriticalPath, critical_path
 from opinionsim.errors import SpecError
-from opinionsim.experiments._assembly import assemble
+from opinionsim.experiments._assembly import assemble, coded_kinds
 from opinionsim.experiments._assumptions import Assumptions, Rates, observe
-from opinionsim.experiments._dry_run import Sort, Tally, count_characters, model_keys, survey
+from opinionsim.experiments._dry_run import Sort, Tally, count_characters, known_turns, model_keys, survey
 from opinionsim.experiments._forecast import Forecast, ModelForecast
+from opinionsim.experiments._judges import JUDGE, Judge, Judges
 from opinionsim.experiments._model_spec import ModelSpec, models_of
 from opinionsim.experiments._pricing import model_price
 from opinionsim.experiments._resources import Resources
 from opinionsim.experiments._sweep import Experiment, PlannedRun, require_experiment
 from opinionsim.llm import MemoryJournal, PriceTable, ReplayOnly, RunCalls, SlotPool, load_prices
 from opinionsim.messages import ChatMessage, Message
-from opinionsim.schedules import ACTS, AdaptiveSchedule, IndependentReports, StaticSchedule
+from opinionsim.schedules import ACTS, AdaptiveSchedule, IndependentReports
+from opinionsim.simulation import SELF_REPORT
 from opinionsim.streams import canonical_json
+from opinionsim.topics import Claim
 
-__all__ = ["Forecast", "Preview", "plan", "preview"]
+__all__ = ["Forecast", "Preview", "count_calls", "only_scripted", "plan", "preview"]
 
 #: Stands in a preview where a run would show another agent's words.
 PLACEHOLDER = "(the text of another agent's post)"
@@ -34,10 +37,9 @@ _FEWEST_ACTED_OUT = 100
 
 @dataclass(frozen=True)
 class _Size:
-    """Calls, coded texts and critical path of one run."""
+    """Calls of the agents of one run, and their critical path."""
 
     calls_of: Mapping[Sort, int]
-    texts: int
     path: CriticalPath | None
 
     @property
@@ -50,10 +52,65 @@ class _Size:
         """Calls that must follow one another; an adaptive schedule is taken to make all of them so."""
         return self.calls if self.path is None else self.path.length
 
+
+@dataclass(frozen=True)
+class _Reading:
+    """What one measurement codes of a run."""
+
+    kinds: frozenset[str]
+    judge: Judge | None
+
+
+@dataclass(frozen=True)
+class _Judging:
+    """What judges are asked about one run, and how many of their calls follow one another."""
+
+    tallies: Mapping[Sort, Tally]
+    chain: int
+
+    @property
+    def calls(self) -> int:
+        """All calls."""
+        return sum(tally.calls for tally in self.tallies.values())
+
+
+@dataclass(frozen=True)
+class _Work:
+    """One run: its agents' calls, and then its judges'."""
+
+    size: _Size
+    tallies: Mapping[Sort, Tally]
+    judging: _Judging
+
+    @property
+    def calls(self) -> int:
+        """All calls."""
+        return self.size.calls + self.judging.calls
+
+    @property
+    def chain(self) -> int:
+        """Calls that must follow one another."""
+        return self.size.chain + self.judging.chain
+
     @property
     def width(self) -> float:
         """Calls in flight on average."""
-        return 1.0 if self.path is None else self.path.mean_width
+        return self.calls / self.chain if self.chain else 0.0
+
+    def seconds(self, rates: Mapping[str, Rates]) -> float:
+        """Time of all calls, one at a time."""
+        return _seconds(self.tallies, rates) + _seconds(self.judging.tallies, rates)
+
+    def chain_s(self, rates: Mapping[str, Rates]) -> float:
+        """Time of the longest chain, whose calls take as long as those of agents, or of judges, do on average."""
+        return sum(
+            chain * _seconds(tallies, rates) / calls
+            for chain, tallies, calls in (
+                (self.size.chain, self.tallies, self.size.calls),
+                (self.judging.chain, self.judging.tallies, self.judging.calls),
+            )
+            if calls
+        )
 
 
 def plan(
@@ -81,8 +138,9 @@ def plan(
     only : collection of str, optional
         Ids of the runs to forecast; default all.
     reply_tokens : float, optional
-        Length of every reply, >= 1, four characters a token. Default what `store` shows, else 200. A reply is never
-        longer than the model's `max_tokens`.
+        Length of every reply of an agent, >= 1, four characters a token. Default what `store` shows, else 200. A
+        reply is never longer than the model's `max_tokens`; a judge's answers are what `store` shows, else as
+        long as they may be, up to 200.
     latency : float, optional
         Seconds a call takes, >= 0. Default what `store` shows, else 1.
     store : str, optional
@@ -111,23 +169,38 @@ def plan(
     assumptions = Assumptions(reply_tokens, latency, observe(experiment, store) if store is not None else None)
     prices = load_prices(experiment.resources.path(experiment.spec.execution.prices))
     runs = _chosen(experiment, only)
+    readings = _readings(experiment)
     sizes = _sizes(runs, experiment)
     models = _models(runs)
     rates = {key: assumptions.rates(model) for key, model in models.items()}
+    judges = {
+        reading.judge.key: reading.judge.model for run in runs for reading in readings[run.run_id] if reading.judge
+    }
+    rates |= {key: assumptions.rates(model, judges=True) for key, model in judges.items()}
     tallies, acted_out = _tallies(runs, sizes, experiment.resources, rates, exact)
-    by_model = _by_model(tallies, models, rates, prices)
-    calls = sum(size.calls for size in sizes)
-    chain = max((size.chain for size in sizes), default=0)
+    work = [
+        _Work(size, tally, _judging(size, readings[run.run_id], _claim(run, experiment), rates))
+        for run, size, tally in zip(runs, sizes, tallies, strict=True)
+    ]
+    by_model = (
+        *_by_model([each.tallies for each in work], models, rates, prices),
+        *_by_model([each.judging.tallies for each in work], judges, rates, prices, judges=True),
+    )
+    calls = sum(each.calls for each in work)
+    # What a judge is asked is known as soon as the length of the texts is.
+    acted_out += sum(each.judging.calls for each in work)
+    chain = max((each.chain for each in work), default=0)
     adaptive = any(size.path is None for size in sizes)
-    work_s = sum(_seconds(tally, rates) for tally in tallies)
-    chain_s = max((_chain_s(*each, rates) for each in zip(sizes, tallies, strict=True)), default=0.0)
+    work_s = sum(each.seconds(rates) for each in work)
+    chain_s = max((each.chain_s(rates) for each in work), default=0.0)
+    chosen = {run.run_id for run in runs}
     return Forecast(
-        cells=len(experiment.cells) if only is None else len({id(run.cell) for run in runs}),
+        cells=len({id(run.cell) for run in experiment.runs if run.run_id in chosen}),
         runs=len(runs),
         calls=calls,
-        texts=sum(size.texts for size in sizes),
+        texts=sum(_texts(size, readings[run.run_id]) for run, size in zip(runs, sizes, strict=True)),
         longest_path=None if adaptive else chain,
-        width=sum(size.width for size in sizes),
+        width=sum(each.width for each in work),
         slots=slots,
         useful_slots=-(-calls // chain) if chain else 1,
         rounds=max(chain, calls / slots),
@@ -140,6 +213,43 @@ def plan(
         currency=prices.currency,
         price_date=prices.date,
     )
+
+
+def count_calls(experiment: Experiment, *, only: Collection[str] | None = None) -> int:
+    """How many calls an experiment makes, judges' included, if no reply is rejected; no prompt is made.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        From :func:`opinionsim.load_experiment`.
+    only : collection of str, optional
+        Ids of the runs to count; default all.
+
+    Returns
+    -------
+    int
+        As `calls` of :func:`opinionsim.plan`, some fifteen times faster.
+
+    Raises
+    ------
+    SpecError
+        If `experiment` is something else, or a run is not one of its own.
+    """
+    require_experiment(experiment)
+    runs = _chosen(experiment, only)
+    readings = _readings(experiment)
+    assumed = Assumptions()
+    rates = {key: assumed.rates(model) for key, model in _models(runs).items()}
+    return sum(
+        size.calls + _judging(size, readings[run.run_id], _claim(run, experiment), rates).calls
+        for run, size in zip(runs, _sizes(runs, experiment), strict=True)
+    )
+
+
+def only_scripted(experiment: Experiment) -> bool:
+    """Whether the scripted stand-in, which takes neither money nor time, is all the experiment asks."""
+    agents = _models(list(experiment.runs)).values()
+    return all(model.name == "scripted" for model in agents) and not Judges(experiment.runs).all()
 
 
 def _chosen(experiment: Experiment, only: Collection[str] | None) -> list[PlannedRun]:
@@ -156,6 +266,58 @@ def _chosen(experiment: Experiment, only: Collection[str] | None) -> list[Planne
     return [run for run_id, run in runs.items() if run_id in wanted]
 
 
+def _readings(experiment: Experiment) -> dict[str, list[_Reading]]:
+    """What is coded of each run: cells may share one and differ in how they measure it."""
+    judges = Judges(experiment.runs)
+    kinds: dict[str, dict[str, frozenset[str]]] = {}
+    for run in experiment.runs:
+        found = kinds.setdefault(run.run_id, {})
+        before = found.get(run.cell.measurement_id, frozenset())
+        # Self-reports say themselves what they say.
+        found[run.cell.measurement_id] = before | coded_kinds(run.spec) - {SELF_REPORT}
+    return {
+        run_id: [_Reading(each, judges.of(measurement_id)) for measurement_id, each in found.items()]
+        for run_id, found in kinds.items()
+    }
+
+
+def _claim(planned: PlannedRun, experiment: Experiment) -> Claim:
+    return experiment.resources.topic(planned.spec.topic).claim(planned.spec.topic.framing)
+
+
+def _texts(size: _Size, readings: Sequence[_Reading]) -> int:
+    """Texts of a run that are coded, once for each measurement."""
+    return sum(calls for reading in readings for sort, calls in size.calls_of.items() if _kind(sort) in reading.kinds)
+
+
+def _kind(sort: Sort) -> str:
+    """Kind of text that a call is for; empty where it is for the agent's memory alone."""
+    return ACTS[sort.kind].kind if sort.kind in ACTS else ""
+
+
+def _judging(size: _Size, readings: Sequence[_Reading], claim: Claim, rates: Mapping[str, Rates]) -> _Judging:
+    """What judges are asked about a run.
+
+    An adaptive schedule waits for their ratings of what agents report; all else is judged side by side in the end.
+    """
+    adaptive = size.path is None
+    tallies: dict[Sort, Tally] = {}
+    rated = 0
+    for judge, kinds in ((reading.judge, reading.kinds) for reading in readings):
+        if judge is None:
+            continue
+        for sort, texts in size.calls_of.items():
+            awaited = adaptive and _kind(sort) == "report"
+            if not awaited and _kind(sort) not in kinds:
+                continue
+            judged = judge.judged(claim, rates[sort.model].of(sort.kind).characters)
+            own = Sort(judge.key, JUDGE)
+            before = tallies.get(own, Tally(0, 0.0))
+            tallies[own] = Tally(before.calls + texts * judged.calls, before.characters + texts * judged.characters)
+            rated += texts * judged.calls if awaited else 0
+    return _Judging(tallies, max(rated, 1 if tallies else 0))
+
+
 def _sizes(runs: list[PlannedRun], experiment: Experiment) -> list[_Size]:
     """The size of each run; runs of equal schedules and models are looked at once."""
     known: dict[tuple[str, str], _Size] = {}
@@ -164,15 +326,14 @@ def _sizes(runs: list[PlannedRun], experiment: Experiment) -> list[_Size]:
     for planned in runs:
         spec = planned.spec
         if id(planned.cell) not in cells:
-            cells[id(planned.cell)] = canonical_json(
-                [
-                    _dumped(spec.model),
-                    _dumped(spec.population),
-                    _dumped(spec.interaction),
-                    _dumped(spec.measurement),
-                    spec.cognition.memory,
-                ]
+            parts = (
+                spec.model,
+                spec.population,
+                spec.interaction,
+                spec.measurement.probe,
+                spec.measurement.self_report,
             )
+            cells[id(planned.cell)] = canonical_json([*map(_dumped, parts), spec.cognition.memory])
         key = cells[id(planned.cell)], planned.block
         if key not in known:
             known[key] = _size(planned, experiment)
@@ -186,26 +347,19 @@ def _dumped(node: Any) -> Any:
 
 
 def _size(planned: PlannedRun, experiment: Experiment) -> _Size:
-    """Calls, coded texts and critical path of one run."""
+    """Calls and critical path of the agents of one run."""
     try:
         parts = assemble(planned, experiment.resources)
     except SpecError:
-        return _Size({}, 0, CriticalPath(0, 0, 0))
-    calls_of = {sort: len(remembered) for sort, remembered in survey(parts, _probes(planned)).items()}
-    texts = sum(calls for sort, calls in calls_of.items() if sort.kind in ACTS and ACTS[sort.kind].kind in parts.kinds)
+        return _Size({}, CriticalPath(0, 0, 0))
+    calls_of = {sort: len(remembered) for sort, remembered in survey(parts, planned.spec.measurement).items()}
     if isinstance(parts.schedule, AdaptiveSchedule):
-        return _Size(calls_of, texts, None)
-    return _Size(calls_of, texts, critical_path(parts.schedule, calls_per_event=parts.cognition.calls_per_event))
-
-
-def _probes(planned: PlannedRun) -> int:
-    """Off-record questions of one run."""
-    probe = planned.spec.measurement.probe
-    return (probe.before + probe.after) * planned.spec.population.size
+        return _Size(calls_of, None)
+    return _Size(calls_of, critical_path(parts.schedule, calls_per_event=parts.cognition.calls_per_event))
 
 
 def _models(runs: list[PlannedRun]) -> dict[str, ModelSpec]:
-    """All chat models by key, in the order of the cells."""
+    """All chat models of agents by key, in the order of the cells."""
     specs = {id(run.cell): run.spec for run in runs}.values()
     return {model_keys([model])[0]: model for spec in specs for model in models_of(spec.model)}
 
@@ -231,9 +385,9 @@ def _tallies(
             if left < calls and left < allowance:
                 left_out.append(position)
                 continue
-            parts, probes = assemble(runs[position], resources), _probes(runs[position])
+            parts, measurement = assemble(runs[position], resources), runs[position].spec.measurement
             most = None if calls <= left else int(left)
-            found[position], acted = count_characters(parts, rates, probes, most)
+            found[position], acted = count_characters(parts, rates, measurement, most)
             acted_out += acted
             left -= acted
         acted_for = [found[position] for position in stratum if found[position]]
@@ -249,7 +403,8 @@ def _strata(runs: list[PlannedRun], sizes: list[_Size]) -> list[list[int]]:
     for position, run in enumerate(runs):
         spec = run.spec
         if id(run.cell) not in keys:
-            parts = (spec.model, spec.population, spec.interaction, spec.cognition, spec.measurement.probe)
+            asked = (spec.measurement.probe, spec.measurement.self_report)
+            parts = (spec.model, spec.population, spec.interaction, spec.cognition, *asked)
             keys[id(run.cell)] = canonical_json([*map(_dumped, parts), spec.topic.masked, spec.prompts])
         if sizes[position].calls:
             strata.setdefault(keys[id(run.cell)], []).append(position)
@@ -274,7 +429,12 @@ def _like(size: _Size, others: Sequence[_Tallies]) -> _Tallies:
 
 
 def _by_model(
-    tallies: list[_Tallies], models: Mapping[str, ModelSpec], rates: Mapping[str, Rates], prices: PriceTable
+    tallies: list[Mapping[Sort, Tally]],
+    models: Mapping[str, ModelSpec],
+    rates: Mapping[str, Rates],
+    prices: PriceTable,
+    *,
+    judges: bool = False,
 ) -> tuple[ModelForecast, ...]:
     """What each model is asked; specifications of one model that differ in options are taken together."""
     total: dict[Sort, Tally] = {}
@@ -287,22 +447,27 @@ def _by_model(
         groups.setdefault((model.name, model_price(model, prices)[1]), []).append(key)
     return tuple(
         _model_forecast(
-            models[keys[0]], {sort: tally for sort, tally in total.items() if sort.model in keys}, keys, rates, prices
+            models[keys[0]],
+            {sort: tally for sort, tally in total.items() if sort.model in keys},
+            rates[keys[0]],
+            rates,
+            prices,
+            judges,
         )
         for keys in groups.values()
     )
 
 
 def _model_forecast(
-    model: ModelSpec, total: _Tallies, keys: list[str], rates: Mapping[str, Rates], prices: PriceTable
+    model: ModelSpec, total: _Tallies, first: Rates, rates: Mapping[str, Rates], prices: PriceTable, judges: bool
 ) -> ModelForecast:
-    first = rates[keys[0]]
     calls = sum(tally.calls for tally in total.values())
     received = sum(tally.characters * rates[sort.model].tokens_per_character for sort, tally in total.items())
     written = sum(tally.calls * rates[sort.model].of(sort.kind).tokens for sort, tally in total.items())
     price, reason = model_price(model, prices)
     return ModelForecast(
         name=model.name,
+        judges=judges,
         calls=calls,
         input_characters=round(sum(tally.characters for tally in total.values())),
         input_tokens=round(received),
@@ -316,14 +481,9 @@ def _model_forecast(
     )
 
 
-def _seconds(tallies: _Tallies, rates: Mapping[str, Rates]) -> float:
-    """Time of all calls of a run, one at a time."""
+def _seconds(tallies: Mapping[Sort, Tally], rates: Mapping[str, Rates]) -> float:
+    """Time of calls, one at a time."""
     return sum(tally.calls * rates[sort.model].latency_s for sort, tally in tallies.items())
-
-
-def _chain_s(size: _Size, tallies: _Tallies, rates: Mapping[str, Rates]) -> float:
-    """Time of the longest chain of a run, whose calls take as long as its calls do on average."""
-    return size.chain * _seconds(tallies, rates) / size.calls if size.calls else 0.0
 
 
 @dataclass(frozen=True)
@@ -367,17 +527,11 @@ def preview(experiment: Experiment, run: int = 0) -> Preview:
     calls = RunCalls(planned.run_id, MemoryJournal(), ReplayOnly(), SlotPool(1))
     actors = replace(parts, schedule=IndependentReports(len(parts.population), 0)).simulation(calls, None).actors
     prompts: dict[str, tuple[ChatMessage, ...]] = {}
-    for agent, act, reads in _first_turns(parts.schedule, _probes(planned)):
-        if act not in prompts:
+    for turn in known_turns(parts, planned.spec.measurement):
+        if turn.act not in prompts:
             received = [
-                Message(PLACEHOLDER) if isinstance(ref, int) else parts.schedule.externals[ref.name] for ref in reads
+                Message(PLACEHOLDER) if isinstance(ref, int) else parts.schedule.externals[ref.name]
+                for ref in turn.reads
             ]
-            prompts[act] = actors[agent].preview(act, received)
+            prompts[turn.act] = actors[turn.agent].preview(turn.act, received)
     return Preview(planned.run_id, planned.cell.label, prompts)
-
-
-def _first_turns(schedule: StaticSchedule | AdaptiveSchedule, probes: int) -> list[tuple[int, str, tuple[Any, ...]]]:
-    """Agent, act and reads of turns that between them show every act; of an adaptive schedule, a dyad."""
-    if isinstance(schedule, AdaptiveSchedule):
-        return [*([(0, "probe", ())] if probes else []), (0, "write", ()), (1, "review", (0,))]
-    return [(turn.agent, turn.act, turn.reads) for turn in schedule.turns()]

@@ -28,9 +28,11 @@ def model_price(model: ModelSpec, prices: PriceTable) -> tuple[Price | None, str
     reason : str
         Where the price comes from, or why there is none.
     """
-    # A server of one's own may serve a model under any name, listed ones included.
-    local = _is_local(str(model.options.get("base_url") or ""))
-    price = Price(0.0, 0.0, 0.0, prices.date) if local else prices.price(model.name)
+    price = prices.price(model.name)
+    # A server of one's own may serve a model under any name, listed ones included: only the user's own table tells
+    # what it costs, as where it hands calls on.
+    if _is_local(str(model.options.get("base_url") or "")) and (price is None or prices.packaged):
+        price = Price(0.0, 0.0, 0.0, prices.date)
     if price is None:
         return None, "not in the price table; execution.prices may name one of your own"
     if not (price.input or price.output):

@@ -7,24 +7,19 @@ import math
 import os
 import secrets
 import socket
-import threading
 import time
-from collections.abc import Callable, Collection, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Collection, Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
-from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeVar
-
-from langchain_core.language_models import BaseChatModel
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 import opinionsim
-from opinionsim import background
 from opinionsim.classifiers import asks
 from opinionsim.engine import critical_path
-from opinionsim.errors import BudgetExceeded, JournalMismatch, OpinionSimError, SpecError
+from opinionsim.errors import BudgetExceeded, JournalMismatch, MeasurementError, OpinionSimError, SpecError
 from opinionsim.experiments._assembly import Parts, assemble, coded_kinds
 from opinionsim.experiments._canaries import Canaries
 from opinionsim.experiments._instruments import Instruments
@@ -43,29 +38,25 @@ from opinionsim.store import (
     EdgeRow,
     ExperimentRow,
     ExperimentRun,
+    HeldElsewhereError,
     MeasurementRow,
     OpinionRow,
     Paid,
-    Results,
     RunOutcome,
     RunRow,
     Store,
     TurnRow,
-    load,
-    open_store,
 )
 from opinionsim.streams import canonical_json, digest
 from opinionsim.topics import Claim
 
-__all__ = ["Progress", "Summary", "Sweep", "default_store", "run", "under_way"]
+__all__ = ["STOPPED", "Progress", "Summary", "Sweep"]
 
 _T = TypeVar("_T")
 
-_STOPPED = "stopped before it was finished"
+STOPPED = "stopped before it was finished"
 #: How often runs that other workers hold are looked at again, seconds.
 _LOOK_AGAIN_S = 5.0
-#: How long to wait for a sweep that was ended at once, seconds; a blocked database should not hold it for ever.
-_ABORT_S = 10.0
 
 
 @dataclass(frozen=True)
@@ -129,11 +120,6 @@ class Summary:
     seconds: float
 
 
-def default_store(experiment: Experiment) -> str:
-    """Where an experiment is stored unless told otherwise: ``sqlite:///results/NAME.sqlite``."""
-    return f"sqlite:///results/{experiment.spec.name}.sqlite"
-
-
 @dataclass
 class _Counts:
     """Calls of runs that are over."""
@@ -164,7 +150,8 @@ class Sweep:
     limits : Limits, optional
         What may be paid for, as a share of the experiment's budget; default the whole of it.
     part : bool
-        Carry out runs that another sweep has put on record, and nothing else: no canary questions, no manifest.
+        Carry out runs that another sweep has put on record, and nothing else: no canary questions, no manifest. The
+        limits are those of these runs.
 
     Notes
     -----
@@ -207,6 +194,8 @@ class Sweep:
         self._rating: set[RunCalls] = set()
         #: Complete runs that a classifier has yet to ask about, and the kinds of text that are coded of them.
         self._reopened: dict[str, dict[str, set[str]]] = {}
+        #: Runs that were taken over by other workers while they were under way here.
+        self._taken_over: list[PlannedRun] = []
         self._stopped = False
         self._stopping = asyncio.Event()
         self._exceeded = ""
@@ -243,7 +232,7 @@ class Sweep:
         self._stopped = True
         self._stopping.set()
         for simulation, _ in self._open.values():
-            simulation.engine.stop(_Stopped(_STOPPED))
+            simulation.engine.stop(_Stopped(STOPPED))
         for calls in self._rating:
             calls.stop()
 
@@ -257,17 +246,24 @@ class Sweep:
         """
         began = time.monotonic()
         try:
-            if not self._part:
-                await self._in_store(self._register)
-            pending = await self._sort_out()
+            # First of all: what runs have paid counts, even if they are started anew.
             await self._open_budget()
-            canaries = Canaries(self._experiment_id, self._instruments, self._budget)
-            asks = bool(pending) and self.experiment.spec.execution.canary and not self._part
-            if asks:
+            await self._in_store(self._register)
+            pending, unmeasured = await self._sort_out()
+            execution = self.experiment.spec.execution
+            canaries = Canaries(
+                self._experiment_id,
+                self._instruments,
+                self._budget,
+                timeout_s=execution.timeout_s,
+                stopping=self._stopping,
+            )
+            watched = bool(pending) and execution.canary and not self._part
+            if watched:
                 await self._in_store(self._store.save_canary, await canaries.ask("start"))
-            already = len(self._complete)
-            await self._carry_out(pending)
-            if asks and not self._stopped:
+            beforehand = self._complete | {planned.run_id for planned, _ in unmeasured}
+            await self._all_of(self._carry_out(pending), self._measure_finished(unmeasured))
+            if watched and not self._stopped:
                 await self._in_store(self._store.save_canary, await canaries.ask("end"))
             if not self._part:
                 await self._in_store(self._save_experiment)
@@ -282,7 +278,7 @@ class Sweep:
         return Summary(
             total=len(self._planned),
             complete=len(self._complete),
-            already=already,
+            already=len(self._complete & beforehand),
             errors=dict(self._counts.errors),
             stopped=self._stopped,
             exceeded=self._exceeded,
@@ -297,16 +293,17 @@ class Sweep:
     # -- before ------------------------------------------------------------------------------------------
 
     def _register(self) -> None:
-        """Put the experiment, its runs and its measurements on record."""
-        self._save_experiment()
-        self._store.register([self._run_row(planned) for planned in self._distinct])
+        """Put the experiment, its runs and its measurements on record, these first: another instrument is refused."""
         measurements: dict[str, _Reading] = {}
-        for readings in self._readings.values():
-            for measurement_id, (spec, kinds) in readings.items():
+        for planned in self._planned if self._part else self._distinct:
+            for measurement_id, (spec, kinds) in self._readings[planned.run_id].items():
                 before = measurements.get(measurement_id)
                 measurements[measurement_id] = _Reading(spec, kinds | before.kinds if before else kinds)
         for measurement_id, reading in measurements.items():
             self._store.save_measurement(self._measurement_row(measurement_id, reading))
+        if not self._part:
+            self._save_experiment()
+            self._store.register([self._run_row(planned) for planned in self._distinct])
 
     def _save_experiment(self) -> None:
         experiment = self.experiment
@@ -370,21 +367,22 @@ class Sweep:
             self._inputs[key] = digest(canonical_json([opinionsim.__version__, dict(pack.contents)]))
         return self._inputs[key]
 
-    async def _sort_out(self) -> list[PlannedRun]:
-        """Runs still to be carried out; finished ones are checked, and measured where a measurement is new."""
+    async def _sort_out(self) -> tuple[list[PlannedRun], list[_Unmeasured]]:
+        """Runs still to be carried out, and finished ones still to be measured; finished ones are checked."""
         run_ids = [planned.run_id for planned in self._planned]
         states = await self._in_store(self._store.states, run_ids)
         stored = await self._in_store(self._store.fields, run_ids)
         measured = await self._in_store(self._store.measured_kinds, run_ids)
         present = await self._in_store(self._store.kinds, run_ids)
-        pending = []
+        pending: list[PlannedRun] = []
+        unmeasured: list[_Unmeasured] = []
         for planned in self._planned:
             run_id = planned.run_id
             if self._stopped:
                 if states[run_id].status == "complete":
                     self._complete.add(run_id)
                 else:
-                    self._counts.errors[run_id] = _STOPPED
+                    self._counts.errors[run_id] = STOPPED
                 continue
             if stored[run_id].get("inputs") != self._inputs_of(planned):
                 self._changed.add(run_id)
@@ -398,13 +396,14 @@ class Sweep:
                     # Its questions are calls of the run, which goes through its journal to where they belong.
                     self._reopened[run_id] = measured.get(run_id, {})
                     pending.append(planned)
+                elif readings:
+                    unmeasured.append((planned, readings))
                 else:
-                    await self._measure_again(planned, readings)
                     self._complete.add(run_id)
             elif self._fresh:
                 await self._in_store(self._store.forget, [run_id])
                 pending.append(planned)
-        return pending
+        return pending, unmeasured
 
     async def _still_agrees(self, planned: PlannedRun) -> bool:
         """Whether a finished run asks today what it asked then; says so if it does not."""
@@ -443,6 +442,20 @@ class Sweep:
             for spec, kinds in readings.values()
         )
 
+    async def _measure_finished(self, unmeasured: list[_Unmeasured]) -> None:
+        """Code finished runs by measurements that have not yet; one that cannot be made stops its own run only."""
+        for planned, readings in unmeasured:
+            if self._stopped and readings:
+                self._counts.errors[planned.run_id] = STOPPED
+                continue
+            try:
+                await self._measure_again(planned, readings)
+            except MeasurementError as error:
+                self._counts.errors[planned.run_id] = str(error)
+                await self._in_store(self._store.save_error, planned.run_id, str(error))
+            else:
+                self._complete.add(planned.run_id)
+
     async def _measure_again(self, planned: PlannedRun, readings: dict[str, _Reading]) -> None:
         """Code a finished run's stored texts by measurements that have not yet; none of them asks anybody."""
         for measurement_id, (spec, kinds) in readings.items():
@@ -456,22 +469,63 @@ class Sweep:
     async def _open_budget(self) -> None:
         """Count what the experiment has paid on record, where anything is limited."""
         if self._limits != Limits():
-            paid = await self._in_store(self._store.usage, [planned.run_id for planned in self._planned])
-            self._budget = Budget(self._limits, Usage(paid.calls, paid.input_tokens + paid.output_tokens, paid.cost))
+            runs = self._planned if self._part else self._distinct
+            used = await self._in_store(self._used, [planned.run_id for planned in runs])
+            if not self._part:
+                used += await self._in_store(self._used_by_canaries)
+            self._budget = Budget(self._limits, used)
+
+    def _used(self, run_ids: Collection[str]) -> Usage:
+        """What runs have paid on record.
+
+        Raises
+        ------
+        SpecError
+            If it is not known, and limited.
+        """
+        paid = self._store.usage(run_ids)
+        self._require_counts(paid.uncounted)
+        return Usage(paid.calls, paid.input_tokens + paid.output_tokens, paid.cost)
+
+    def _used_by_canaries(self) -> Usage:
+        rows = self._store.canaries(self._experiment_id)
+        self._require_counts(sum(row.input_tokens is None or row.output_tokens is None for row in rows))
+        tokens = sum((row.input_tokens or 0) + (row.output_tokens or 0) for row in rows)
+        return Usage(len(rows), tokens, math.fsum(row.cost or 0.0 for row in rows))
+
+    def _require_counts(self, uncounted: int) -> None:
+        """Refuse to limit tokens or money where it is not known what was used."""
+        limited = "tokens" if self._limits.tokens is not None else "money"
+        if uncounted and getattr(self._limits, limited) is not None:
+            raise SpecError(
+                f"execution.budget.{limited}: {uncounted:,} stored calls of this experiment have no token counts, for "
+                "their provider told none, so that it is not known what was used; limit calls instead"
+            )
 
     # -- carrying out ------------------------------------------------------------------------------------
 
     async def _carry_out(self, pending: list[PlannedRun]) -> None:
         """Carry out runs that are not done yet."""
-        n_open = self._open_runs(pending)
-        opened: asyncio.Queue[_Opened | None] = asyncio.Queue(1 if self._store.shared else max(n_open, 1))
+        while pending:
+            n_open = self._open_runs(pending)
+            opened: asyncio.Queue[_Opened | None] = asyncio.Queue(1 if self._store.shared else max(n_open, 1))
+            workers = [self._work(opened) for _ in range(n_open)]
+            await self._all_of(self._open_ahead(pending, opened, n_open), *workers)
+            lost, self._taken_over = self._taken_over, []
+            pending = await self._not_done_elsewhere(lost)
+
+    @staticmethod
+    async def _all_of(*work: Coroutine[Any, Any, None]) -> None:
+        """Carry out several things at once, all of which end with the first error."""
         try:
             async with asyncio.TaskGroup() as group:
-                group.create_task(self._open_ahead(pending, opened, n_open))
-                for _ in range(n_open):
-                    group.create_task(self._work(opened, group))
+                for each in work:
+                    group.create_task(each)
         except ExceptionGroup as failures:
-            raise failures.exceptions[0] from None
+            error: Exception = failures
+            while isinstance(error, ExceptionGroup):
+                error = error.exceptions[0]
+            raise error from None
 
     def _open_runs(self, pending: list[PlannedRun]) -> int:
         """Runs under way at a time: enough to fill every slot four times over, so that none stands idle."""
@@ -498,7 +552,7 @@ class Sweep:
             held = []
             for planned in pending:
                 if self._stopped:
-                    self._counts.errors[planned.run_id] = _STOPPED
+                    self._counts.errors[planned.run_id] = STOPPED
                 elif (ready := await self._open_run(planned)) is _HELD:
                     held.append(planned)
                 elif isinstance(ready, _Opened):
@@ -511,19 +565,38 @@ class Sweep:
         """Of the runs that another worker holds, those it has not finished a while later: it may die over them."""
         if not held or self._stopped:
             for planned in held:
-                self._counts.errors[planned.run_id] = _STOPPED
+                self._counts.errors[planned.run_id] = STOPPED
             return []
         with suppress(TimeoutError):
             await asyncio.wait_for(self._stopping.wait(), _LOOK_AGAIN_S)
         states = await self._in_opening(self._store.states, [planned.run_id for planned in held])
-        done = {
-            run_id for run_id, state in states.items() if state.status == "complete" and run_id not in self._reopened
-        }
-        self._complete |= done
-        return [planned for planned in held if planned.run_id not in done]
+        done = [planned for planned in held if states[planned.run_id].status == "complete"]
+        run_ids = {planned.run_id for planned in done}
+        measured = await self._in_opening(self._store.measured_kinds, run_ids)
+        present = await self._in_opening(self._store.kinds, run_ids)
+        left = [planned for planned in held if planned.run_id not in run_ids]
+        unmeasured: list[_Unmeasured] = []
+        for planned in done:
+            # Whoever finished it may have had other measurements in mind.
+            run_id = planned.run_id
+            readings = self._unmeasured(run_id, measured.get(run_id, {}), present.get(run_id, set()))
+            if self._asks(readings):
+                self._reopened[run_id] = measured.get(run_id, {})
+                left.append(planned)
+            else:
+                self._reopened.pop(run_id, None)
+                unmeasured.append((planned, readings))
+        await self._measure_finished(unmeasured)
+        return left
 
     async def _open_run(self, planned: PlannedRun) -> _Opened | _Held | None:
         """A run ready to start; None where it cannot go on, which is put on record."""
+        try:
+            return await self._claimed_run(planned)
+        except HeldElsewhereError:
+            return _HELD
+
+    async def _claimed_run(self, planned: PlannedRun) -> _Opened | _Held | None:
         run_id, resources = planned.run_id, self.experiment.resources
         claimed = await self._in_opening(self._claim, run_id)
         if claimed is None:
@@ -532,21 +605,51 @@ class Sweep:
         try:
             # A draw that cannot be used, such as a network without an edge, stops its own run only.
             parts = assemble(planned, resources)
+            if run_id not in self._reopened:
+                self._check_weights(planned, parts, records)
             if run_id in self._changed:
                 # Before anything is asked anew: a journal that mixes two wordings could not be finished under either.
                 await check_prompts(planned, resources, records)
                 await self._in_opening(self._save_inputs, planned)
         except JournalMismatch as error:
             if self._fresh:
-                self._reopened.pop(run_id, None)
-                await self._in_opening(self._store.forget, [run_id])
-                return await self._open_run(planned)
+                return await self._start_anew(planned)
             await self._give_up(run_id, epoch, str(error))
         except SpecError as error:
             await self._give_up(run_id, epoch, f"run {run_id}: {error}")
         else:
             return _Opened(planned, parts, epoch, journal)
         return None
+
+    async def _start_anew(self, planned: PlannedRun) -> _Opened | _Held | None:
+        """Forget what a run has led to, and open it again."""
+        self._reopened.pop(planned.run_id, None)
+        try:
+            await self._in_opening(self._store.forget, [planned.run_id])
+        except HeldElsewhereError:
+            return _HELD
+        return await self._open_run(planned)
+
+    def _check_weights(self, planned: PlannedRun, parts: Parts, records: list[CallRecord]) -> None:
+        """Make sure that the models of this process are those that a run began with: names can come to mean others.
+
+        Raises
+        ------
+        JournalMismatch
+            If one has other contents.
+        """
+        models = [self._instruments.contents(model, planned.spec, parts.pack) for model in parts.models]
+        for record in records:
+            # Whoever codes texts has an identity of its own, as a measurement.
+            if record.key.part.startswith("judge") or not record.model.startswith("hf:"):
+                continue
+            loaded = models[record.agent]
+            if loaded and loaded.rpartition("@")[2] != record.model.rpartition("@")[2]:
+                raise JournalMismatch(
+                    f"run {planned.run_id}, agent {record.agent}: its stored replies are those of {record.model}, and "
+                    f"the model loaded now is {loaded}, which has other contents. Give it the former weights again, "
+                    "or start these runs anew with --fresh"
+                )
 
     async def _give_up(self, run_id: str, epoch: int, reason: str) -> None:
         """Put on record why a run cannot go on; what it has produced stays."""
@@ -561,23 +664,22 @@ class Sweep:
         journal = self._store.journal(run_id, epoch)
         return epoch, journal, journal.records
 
-    async def _work(self, queue: asyncio.Queue[_Opened | None], group: asyncio.TaskGroup) -> None:
+    async def _work(self, queue: asyncio.Queue[_Opened | None]) -> None:
         """Carry out one run after another; the next one starts while the last one is measured and stored."""
-        concluding: asyncio.Task[None] | None = None
-        while (opened := await queue.get()) is not None:
-            played = await self._play(opened)
-            if isinstance(played.error, JournalMismatch) and self._fresh:
-                self._reopened.pop(opened.planned.run_id, None)
-                await self._in_store(self._store.forget, [opened.planned.run_id])
-                again = await self._open_run(opened.planned)
-                if not isinstance(again, _Opened):
-                    continue
-                played = await self._play(again)
-            if concluding is not None:
-                await concluding
-            concluding = group.create_task(self._conclude(played))
-        if concluding is not None:
-            await concluding
+        async with asyncio.TaskGroup() as group:
+            concluding: asyncio.Task[None] | None = None
+            while (opened := await queue.get()) is not None:
+                played = await self._play(opened)
+                if isinstance(played.error, JournalMismatch) and self._fresh:
+                    again = await self._start_anew(opened.planned)
+                    if again is _HELD:
+                        self._taken_over.append(opened.planned)
+                    if not isinstance(again, _Opened):
+                        continue
+                    played = await self._play(again)
+                if concluding is not None:
+                    await concluding
+                concluding = group.create_task(self._conclude(played))
 
     async def _play(self, opened: _Opened) -> _Played:
         """Carry out one run, from its journal's end to its last turn."""
@@ -588,7 +690,7 @@ class Sweep:
         measurement_id = planned.cell.measurement_id
         classifier = self._instruments.classifier(spec)
         simulation = parts.simulation(calls, classifier, self._measuring_thread, measurement_id)
-        error: OpinionSimError | None = _Stopped(_STOPPED) if self._stopped else None
+        error: OpinionSimError | None = _Stopped(STOPPED) if self._stopped else None
         self._open[run_id] = (simulation, calls)
         try:
             if error is None:
@@ -628,7 +730,12 @@ class Sweep:
         finished = error is None or run_id in self._reopened
         status: Literal["complete", "incomplete"] = "complete" if finished else "incomplete"
         outcome = _outcome(played, status, opinions, error)
-        await self._in_store(self._store.finish, run_id, played.epoch, outcome)
+        try:
+            await self._in_store(self._store.finish, run_id, played.epoch, outcome)
+        except HeldElsewhereError:
+            # It was given up for dead and taken over: whoever has it now goes on from the calls on record.
+            self._taken_over.append(played.planned)
+            return
         if error is None:
             self._complete.add(run_id)
         else:
@@ -670,7 +777,7 @@ class Sweep:
             task = asyncio.current_task()
             if not self._stopped or (task is not None and task.cancelling()):
                 raise
-            raise _Stopped(_STOPPED) from None
+            raise _Stopped(STOPPED) from None
         finally:
             self._rating.discard(calls)
             self._counts.made += calls.made
@@ -755,6 +862,10 @@ class _Reading(NamedTuple):
     kinds: frozenset[str]
 
 
+#: A finished run, and what measurements have yet to code of it, by their ids.
+_Unmeasured: TypeAlias = tuple[PlannedRun, dict[str, _Reading]]
+
+
 def _opinion_row(measurement_id: str, turn: int, estimate: Estimate) -> OpinionRow:
     return OpinionRow(measurement_id, "stance", turn, estimate.value, estimate.off_scale, estimate.probabilities)
 
@@ -805,120 +916,3 @@ def _outcome(
         opinions=tuple(opinions),
         error=str(error) if error else "",
     )
-
-
-@contextmanager
-def under_way(
-    experiment: Experiment,
-    store: str | Path | None = None,
-    *,
-    max_concurrency: int | None = None,
-    fresh: bool = False,
-    chat_model: BaseChatModel | None = None,
-    only: Collection[str] | None = None,
-    cluster: str | None = None,
-) -> Iterator[tuple[Sweep, Future[Summary]]]:
-    """An experiment being carried out while the block lasts; parameters and errors are those of :func:`run`.
-
-    Yields
-    ------
-    (Sweep, concurrent.futures.Future)
-        The sweep, to watch or to stop by ``background.call_soon(sweep.stop)``, and its summary to come. When
-        the block raises, the sweep is ended at once; either way nothing of it is left when the block is over.
-    """
-    if not isinstance(experiment, Experiment):
-        raise SpecError(f"an experiment from load_experiment is expected; got {type(experiment).__name__}")
-    if max_concurrency is not None and not (isinstance(max_concurrency, int) and max_concurrency >= 1):
-        raise SpecError(f"max_concurrency must be a whole number of at least 1; got {max_concurrency!r}")
-    # It stands on this module.
-    from opinionsim.experiments._cluster import Cluster, ClusterSweep, check_cluster
-
-    url = str(store or default_store(experiment))
-    if cluster is not None:
-        check_cluster(url, chat_model)
-    instruments = Instruments(experiment, chat_model)
-    ended = threading.Event()
-
-    async def execute(sweep: Sweep) -> Summary:
-        try:
-            return await sweep.execute()
-        finally:
-            ended.set()
-
-    with ExitStack() as closing:
-        kind = Sweep if cluster is None else partial(ClusterSweep, closing.enter_context(Cluster(cluster)))
-        opened = closing.enter_context(open_store(url))
-        sweep = kind(experiment, opened, instruments, max_concurrency=max_concurrency, fresh=fresh, only=only)
-        future = background.submit(execute(sweep))
-        try:
-            yield sweep, future
-            future.result()
-        except BaseException:
-            future.cancel()
-            ended.wait(_ABORT_S)
-            raise
-
-
-def run(
-    experiment: Experiment,
-    store: str | Path | None = None,
-    *,
-    max_concurrency: int | None = None,
-    fresh: bool = False,
-    chat_model: BaseChatModel | None = None,
-    only: Collection[str] | None = None,
-    cluster: str | None = None,
-) -> Results:
-    """Carry out an experiment and read its results; running again finishes what is missing.
-
-    Parameters
-    ----------
-    experiment : Experiment
-        From :func:`opinionsim.load_experiment`.
-    store : str or Path, optional
-        Where results are kept; default ``sqlite:///results/NAME.sqlite``.
-    max_concurrency : int, optional
-        Calls in flight at most; default that of the specification.
-    fresh : bool
-        Start a run anew when its stored calls answer other questions than those now asked, as after an
-        edit of a template. Other runs stay as they are.
-    chat_model : BaseChatModel, optional
-        A LangChain chat model to use instead of the one the experiment names.
-    only : collection of str, optional
-        Ids of the runs to carry out, for instance ``experiment.pilot``; the others stay as they are. Default all.
-    cluster : str, optional
-        Address of a Dask scheduler, ``tcp://HOST:PORT``, whose workers carry the runs out; needs a store in
-        PostgreSQL and the extra ``cluster``. Default: this process does.
-
-    Returns
-    -------
-    Results
-        Tidy frames; runs that failed are there with status ``incomplete`` and their error. A finished run
-        whose stored calls answer other questions than those now asked stays ``complete``, with an error.
-
-    Raises
-    ------
-    SpecError
-        If a model or classifier cannot be loaded, or the cluster cannot be used; nothing has been written then,
-        unless it is a worker that cannot.
-    StoreError
-        If the store cannot be opened, or is in use by another run.
-    KeyboardInterrupt
-        After calls in flight have ended and everything is on record.
-    """
-    with under_way(
-        experiment,
-        store,
-        max_concurrency=max_concurrency,
-        fresh=fresh,
-        chat_model=chat_model,
-        only=only,
-        cluster=cluster,
-    ) as (sweep, future):
-        try:
-            future.result()
-        except KeyboardInterrupt:
-            background.call_soon(sweep.stop)
-            future.result()
-            raise
-    return load(str(store or default_store(experiment)), experiment.spec.name)

@@ -17,6 +17,7 @@ from opinionsim.metrics import (
     condition_metrics,
     evidence_statement,
     order_levels,
+    played_by,
     validation_statement,
 )
 
@@ -295,6 +296,9 @@ def _notes(runs: pd.DataFrame, metrics: pd.DataFrame, frame: pd.DataFrame, kind:
         f"Texts without an answer: {_missing(used)}.",
         _instrument(kind, instruments),
     ]
+    players = played_by(complete["model"].astype(str))
+    if players:
+        notes.append(f"{players[0].upper()}{players[1:]}.")
     known = validation_statement(used["validation"])
     if known:
         notes.append(f"Of this instrument: {known}.")

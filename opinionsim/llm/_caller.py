@@ -23,10 +23,24 @@ from opinionsim.llm._slots import Lane, SlotPool
 from opinionsim.messages import ChatMessage, Condition, Reply, prompt_hash
 from opinionsim.streams import call_seed
 
-__all__ = ["KEEP_ALL", "CallSite", "Checks", "Client", "Endpoint", "Patience", "ReplayOnly", "ReplyPolicy", "RunCalls"]
+__all__ = [
+    "FILTERED",
+    "KEEP_ALL",
+    "CallSite",
+    "Checks",
+    "Client",
+    "Endpoint",
+    "Patience",
+    "ReplayOnly",
+    "ReplyPolicy",
+    "RunCalls",
+]
 
 #: What is done about replies that are no answers: ``keep``, ``fail``, or ask again so many times and then keep.
 ReplyPolicy = Mapping[Condition, Literal["keep", "fail"] | int]
+
+#: The finish reason on record where a provider refused the prompt with an error instead of a reply.
+FILTERED = "content_filter"
 
 #: The default: they stay, are measured as missing, and are flagged to their readers.
 KEEP_ALL: ReplyPolicy = MappingProxyType({"refused": "keep", "empty": "keep", "truncated": "keep"})
@@ -133,7 +147,7 @@ class Patience:
 
 
 class RunCalls:
-    """Answers the questions of one run: journal, slot, budget, model, journal, policy, validator, in this order.
+    """Answers the questions of one run: journal, budget, slot, model, policy, validator, journal, in this order.
 
     Parameters
     ----------
@@ -237,24 +251,24 @@ class RunCalls:
         for attempt in count():
             key = CallKey(turn.index, part, attempt)
             record = self.journal.lookup(key)
-            if record is None:
-                judge = _Judge(endpoint.replies, missing, validator)
-                record = await self._request(key, turn, prompt, hashed, priority, dropped, endpoint, judge)
-            else:
+            if stored := record is not None:
                 self._verify(record, turn, hashed)
                 self.answered += 1
+            else:
+                judge = _Judge(endpoint.replies, missing, validator)
+                record = await self._request(key, turn, prompt, hashed, priority, dropped, endpoint, judge)
             if record.outcome == "accepted":
                 return Reply(record.text, record.condition)
             if record.condition != "answered":
                 missing += 1
-                if endpoint.replies[record.condition] == "fail":
-                    raise ModelCallError(f"{self._place(turn)}: {record.reason}")
+                failure = record.reason if endpoint.replies[record.condition] == "fail" else ""
             else:
                 refused += 1
-                if refused >= spec.attempts:
-                    raise ModelCallError(
-                        f"{self._place(turn)}: none of {refused} replies was acceptable; the last one: {record.reason}"
-                    )
+                none = f"none of {spec.attempts} replies was acceptable; the last one: {record.reason}"
+                failure = none if refused % spec.attempts == 0 else ""
+            # What stopped the run before does not stop it again: whoever carries it out anew asks anew.
+            if failure and not stored:
+                raise ModelCallError(f"{self._place(turn)}: {failure}")
         raise AssertionError("attempts never run out")  # for the type checker: count() has no end
 
     def _endpoint(self, agent: int) -> Endpoint:
@@ -275,8 +289,16 @@ class RunCalls:
     ) -> CallRecord:
         """Make the call and journal whatever arrives."""
         seed = call_seed(self.run_id, *key)
-        worst = endpoint.worst(prompt) if self._budget is not None else None
-        arrival, latency_s = await self._arrival(turn, prompt, seed, priority, endpoint, worst)
+        if self._budget is None:
+            arrival, latency_s = await self._arrival(turn, prompt, seed, priority, endpoint)
+        else:
+            worst = endpoint.worst(prompt)
+            reservation = await self._budget.reserve(worst)
+            try:
+                arrival, latency_s = await self._arrival(turn, prompt, seed, priority, endpoint)
+                reservation.settle(_used(endpoint, arrival, worst))
+            finally:
+                reservation.cancel()
         outcome, reason, failure = judge(arrival)
         cost = endpoint.cost(arrival.input_tokens, arrival.output_tokens, arrival.cached_tokens)
         self.journal.append(
@@ -320,7 +342,6 @@ class RunCalls:
         seed: int,
         priority: float,
         endpoint: Endpoint,
-        worst: Usage | None,
     ) -> tuple[Arrival, float]:
         """What arrives for a call, and the seconds it took; passing failures are repeated with the same seed."""
         failed = {"transient": 0, "rate-limited": 0}
@@ -330,11 +351,11 @@ class RunCalls:
         while True:
             await self._take_slot(lane, priority)
             began = clock()
-            got = await self._attempt(lane, prompt, seed, endpoint, worst)
+            got = await self._attempt(lane, prompt, seed, endpoint)
             if isinstance(got, AIMessage):
-                return read_reply(got), clock() - began
+                return _read(got), clock() - began
             if got.kind == "content-filter":
-                return Arrival("", condition="refused", finish_reason="content_filter"), clock() - began
+                return Arrival("", condition="refused", finish_reason=FILTERED), clock() - began
             if got.kind == "permanent" or failed[got.kind] >= allowed[got.kind]:
                 tries = sum(failed.values()) + 1
                 after = f" (after {tries} tries)" if tries > 1 else ""
@@ -344,29 +365,21 @@ class RunCalls:
             await self._pause(sum(failed.values()), got, seed)
 
     async def _attempt(
-        self, lane: Lane, prompt: tuple[ChatMessage, ...], seed: int, endpoint: Endpoint, worst: Usage | None
+        self, lane: Lane, prompt: tuple[ChatMessage, ...], seed: int, endpoint: Endpoint
     ) -> AIMessage | Failure:
         """One attempt under a slot that is taken already, and free afterwards."""
         verdict: Literal["ok", "failed", "rate-limited"] = "failed"
         retry_after_s = None
-        reservation = None
         try:
-            if self._budget is not None and worst is not None:
-                reservation = await self._budget.reserve(worst)
             if self._stopped:
                 raise asyncio.CancelledError
             got = await self._called(prompt, seed, endpoint)
             if isinstance(got, AIMessage):
                 verdict = "ok"
-                if reservation is not None and worst is not None:
-                    reservation.settle(_used(endpoint, got, worst))
-                    reservation = None
             elif got.kind == "rate-limited":
                 verdict, retry_after_s = "rate-limited", got.retry_after_s
             return got
         finally:
-            if reservation is not None:
-                reservation.cancel()
             lane.release(verdict, retry_after_s=retry_after_s)
 
     async def _called(self, prompt: tuple[ChatMessage, ...], seed: int, endpoint: Endpoint) -> AIMessage | Failure:
@@ -441,14 +454,22 @@ def _finish(waiter: asyncio.Future[None]) -> None:
         waiter.set_result(None)
 
 
-def _used(endpoint: Endpoint, reply: AIMessage, worst: Usage) -> Usage:
+def _read(message: AIMessage) -> Arrival:
+    """A reply taken apart; whole, in whatever shape it came, if it cannot be: it was paid for."""
+    try:
+        return read_reply(message)
+    except Exception:
+        return Arrival(str(message.content))
+
+
+def _used(endpoint: Endpoint, arrival: Arrival, worst: Usage) -> Usage:
     """What a call used; the most it could have where the provider does not say."""
-    usage = reply.usage_metadata
-    if usage is None:
+    if arrival.finish_reason == FILTERED and arrival.input_tokens is None:
+        return Usage(1)  # refused before any token was made
+    if arrival.input_tokens is None or arrival.output_tokens is None:
         return worst
-    cached = (usage.get("input_token_details") or {}).get("cache_read")
-    cost = endpoint.cost(usage["input_tokens"], usage["output_tokens"], cached)
-    return Usage(1, usage["input_tokens"] + usage["output_tokens"], cost or 0.0)
+    cost = endpoint.cost(arrival.input_tokens, arrival.output_tokens, arrival.cached_tokens)
+    return Usage(1, arrival.input_tokens + arrival.output_tokens, cost or 0.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ import asyncio
 from typing import Any, NamedTuple
 
 from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage
 
 from opinionsim.llm._models import ModelClient
 from opinionsim.messages import ChatMessage
@@ -48,13 +49,15 @@ def canary_prompts() -> list[tuple[ChatMessage, ...]]:
     return [(ChatMessage("user", question),) for question in _QUESTIONS]
 
 
-async def ask_canary(client: ModelClient) -> tuple[CanaryReply, ...]:
-    """Ask the fixed questions, all at once.
+async def ask_canary(client: ModelClient, arrived: list[CanaryReply] | None = None) -> tuple[CanaryReply, ...]:
+    """Ask the fixed questions, all at once; when one fails or the caller is cancelled, all are given up.
 
     Parameters
     ----------
     client : ModelClient
         Whose model is asked: at temperature 0 and briefly where it has a temperature, as it is otherwise.
+    arrived : list of CanaryReply, optional
+        Replies are added to it as they arrive: they are paid for, whatever becomes of the others.
 
     Returns
     -------
@@ -67,22 +70,31 @@ async def ask_canary(client: ModelClient) -> tuple[CanaryReply, ...]:
         Whatever the model raises; nothing is tried twice.
     """
     steady = ModelClient(_steady(client.model), client.name)
-    asked = (steady.call(prompt, _SEED) for prompt in canary_prompts())
-    replies = []
-    for position, reply in enumerate(await asyncio.gather(*asked)):
-        about = reply.response_metadata
-        usage: Any = reply.usage_metadata or {}
-        replies.append(
-            CanaryReply(
-                position,
-                reply.text,
-                str(about.get("model_name") or about.get("model") or ""),
-                str(about.get("system_fingerprint") or ""),
-                usage.get("input_tokens"),
-                usage.get("output_tokens"),
-            )
-        )
-    return tuple(replies)
+    replies = [] if arrived is None else arrived
+
+    async def ask(position: int, prompt: tuple[ChatMessage, ...]) -> None:
+        replies.append(_read(position, await steady.call(prompt, _SEED)))
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            for position, prompt in enumerate(canary_prompts()):
+                group.create_task(ask(position, prompt))
+    except ExceptionGroup as failures:
+        raise failures.exceptions[0] from None
+    return tuple(sorted(replies))
+
+
+def _read(position: int, reply: AIMessage) -> CanaryReply:
+    about = reply.response_metadata
+    usage: Any = reply.usage_metadata or {}
+    return CanaryReply(
+        position,
+        reply.text,
+        str(about.get("model_name") or about.get("model") or ""),
+        str(about.get("system_fingerprint") or ""),
+        usage.get("input_tokens"),
+        usage.get("output_tokens"),
+    )
 
 
 def _steady(model: BaseChatModel) -> BaseChatModel:

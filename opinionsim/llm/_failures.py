@@ -312,6 +312,10 @@ def _reason(chain: list[BaseException]) -> str:
     if len(chain) > 1 and _status(chain[0]) is None:
         causes = [each for each in chain[1:] if _text(each) not in ("", _text(chain[0]))]
         said = f"{said} ({_said((causes or chain)[-1])})"
+    if _status(chain[0]) == 404:
+        said += (
+            " (is that the model's name, and does base_url, if there is one, end as its server wants it, as in /v1?)"
+        )
     return said if len(said) <= _LONGEST_REASON else said[: _LONGEST_REASON - 1] + "…"
 
 

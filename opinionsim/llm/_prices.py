@@ -71,12 +71,15 @@ class PriceTable:
         Where the prices of a provider come from.
     prices : mapping of str to Price
         By name, as in :func:`opinionsim.llm.load_chat_model`.
+    packaged : bool
+        Whether it is the table of the package; otherwise the user's own.
     """
 
     date: str
     currency: str
     source: Mapping[str, str]
     prices: Mapping[str, Price] = field(repr=False)
+    packaged: bool = True
 
     def price(self, model: str) -> Price | None:
         """Price of a model.
@@ -152,4 +155,4 @@ def load_prices(path: str | Path | None = None) -> PriceTable:
         )
         for name, price in model.models.items()
     }
-    return PriceTable(model.date, model.currency, model.source, prices)
+    return PriceTable(model.date, model.currency, model.source, prices, packaged=path is None)

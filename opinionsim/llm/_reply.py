@@ -23,32 +23,31 @@ _WITHHELD = frozenset(
     ("content_filter", "content_filtered", "refusal", "safety", "prohibited_content", "blocklist", "spii")
 )
 
-#: First sentences in which a model steps out of its task. Narrow on purpose: "I'm sorry, but I can't believe that" is
-#: what a person might say.
+#: First sentences in which a model steps out of its task. Narrow on purpose: a refusal that is missed is coded as what
+#: it says, but a person who "will not help spread this" has an opinion, and to lose it would bias what is measured.
 _STEPS_OUT = re.compile(
     r"""
-    # An apology perhaps, then: I cannot assist, help, comply, role-play, ...
-    \W*(?:(?:i['\u2019]m|i\s+am)\s+(?:very\s+|really\s+|so\s+)?sorry\b[^.!?]{0,40}?
-      |i\s+apologi[sz]e\b[^.!?]{0,40}?|unfortunately,?\s*)?
-    \b(?:i\s+(?:can['\u2019]?t|cannot|can\s+not|won['\u2019]?t|will\s+not)
-      |i(?:['\u2019]m|\s+am)\s+(?:not\s+able|unable)\s+to)\s+
-    (?:assist
-      |help(?!\s+(?:but|feeling|thinking|believing|wondering))
-      |comply
-      |fulfil+
-      |engage\s+(?:in|with)\s+(?:this|that|such)
-      |participate\s+in\s+(?:this|that|such)
-      |role-?play
-      |generate\s+(?:content|text|this|that|such|a\s+post)
-      |create\s+(?:content|this|that|such)
-      |produce\s+(?:content|this|that|such)
-      |provide\s+(?:content|assistance|that\s+content|this\s+content)
-      |continue\s+with\s+th(?:is|at)\s+(?:request|conversation))\b
-    # As an AI language model, ...
-    | (?:\W*(?:sorry|i\s+apologi[sz]e)\b[^.!?]{0,20}[.!?]\s+)?[^.!?]{0,80}
-      \bas\s+an\s+(?:ai|artificial\s+intelligence)\b(?:\s+(?:language\s+)?(?:model|assistant))?
-    # I am just an AI ...
-    | \W*i(?:['\u2019]m|\s+am)\s+(?:just\s+|only\s+)?an\s+ai\b(?:\s+(?:language\s+)?(?:model|assistant))?
+    \W*(?:(?:i['\u2019]m|i\s+am)\s+(?:(?:very|really|so)\s+)?sorry\b[^.!?]{0,40}?
+      |i\s+apologi[sz]e\b[^.!?]{0,40}?
+      |sorry\b[^.!?]{0,20}[.!?,]\s+
+      |unfortunately,?\s+)?
+    (?:
+      # I cannot assist with that, comply with this request, generate such content, role-play ...
+      \bi\s*(?:can['\u2019]?t|cannot|can\s+not|(?:['\u2019]m|\s+am)\s+(?:not\s+able|unable)\s+to)\s+
+      (?:(?:assist|help)(?:\s+you)?(?:\s+with\s+(?:this|that|your|such)\b|\s*[.!?]|\s*\Z)
+        |(?:comply\s+with|fulfil+)\s+(?:this|that|your|the)\s+request
+        |comply\s*(?:[.!?]|\Z)
+        |(?:engage|participate)\s+in\s+(?:this|that|such)\s+(?:an?\s+)?(?:request|role-?play|scenario|conversation)
+        |role-?play\b
+        |(?:generate|create|produce|provide|write)\s+(?:(?:this|that|such)\s+)?content\b
+        |(?:generate|create|produce|provide|write)\s+(?:an?|this|that|such\s+a)\s+(?:social\s+media\s+)?post\b
+        |continue\s+with\s+th(?:is|at)\s+(?:request|conversation|role-?play))
+      # As an AI language model, ...
+      | \bas\s+an\s+(?:ai|artificial\s+intelligence)(?:\s+(?:language\s+)?(?:model|assistant)\b|\s*,)
+      # I am just an AI ...
+      | \bi(?:['\u2019]m|\s+am)\s+(?:just\s+|only\s+)?an\s+ai
+        (?:\s+(?:language\s+)?(?:model|assistant)\b|\s*[.,;]|\s+and\b)
+    )
     """,
     re.IGNORECASE | re.VERBOSE,
 )

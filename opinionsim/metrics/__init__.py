@@ -9,6 +9,7 @@ from opinionsim.metrics._evidence import (
     NOT_VALIDATED,
     evidence_statement,
     instrument_validation,
+    played_by,
     validation_statement,
 )
 from opinionsim.metrics._frames import run_metrics, scale_of, step_metrics, trajectories
@@ -28,6 +29,7 @@ __all__ = [
     "evidence_statement",
     "instrument_validation",
     "order_levels",
+    "played_by",
     "run_metrics",
     "scale_of",
     "step_metrics",

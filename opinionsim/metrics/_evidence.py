@@ -13,6 +13,7 @@ __all__ = [
     "NOT_VALIDATED",
     "evidence_statement",
     "instrument_validation",
+    "played_by",
     "validation_statement",
 ]
 
@@ -57,6 +58,23 @@ def evidence_statement(evidence: Iterable[str]) -> str:
         found = ", ".join(unknown) or "nothing"
         raise MeasurementError(f"evidence must be one of {', '.join(EVIDENCE)}; got {found}")
     return " + ".join(statement for name, statement in EVIDENCE.items() if name in present)
+
+
+def played_by(models: Iterable[str]) -> str:
+    """Name the chat models that played the agents.
+
+    Parameters
+    ----------
+    models : iterable of str
+        Values of ``runs.model``; repetitions are allowed.
+
+    Returns
+    -------
+    str
+        Empty where none but the scripted stand-in did, which every title says.
+    """
+    names = list(dict.fromkeys(models))
+    return "" if names in ([], ["scripted"]) else f"agents played by {', '.join(names)}"
 
 
 def instrument_validation(evidence: str, kinds: Collection[str]) -> str:

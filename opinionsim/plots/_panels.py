@@ -12,7 +12,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from opinionsim.metrics import evidence_statement, scale_of, validation_statement
+from opinionsim.metrics import evidence_statement, played_by, scale_of, validation_statement
 from opinionsim.opinions import OpinionScale
 from opinionsim.plots._arrangement import Place, arrange
 from opinionsim.plots._final import FinalData, draw_final, from_trajectories
@@ -136,6 +136,7 @@ def panels_data(
     notes = [
         which,
         f"{drawn[0].trajectory.instrument}, ddof {ddof}",
+        played_by(str(run["model"]) for run in every),
         validation_statement(panel.trajectory.validation for panel in drawn),
         *arrangement.notes,
         _never(drawn),

@@ -127,6 +127,7 @@ def trajectory_data(
     told = [
         describe(row),
         f"{provenance(row, replicates)}, {instrument}",
+        metrics.played_by([str(row["model"])]),
         validation,
         outdated([row]),
     ]

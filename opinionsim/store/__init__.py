@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from opinionsim.store._address import shown
-from opinionsim.store._journal import SQLJournal
+from opinionsim.store._journal import HeldElsewhereError, SQLJournal
 from opinionsim.store._results import Results, load
 from opinionsim.store._rows import (
     SUMMARY,
@@ -29,6 +29,7 @@ __all__ = [
     "EdgeRow",
     "ExperimentRow",
     "ExperimentRun",
+    "HeldElsewhereError",
     "MeasurementRow",
     "OpinionRow",
     "Paid",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import fields
@@ -17,16 +18,20 @@ from opinionsim.messages import text_id
 from opinionsim.store import _schema
 from opinionsim.store._database import Database, reason
 
-__all__ = ["SQLJournal", "Writer", "current_epochs", "stored_records"]
+__all__ = ["HeldElsewhereError", "SQLJournal", "Writer", "current_epochs", "stored_records"]
 
-#: How long the writer gathers entries before it writes them: a quarter of the promised 0.2 s.
-_LINGER_S = 0.05
+#: From the start of one transaction to that of the next, unless it takes longer: a quarter of the promised 0.2 s.
+_PERIOD_S = 0.05
 #: Entries a transaction holds at most, so that a burst becomes durable portion by portion.
 _BATCH = 2000
 #: Texts remembered as written; beyond it the memory starts anew and the database drops the repeats.
 _KNOWN_TEXTS = 1 << 17
 #: Fields of a record that are read back from its row.
 _COPIED = tuple(field.name for field in fields(CallRecord) if field.name not in ("key", "prompt"))
+
+
+class HeldElsewhereError(StoreError):
+    """A run was not held, or not any longer, by whoever wanted to change it; nothing was changed."""
 
 
 class SQLJournal:
@@ -43,7 +48,7 @@ class SQLJournal:
         self.epoch = epoch
         self._writer = writer
         self._records = {record.key: record for record in records}
-        self._refused: StoreError | None = None
+        self._refused: HeldElsewhereError | None = None
 
     def lookup(self, key: CallKey) -> CallRecord | None:
         """The entry under `key`, or None; its `prompt` is None once the entry is durable."""
@@ -54,8 +59,10 @@ class SQLJournal:
 
         Raises
         ------
+        HeldElsewhereError
+            If the claim has passed to somebody else.
         StoreError
-            If the claim has passed to somebody else, the store is closed, or an earlier entry could not be kept.
+            If the store is closed, or an earlier entry could not be kept.
         """
         self._check()
         if self._records.setdefault(record.key, record) is record:
@@ -83,7 +90,7 @@ class SQLJournal:
             raise self._refused
 
     def _refuse(self) -> None:
-        self._refused = StoreError(
+        self._refused = HeldElsewhereError(
             f"run {self.run_id} has been claimed by somebody else since epoch {self.epoch}; its new calls are not kept"
         )
 
@@ -170,9 +177,12 @@ class Writer:
             done.wait()
 
     def _loop(self) -> None:
+        began = -_PERIOD_S
         while not self._closed:
             self._work.wait()
-            self._urgent.wait(_LINGER_S)
+            # Entries that arrived while the last transaction was written have waited for it, and wait no longer.
+            self._urgent.wait(max(0.0, began + _PERIOD_S - time.monotonic()))
+            began = time.monotonic()
             # Cleared before draining: whatever is queued from here on finds the flag down and raises it again.
             self._work.clear()
             self._urgent.clear()

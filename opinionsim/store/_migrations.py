@@ -154,6 +154,9 @@ CREATE TABLE canaries (
     text_id TEXT NOT NULL,
     returned_model TEXT NOT NULL,
     fingerprint TEXT NOT NULL,
+    input_tokens BIGINT,
+    output_tokens BIGINT,
+    cost FLOAT,
     PRIMARY KEY (experiment_id, model, moment, position, asked_at)
 );
 CREATE TABLE workers (

@@ -105,8 +105,8 @@ class Results:
         confirmation_bias, memory, world, model, interaction, network, n_agents, steps, measurement_id,
         classifier, validation (what is known of that instrument on these texts: that it was not validated on a
         chat model's, empty where there is nothing to say), error (why it is incomplete, or that it no longer
-        agrees with its prompts), then one column a swept axis, named by its path (``sweep.`` before it where
-        the path is the name of a column above).
+        agrees with its prompts or could not be coded), then one column a swept axis, named by its path (``sweep.``
+        before it where the path is the name of a column above).
         """
         return self._frame("runs")
 

@@ -240,7 +240,7 @@ class CanaryRow(NamedTuple):
     experiment_id: str
     """The experiment it was asked for."""
     model: str
-    """Name of the model, as in the specification."""
+    """Name of the model, as in the specification; of several under one name, the later ones are numbered from (2)."""
     moment: str
     """``start`` or ``end`` of the sweep."""
     position: int
@@ -253,6 +253,12 @@ class CanaryRow(NamedTuple):
     """Identity of the model as the provider returned it; empty when it did not."""
     fingerprint: str
     """Of the provider's configuration, as returned; empty when it was not."""
+    input_tokens: int | None = None
+    """As the provider counted them; None when it did not."""
+    output_tokens: int | None = None
+    """Likewise; reasoning included."""
+    cost: float | None = None
+    """Money by the price table in use at the time; None without a price."""
 
 
 class Paid(NamedTuple):
@@ -266,3 +272,5 @@ class Paid(NamedTuple):
     """Likewise; reasoning included."""
     cost: float
     """Money by the price tables in use at the time; calls without a price add nothing."""
+    uncounted: int = 0
+    """Number of replies whose tokens the provider did not count, prompts it refused to answer left out."""

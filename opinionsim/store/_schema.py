@@ -235,6 +235,9 @@ canaries = Table(
     _text("text_id"),
     _text("returned_model"),
     _text("fingerprint"),
+    _int("input_tokens", optional=True),
+    _int("output_tokens", optional=True),
+    _float("cost"),
 )
 #: Who executes runs, and the last sign of life by the database's clock; only where several may at a time.
 workers = Table("workers", _METADATA, _text("owner", key=True), _float("heartbeat_at", optional=False))
@@ -268,15 +271,14 @@ def insert_new(connection: Connection, table: Table, rows: Sequence[dict[str, An
 def _insert_as_one(connection: Connection, table: Table, rows: Sequence[dict[str, Any]]) -> None:
     """Insert rows as one JSON parameter.
 
-    A statement a row makes the driver give up the interpreter several times for each: a second for some hundred
-    rows when another thread is busy, in which replies that have arrived are not yet durable.
+    A statement a row makes the driver give up the interpreter for each, which another thread may keep for 5 ms: beside
+    a busy event loop, 500 rows took half a second, in which replies that had arrived were not durable.
     """
     columns = [table.c[name] for name in rows[0]]
     values = [{column.name: _json_value(column, row[column.name]) for column in columns} for row in rows]
-    # What the database sees is spelled already; its types are those underneath.
-    plain = [Column(column.name, column.type.dialect_impl(connection.dialect)) for column in columns]
+    shape = [Column(column.name, column.type) for column in columns]
     given = func.json_to_recordset(bindparam("rows", values, postgresql.JSON))
-    source = given.table_valued(*plain).render_derived(with_types=True)
+    source = given.table_valued(*shape).render_derived(with_types=True)
     statement = postgresql.insert(table).from_select([column.name for column in columns], select(*source.c))
     connection.execute(statement.on_conflict_do_nothing())
 

@@ -12,15 +12,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
-from sqlalchemy import Connection, Table, delete, func, select, update
+from sqlalchemy import Connection, Table, delete, func, or_, select, update
 
-from opinionsim.errors import StoreError
+from opinionsim.errors import SpecError, StoreError
 from opinionsim.llm import CallRecord
 from opinionsim.messages import ChatMessage, text_id
 from opinionsim.store import _files, _postgres, _schema
 from opinionsim.store._address import parse
 from opinionsim.store._database import Database, as_store_error
-from opinionsim.store._journal import SQLJournal, Writer, current_epochs, stored_records
+from opinionsim.store._journal import HeldElsewhereError, SQLJournal, Writer, current_epochs, stored_records
 from opinionsim.store._rows import (
     SUMMARY,
     CanaryRow,
@@ -38,6 +38,8 @@ from opinionsim.store._workers import Heartbeat, lives
 
 __all__ = ["Store", "open_store"]
 
+#: The finish reason of prompts that a provider refused to answer.
+_FILTERED = "content_filter"
 #: Rows of an outcome written in one transaction: some tens of milliseconds.
 _PORTION = 4000
 
@@ -274,7 +276,7 @@ class Store:
 
         Raises
         ------
-        StoreError
+        HeldElsewhereError
             If `epoch` is not the run's current one.
         """
         self.flush()
@@ -301,7 +303,7 @@ class Store:
 
         Raises
         ------
-        StoreError
+        HeldElsewhereError
             If the claim has passed to somebody else; nothing more is written then.
         """
         self.flush()
@@ -328,7 +330,7 @@ class Store:
 
         Raises
         ------
-        StoreError
+        HeldElsewhereError
             If one of them is under way elsewhere; nothing is deleted then.
         """
         self.flush()
@@ -338,7 +340,7 @@ class Store:
         def clear(connection: Connection) -> None:
             for run_id, run in self._locked(connection, wanted).items():
                 if self._is_elsewhere(connection, run):
-                    raise StoreError(
+                    raise HeldElsewhereError(
                         f"run {run_id} is being carried out by {run.owner} and cannot be started anew; "
                         f"wait until it has ended or stop it, then try again"
                     )
@@ -357,18 +359,23 @@ class Store:
         Returns
         -------
         Paid
-            Sums over the calls whose provider said, or whose model has a price.
+            Sums over the calls whose provider said, or whose model has a price, and how many did not say.
         """
         self.flush()
         call = _schema.calls.c
+        untold = or_(
+            call.input_tokens.is_(None) & (call.finish_reason != _FILTERED),
+            call.input_tokens.is_not(None) & call.output_tokens.is_(None),
+        )
         sums = [func.coalesce(func.sum(column), 0) for column in (call.input_tokens, call.output_tokens, call.cost)]
-        statement = select(func.count(), *sums).where(call.outcome != "rating")
+        counts = (func.count(), func.count().filter(untold))
+        statement = select(*counts, *sums).where(call.outcome != "rating")
         with self.reading() as connection:
             found = [
                 connection.execute(statement.where(call.run_id.in_(some))).one() for some in _schema.chunks(run_ids)
             ]
-        calls, taken, given, cost = zip(*found, strict=True) if found else ((), (), (), ())
-        return Paid(sum(calls), int(sum(taken)), int(sum(given)), math.fsum(cost))
+        calls, uncounted, taken, given, cost = zip(*found, strict=True) if found else ((), (), (), (), ())
+        return Paid(sum(calls), int(sum(taken)), int(sum(given)), math.fsum(cost), sum(uncounted))
 
     # Canaries
 
@@ -399,7 +406,14 @@ class Store:
     # Measurements
 
     def save_measurement(self, measurement: MeasurementRow) -> None:
-        """Insert a measurement, or add kinds of text to the one with its id."""
+        """Insert a measurement, or add kinds of text to the one with its id.
+
+        Raises
+        ------
+        SpecError
+            If the one with its id was made by another instrument: other weights under the same name, for one, would
+            be mixed in unseen.
+        """
         row = {
             "measurement_id": measurement.measurement_id,
             "classifier": measurement.classifier,
@@ -409,12 +423,15 @@ class Store:
             "kinds": _schema.to_json(measurement.kinds, "text kinds"),
         }
         table = _schema.measurements
-        known = select(table.c.kinds).where(table.c.measurement_id == measurement.measurement_id).with_for_update()
+        own = table.c.measurement_id == measurement.measurement_id
+        known = select(table.c.options, table.c.kinds).where(own).with_for_update()
 
         def save(connection: Connection) -> None:
             _schema.insert_new(connection, table, [row])
-            kinds = dict.fromkeys((*json.loads(connection.scalars(known).one()), *measurement.kinds))
-            _schema.upsert(connection, table, [row | {"kinds": _schema.to_json(list(kinds), "text kinds")}])
+            stored = connection.execute(known).one()
+            _require_same_instrument(measurement.classifier, json.loads(stored.options), json.loads(row["options"]))
+            kinds = list(dict.fromkeys((*json.loads(stored.kinds), *measurement.kinds)))
+            connection.execute(update(table).where(own).values(kinds=_schema.to_json(kinds, "text kinds")))
 
         self._write(save)
 
@@ -441,7 +458,7 @@ class Store:
         with self.reading() as connection:
             return set(connection.scalars(select(table.c.measurement_id).where(table.c.run_id == run_id).distinct()))
 
-    def measured_kinds(self, run_ids: Sequence[str]) -> dict[str, dict[str, set[str]]]:
+    def measured_kinds(self, run_ids: Iterable[str]) -> dict[str, dict[str, set[str]]]:
         """Kinds of text that are coded, by run id and measurement id."""
         opinions, turns = _schema.opinions, _schema.turns
         joined = opinions.join(turns, (turns.c.run_id == opinions.c.run_id) & (turns.c.turn == opinions.c.turn))
@@ -453,7 +470,7 @@ class Store:
                     found.setdefault(row.run_id, {}).setdefault(row.measurement_id, set()).add(row.kind)
         return found
 
-    def kinds(self, run_ids: Sequence[str]) -> dict[str, set[str]]:
+    def kinds(self, run_ids: Iterable[str]) -> dict[str, set[str]]:
         """Kinds of text that the stored turns of runs have, by run id."""
         table = _schema.turns
         found: dict[str, set[str]] = {}
@@ -562,7 +579,7 @@ class Store:
     def _require_epoch(self, connection: Connection, run_id: str, epoch: int) -> None:
         current = current_epochs(connection, [run_id]).get(run_id)
         if current != epoch:
-            raise StoreError(
+            raise HeldElsewhereError(
                 f"run {run_id} is not held under epoch {epoch} (the store says {current}): "
                 f"it was claimed by somebody else or never claimed"
             )
@@ -638,6 +655,16 @@ def _opinion_row(run_id: str, row: OpinionRow) -> dict[str, Any]:
         "off_scale": _schema.to_nullable(row.off_scale),
         "probabilities": _schema.to_json(probabilities, "probabilities"),
     }
+
+
+def _require_same_instrument(classifier: str, before: dict[str, Any], options: dict[str, Any]) -> None:
+    differing = [name for name in {**before, **options} if before.get(name) != options.get(name)]
+    if differing:
+        told = ", ".join(f"{name} was {before.get(name)!r} and is {options.get(name)!r}" for name in differing)
+        raise SpecError(
+            f"measurement.classifier: {classifier!r} has coded texts in this store before, and is another one now: "
+            f"{told}. Undo the change, name the difference under measurement.classifier.options, or use another store"
+        )
 
 
 def _outcome_portions(run_id: str, outcome: RunOutcome) -> Iterator[list[_Write]]:

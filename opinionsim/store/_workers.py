@@ -40,9 +40,8 @@ class Heartbeat:
         self._thread: threading.Thread | None = None
 
     def add(self, connection: Connection, owner: str) -> None:
-        """Give an owner's first sign of life within the transaction of its claim."""
-        if owner not in self._owners:
-            _beat(connection, [owner])
+        """Give a sign of life within the transaction of a claim: under an expired one, others could take it at once."""
+        _beat(connection, [owner])
 
     def keep(self, owner: str) -> None:
         """Go on giving signs of life of an owner whose claim is committed."""

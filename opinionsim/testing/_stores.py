@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import pytest
 
-from opinionsim.errors import StoreError
+from opinionsim.errors import SpecError, StoreError
 from opinionsim.llm import CallKey, CallRecord, Journal
 from opinionsim.messages import ChatMessage, prompt_hash
 from opinionsim.store import (
@@ -20,6 +20,7 @@ from opinionsim.store import (
     EdgeRow,
     ExperimentRow,
     ExperimentRun,
+    HeldElsewhereError,
     MeasurementRow,
     OpinionRow,
     Paid,
@@ -253,13 +254,13 @@ class StoreContract(JournalContract):
             assert (first, second) == (1, 2)
             assert store.states()["r1"][:3] == ("running", 2, "host 2")
             stale.append(call(1, "lost"))
-            with pytest.raises(StoreError, match="run r1 has been claimed by somebody else"):
+            with pytest.raises(HeldElsewhereError, match="run r1 has been claimed by somebody else"):
                 stale.flush()
-            with pytest.raises(StoreError, match="r1"):
+            with pytest.raises(HeldElsewhereError, match="r1"):
                 stale.append(call(2))
-            with pytest.raises(StoreError, match="epoch 1"):
+            with pytest.raises(HeldElsewhereError, match="epoch 1"):
                 store.finish("r1", first, outcome())
-            with pytest.raises(StoreError, match="epoch 1"):
+            with pytest.raises(HeldElsewhereError, match="epoch 1"):
                 store.journal("r1", first)
             other.append(call(0))
             other.flush()
@@ -304,17 +305,18 @@ class StoreContract(JournalContract):
                 journal.append(call(1, outcome="rejected", input_tokens=7, cost=0.25))
                 journal.append(call(2))
                 journal.append(CallRecord(CallKey(3, "rating", 0), 2, 1, "write", "", "1.0", outcome="rating"))
-            assert store.usage(["r1"]) == Paid(3, 17, 3, 0.75)
-            assert store.usage(["r1", "r3", "absent"]) == Paid(6, 34, 6, 1.5)
+                journal.append(call(4, condition="refused", finish_reason="content_filter"))
+            assert store.usage(["r1"]) == Paid(4, 17, 3, 0.75, 2)
+            assert store.usage(["r1", "r3", "absent"]) == Paid(8, 34, 6, 1.5, 4)
 
     def test_canaries_of_repeated_sweeps_add_up(self, tmp_path: Path) -> None:
         moments: tuple[tuple[Literal["start", "end"], float], ...] = (("start", 1.5), ("end", 2.5), ("start", 3.5))
         rows = [
-            CanaryRow("e1", "m", moment, position, at, f"answer {position}", "m-1", "fp")
+            CanaryRow("e1", "m", moment, position, at, f"answer {position}", "m-1", "fp", 7, 3, 0.25)
             for moment, at in moments
             for position in (0, 1)
         ]
-        other = rows[0]._replace(experiment_id="e2", text="other", returned_model="", fingerprint="")
+        other = CanaryRow("e2", "m", "start", 0, 1.5, "other", "", "")
         with open_store(self.url(tmp_path)) as store:
             assert store.canaries("e1") == []
             store.save_canary([*rows[2:], other])
@@ -399,6 +401,18 @@ class StoreContract(JournalContract):
             for row in (measurement_row("m2", (1, 2)), measurement_row(), measurement_row()):
                 store.save_measurement(row)
             assert store.measurements() == [measurement_row(), measurement_row("m2", (1, 2))]
+
+    def test_kinds_of_text_are_added_to_a_measurement_of_the_same_instrument_only(self, tmp_path: Path) -> None:
+        first = replace(measurement_row(), options={"weights": "one", "gain": (1, 2.0)})
+        with open_store(self.url(tmp_path)) as store:
+            store.save_measurement(first)
+            store.save_measurement(replace(first, options={"gain": [1, 2], "weights": "one"}, kinds=("probe", "post")))
+            before = store.measurements()
+            assert [row.kinds for row in before] == [("post", "report", "probe")]
+            for options in ({"weights": "other", "gain": [1, 2]}, {"gain": [1, 2]}):
+                with pytest.raises(SpecError, match=r"'lexicon' has coded .*: weights was 'one' and is"):
+                    store.save_measurement(replace(first, options=options, kinds=("response",)))
+            assert store.measurements() == before
 
     def test_a_text_is_stored_once(self, tmp_path: Path) -> None:
         with open_store(self.url(tmp_path)) as store:

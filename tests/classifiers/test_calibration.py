@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -69,6 +70,9 @@ def test_another_instrument_is_refused_with_what_differs():
         calibration.require("told", SCALE, {"weights": "xyz"})
     with pytest.raises(SpecError, match=r"scale \[-1, 0, 1\] instead of \[-2, -1, 0, 1, 2\]"):
         calibration.require("told", OpinionScale(), {"weights": "abc"})
+    turned = OpinionScale(SCALE.points, SCALE.labels[::-1])
+    with pytest.raises(SpecError, match=r"labels \['negative', 'neutral', 'positive'\] instead of \['positive'"):
+        calibration.require("told", turned, {"weights": "abc"})
     with pytest.raises(SpecError, match="classifier 'told' instead of 'flan-t5'"):
         calibration.require("flan-t5", SCALE, {})
 
@@ -80,6 +84,28 @@ def test_what_cannot_be_fitted():
         fitted([[0.8, 0.1, 0.1]], calibration="0123")
     with pytest.raises(SpecError, match=r"date must be a day such as 2024-05-31; got 'May'"):
         fit_calibration(Told([[0.8, 0.1, 0.1]]), [CLAIM], ["text"], date="May")
+
+
+class Broken(Told):
+    """A classifier that builds its estimates by hand, and badly."""
+
+    def classify(self, claims: Sequence[Claim], texts: Sequence[str]) -> OpinionEstimates:
+        return OpinionEstimates(self.scale, np.array(self._rows), np.zeros(1), np.zeros(1))
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf])
+def test_a_prior_that_is_not_finite_is_not_fitted(number: float):
+    with pytest.raises(MeasurementError, match="not finite"):
+        fit_calibration(Broken([[number, 0.5, 0.5]]), [CLAIM], ["text"], date="2024-05-31")
+
+
+@pytest.mark.parametrize(("number", "message"), [("NaN", "NaN is not a number"), ("1e999", r"log_prior.1")])
+def test_a_prior_that_is_not_finite_is_not_loaded(tmp_path: Path, number: str, message: str):
+    path = tmp_path / "prior.json"
+    content = fitted([[0.8, 0.1, 0.1]]).model_dump(mode="json")
+    path.write_text(json.dumps({**content, "log_prior": [0.0, 2.5, 0.0]}).replace("2.5", number))
+    with pytest.raises(SpecError, match=message):
+        load_calibration(path)
 
 
 @pytest.mark.parametrize(

@@ -45,10 +45,14 @@ SCALES = {
 
 
 @pytest.fixture(scope="session")
-def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Path]]:
     """Tiny models with random weights, by the kind of their vocabulary."""
     top = tmp_path_factory.mktemp("weights")
-    return {"pieces": sentencepiece_folder(top / "pieces"), "bytes": byte_folder(top / "bytes")}
+    found = {"pieces": sentencepiece_folder(top / "pieces"), "bytes": byte_folder(top / "bytes")}
+    # A model is loaded once for as long as a classifier has it.
+    held = [build(folder) for folder in found.values()]
+    yield found
+    held.clear()
 
 
 @pytest.fixture
@@ -92,14 +96,19 @@ def reference(folder: Path) -> tuple[Any, Any]:
 
 
 def exhaustive(folder: Path, scale: OpinionScale, claim: Claim, text: str, *, eos: bool) -> np.ndarray:
-    """Probability of each label's tokens after the prompt: the encoder and the decoder run anew for each label."""
+    """Probability of each label's tokens after the prompt: the decoder runs anew for each label."""
     tokenizer, model = reference(folder)
     prompt = tokenizer(Question(scale)(claim.text, text), return_tensors="pt")
+    with torch.no_grad():
+        read = model.encoder(**prompt)
     found = []
     for point in scale.points:
         label = tokenizer(str(point), add_special_tokens=eos).input_ids
         with torch.no_grad():
-            logits = model(**prompt, decoder_input_ids=torch.tensor([[0, *label[:-1]]])).logits[0]
+            start = torch.tensor([[0, *label[:-1]]])
+            logits = model(
+                encoder_outputs=read, attention_mask=prompt["attention_mask"], decoder_input_ids=start
+            ).logits[0]
         logs = torch.log_softmax(logits.double(), dim=-1)
         found.append(float(sum(logs[position, token] for position, token in enumerate(label)).exp()))
     return np.array(found)
@@ -347,9 +356,33 @@ def test_weights_in_the_cache_of_the_hub_are_found_without_a_network(
     for name in ("tiny/flan", str(snapshot)):
         options = load_classifier("flan-t5", model=name, device="cpu").options
         assert (options["model"], options["weights"]) == ("tiny/flan", commit)
+    with pytest.raises(MeasurementError, match=f"found '{commit}' instead of 'another'"):
+        load_classifier("flan-t5", model="tiny/flan", device="cpu", weights="another")
     (snapshot / "model.safetensors").unlink()
     with pytest.raises(MeasurementError, match="not in the local cache"):
         load_classifier("flan-t5", model="tiny/flan")
+
+
+@pytest.mark.parametrize(
+    "place", ["run/snapshots/step-1000", "cache/models--tiny--flan/snapshots/step-1000", f"run/snapshots/{'0' * 40}"]
+)
+def test_only_a_commit_in_the_cache_of_the_hub_stands_for_contents(
+    folders: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "cache"))
+    options = build(shutil.copytree(folders["pieces"], tmp_path / place)).options
+    assert options["weights"] == build(folders["pieces"]).options["weights"]
+    assert options["weights"].startswith("sha256:")
+    assert options["model"] == Path(place).name
+
+
+def test_weights_that_are_not_those_meant_are_refused(folders: dict[str, Path], tmp_path: Path) -> None:
+    folder = shutil.copytree(folders["pieces"], tmp_path / "mine")
+    meant = build(folder).options["weights"]
+    assert build(folder, weights=meant).options == build(folder).options
+    (folder / "generation_config.json").write_text("{}")
+    with pytest.raises(MeasurementError, match=f"found 'sha256:[0-9a-f]{{64}}' instead of '{meant}'"):
+        build(folder, weights=meant)
 
 
 def test_classifiers_share_a_loaded_model(folders: dict[str, Path]) -> None:
@@ -502,6 +535,7 @@ def test_a_missing_package_names_the_extra(package: str, monkeypatch: pytest.Mon
         ({"eos": "yes"}, "eos must be true or false; got 'yes'"),
         ({"model": 7}, "model must be text; got 7"),
         ({"revision": 1234}, "revision must be text; got 1234"),
+        ({"weights": 1234}, "weights must be text; got 1234"),
         ({"prompt": "gone.j2"}, "gone.j2: cannot be read"),
         ({"calibration": "gone.json"}, "gone.json: no such file"),
         ({"temperature": 0.5}, "unknown option 'temperature'"),

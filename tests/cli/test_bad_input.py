@@ -138,7 +138,7 @@ def test_a_missing_template(invoke: Invoke, spec: Path, checkout: Path) -> None:
         ("taken/deep/x.sqlite", ["taken"]),
         ("folder.sqlite", ["folder.sqlite is a folder", "sqlite:///PATH"]),
         ("results/x", ["'results/x' is not a store address", ".sqlite"]),
-        ("postgresql://me:secret@host/db", ["'postgresql'", "not supported"]),
+        ("mysql://me:secret@host/db", ["'mysql'", "sqlite:///PATH"]),
         ("sqlite:///:memory:", ["names no file"]),
         ("", ["--store", "empty text"]),
         ("loop.sqlite", ["loop.sqlite", "symbolic links"]),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from opinionsim.cli._forecast import comparison_text
+from opinionsim.cli._forecast import comparison_text, rest_text
 from opinionsim.experiments import load_experiment, plan
 from opinionsim.experiments._forecast import Actual
 from tests.cli.conftest import Invoke
@@ -58,6 +58,7 @@ def test_a_store_tells_what_is_missing_and_how_long_replies_are(invoke: Invoke, 
     text = invoke("plan", spec, *more).stdout
     assert "missing" in text
     assert "48 calls in the store" in text
+    assert "all are complete in the store" in invoke("plan", spec, "--store", store).stdout
 
 
 def test_models_with_their_prices(invoke: Invoke, spec: Path) -> None:
@@ -105,9 +106,41 @@ def test_options_that_cannot_be_used(invoke: Invoke, spec: Path, arguments: tupl
     assert "Traceback" not in result.stderr
 
 
+def test_a_judge_has_a_row_of_its_own(invoke: Invoke, spec: Path) -> None:
+    judge = "{name: chat, options: {model: 'maker:judge'}}"
+    result = invoke("plan", spec, "--set", f"measurement.classifier={judge}")
+    assert result.exit_code == 2
+    assert "measurement.classifier" in result.stderr
+    rows = [line.split() for line in result.stdout.splitlines()]
+    assert ["judge", "maker:judge"] in [row[:2] for row in rows]
+    (table,) = [row for row in rows if row[:2] == ["maker:judge", "(judge)"] and len(row) > 5]
+    assert table[2] == "48"
+
+
+def test_a_pilot_of_scripted_agents_is_compared_with_nothing(invoke: Invoke, spec: Path) -> None:
+    said = invoke("run", spec, "--pilot").stderr
+    assert "forecast" not in said
+    assert "The rest of the sweep: 24 calls. Run the same command without --pilot to go on." in said
+    assert "rest of the sweep" not in invoke("run", spec).stderr
+
+
+def test_a_comparison_leaves_out_what_there_is_nothing_to_say_of(spec: Path) -> None:
+    forecast = plan(load_experiment(spec), reply_tokens=40)
+    lines = comparison_text(forecast, Actual(48, 10_000, 3840, 0.0, None)).splitlines()
+    assert [line.split("  ")[0] for line in lines[1:]] == ["calls", "input tokens", "output tokens"]
+    assert len({len(line) for line in lines}) == 1
+
+
+def test_what_is_left_after_a_pilot_in_words(spec: Path) -> None:
+    forecast = plan(load_experiment(spec), reply_tokens=40, latency=0.5)
+    said = rest_text(forecast)
+    assert said.startswith("48 calls, ")
+    assert said.endswith(f" tokens, {0.5 * forecast.longest_path:.1f} s or more at the rates of the pilot")
+
+
 def test_a_comparison_has_a_line_a_figure(spec: Path) -> None:
     forecast = plan(load_experiment(spec), reply_tokens=40)
-    lines = comparison_text(forecast, Actual(96, None, 3840, 0.0, 60.0)).splitlines()
+    lines = comparison_text(forecast, Actual(96, None, 3840, 0.25, 60.0)).splitlines()
     assert [line.split("  ")[0] for line in lines[1:]] == [
         "calls", "input tokens", "output tokens", "money (USD)", "seconds (at least)",
     ]  # fmt: skip

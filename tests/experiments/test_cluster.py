@@ -200,11 +200,11 @@ def test_a_chunk_that_is_given_up_leaves_its_runs_incomplete(
     spec = _asking(stub)
     scheduler: Any = threads.scheduler
     scheduler.allowed_failures = 0
-    with under_way(load_experiment(spec), url, cluster=scheduler.address) as (sweep, future):
+    with under_way(load_experiment(spec), url, cluster=scheduler.address) as (_, future):
         assert gate.reached.wait(_PATIENCE_S)
         lost = next(iter(scheduler.workers))
-        scheduler.loop.add_callback(scheduler.remove_worker, lost, stimulus_id="test", safe=False, expected=False)
-        _until(lambda: sweep.progress().in_flight == 0 and not scheduler.tasks)
+        scheduler.loop.add_callback(scheduler.remove_worker, lost, stimulus_id="test", expected=False)
+        _until(lambda: "erred" in {task.state for task in scheduler.tasks.values()} or not scheduler.tasks)
         gate.open.set()
         summary = future.result()
     assert not summary.stopped
@@ -313,8 +313,9 @@ def test_a_worker_of_another_version_is_refused(url: str, processes: str, monkey
 
 
 def test_a_scheduler_that_goes_away_is_an_error_and_no_wait(
-    stub: StubProvider, gate: Gate, url: str, threads: LocalCluster
+    stub: StubProvider, gate: Gate, url: str, threads: LocalCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(_cluster, "_PATIENCE_S", 1.0)
     with under_way(load_experiment(_asking(stub)), url, cluster=threads.scheduler_address) as (_, future):
         assert gate.reached.wait(_PATIENCE_S)
         gate.open.set()

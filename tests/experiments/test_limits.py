@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from langchain_core.language_models import FakeListChatModel as _Own
 
 import opinionsim as osim
 from opinionsim.errors import SpecError
 from opinionsim.experiments import Summary, assemble, load_experiment, under_way
-from opinionsim.store import open_store
-from tests._running import SMALL, assert_same, carry_out, changed, loaded
+from opinionsim.store import CanaryRow, open_store
+from opinionsim.streams import digest
+from tests._running import SMALL, Watch, WatchedModel, assert_same, carry_out, changed, loaded
 
 SWEEP = changed(SMALL, replicates=3, sweep={"cognition.confirmation_bias": ["none", "strong"]})
 
@@ -40,6 +43,69 @@ def test_a_budget_is_kept_and_what_is_missing_is_done_when_it_is_raised(slots: i
     rest = _carried_out(SWEEP, "limited.sqlite")
     assert (rest.made, rest.exceeded) == (whole.made - 31, "")
     assert_same(loaded("limited.sqlite"), loaded("whole.sqlite"))
+
+
+def test_a_budget_counts_what_the_other_runs_of_the_experiment_have_paid() -> None:
+    limited = changed(SWEEP, execution={"budget": {"calls": 31}})
+    made = [_carried_out(limited, "parts.sqlite", only=[run.run_id]).made for run in load_experiment(limited).runs]
+    assert made == [12, 12, 7, 0, 0, 0]
+    pilot = _carried_out(limited, "parts.sqlite", only=load_experiment(limited).pilot)
+    assert (pilot.made, pilot.complete, pilot.stopped) == (0, 1, True)
+
+
+def test_what_a_fresh_start_deletes_still_counts_while_it_lasts() -> None:
+    spec = changed(SMALL, replicates=2)
+    carry_out(spec, "fresh.sqlite")
+    with closing(sqlite3.connect("fresh.sqlite")) as connection, connection:
+        fields = 'UPDATE runs SET fields = replace(fields, \'"inputs":"\', \'"inputs":"another wording \')'
+        connection.execute(fields)
+        connection.execute("UPDATE calls SET prompt_hash = 'another question'")
+    limited = changed(spec, execution={"budget": {"calls": 30}})
+    summary = _carried_out(limited, "fresh.sqlite", fresh=True)
+    assert (summary.made, summary.stopped) == (6, True)
+
+
+class _Reticent(WatchedModel):
+    """Tells nobody how many tokens it used."""
+
+    async def _agenerate(self, *arguments: Any, **options: Any) -> Any:
+        found = await super()._agenerate(*arguments, **options)
+        for generation in found.generations:
+            generation.message.usage_metadata = None
+        return found
+
+
+@pytest.mark.parametrize(("limit", "amount"), [("tokens", 1700), ("money", 1.7)])
+def test_tokens_nobody_counted_cannot_be_limited_once_they_are_used(limit: str, amount: float) -> None:
+    model = _Reticent()
+    model._watch = Watch()
+    prices = "date: 2026-01-01\ncurrency: USD\nper: 1000\nsource: {}\nmodels:\n  scripted: {input: 1, output: 2}\n"
+    Path("own.yaml").write_text(prices)
+    spec = changed(SMALL, model={"name": "scripted", "max_tokens": 50}, execution={"prices": "own.yaml"})
+    limited = changed(spec, execution__budget={limit: amount})
+    first = _carried_out(limited, "untold.sqlite", chat_model=model)
+    assert 0 < first.made < 12
+    assert f"execution.budget.{limit}" in first.exceeded
+    before = loaded("untold.sqlite")
+    with pytest.raises(SpecError, match=rf"budget.{limit}: {first.made} stored calls .* limit calls instead"):
+        _carried_out(limited, "untold.sqlite", chat_model=model)
+    assert_same(loaded("untold.sqlite"), before)
+    rest = _carried_out(changed(spec, execution__budget={"calls": 12}), "untold.sqlite", chat_model=model)
+    assert (rest.made, rest.complete) == (12 - first.made, 1)
+
+
+def test_the_canary_counts_towards_the_budget_of_later_invocations() -> None:
+    spec = changed(SMALL, execution={"budget": {"calls": 12}})
+    experiment = load_experiment(spec)
+    row = CanaryRow(digest(f"experiment:{experiment.spec.name}"), "m", "start", 0, 1.0, "Yes.", "m", "", 7, 3, 0.0)
+    with open_store("canary.sqlite") as store:
+        store.save_canary([row._replace(position=position) for position in range(4)])
+    assert _carried_out(spec, "canary.sqlite").made == 8
+    with open_store("untold.sqlite") as store:
+        store.save_canary([row._replace(input_tokens=None)])
+    limited = changed(SMALL, model={"name": "scripted", "max_tokens": 50}, execution={"budget": {"tokens": 10**6}})
+    with pytest.raises(SpecError, match=r"budget.tokens: 1 stored calls"):
+        _carried_out(limited, "untold.sqlite")
 
 
 def test_money_is_limited_only_where_every_price_is_known() -> None:
@@ -90,10 +156,16 @@ def _dealt(shares: list[float], *, seed: int = 1, size: int = 10) -> list[int | 
 
 @given(st.lists(st.floats(0.01, 9.0), min_size=1, max_size=4), st.integers(2, 10))
 def test_shares_are_dealt_out_by_largest_remainder(shares: list[float], size: int) -> None:
+    assume(min(shares) / sum(shares) * size >= 1)
     dealt = _dealt(shares, size=size)
     assert len(dealt) == size
     for i, share in enumerate(shares):
         assert abs(dealt.count(100 + i) - share / sum(shares) * size) < 1
+
+
+def test_a_share_of_nobody_is_told() -> None:
+    with pytest.raises(SpecError, match=r"a share of 0\.01 gives 'scripted' none of 10 agents"):
+        _dealt([0.99, 0.01])
 
 
 def test_who_gets_which_model_is_chance_of_a_stream_of_its_own() -> None:

@@ -12,14 +12,16 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from pydantic import PrivateAttr
 
 import opinionsim as osim
+from opinionsim.classifiers import _chat
 from opinionsim.engine import critical_path
 from opinionsim.errors import SpecError, StoreError
-from opinionsim.experiments import _plan, assemble, load_experiment, preview
+from opinionsim.experiments import _plan, assemble, count_calls, load_experiment, preview
 from opinionsim.experiments._forecast import Actual, compare_forecast
 from opinionsim.experiments._model_spec import models_of
 from opinionsim.experiments._pricing import model_price
 from opinionsim.llm import CallKey, CallRecord, ScriptedChatModel, load_prices
 from tests._running import SMALL, carry_out, changed
+from tests.classifiers._judge import Bench, judge_model
 
 REPLY_TOKENS = 50
 PRICES = """\
@@ -59,33 +61,158 @@ def forecast_of(spec: dict[str, Any], **options: Any) -> osim.experiments.Foreca
 
 
 @pytest.mark.parametrize(
-    ("memory", "probe"),
+    ("memory", "probe", "self_report"),
     [
-        ("cumulative", {}),
-        ("cumulative", {"before": 1, "after": 2}),
-        ("reflective", {"before": 1, "after": 2}),
-        ("reflective-as-run", {}),
+        ("cumulative", {}, {}),
+        ("cumulative", {"before": 1, "after": 2}, {}),
+        ("reflective", {"before": 1, "after": 2}, {"before": 2, "after": 1}),
+        ("reflective-as-run", {}, {"after": 1}),
     ],
     ids=["cumulative", "probed", "reflective", "as-run"],
 )
 @pytest.mark.parametrize("kind", INTERACTIONS)
-def test_the_forecast_is_what_a_run_makes(kind: str, memory: str, probe: dict[str, int]) -> None:
+def test_the_forecast_is_what_a_run_makes(
+    kind: str, memory: str, probe: dict[str, int], self_report: dict[str, int]
+) -> None:
     spec = changed(
         SMALL,
         interaction=INTERACTIONS[kind],
         cognition={"memory": memory},
-        measurement={"texts": ["report"], "probe": probe},
+        measurement={"texts": ["report"], "probe": probe, "self_report": self_report},
     )
     forecast = forecast_of(spec)
     model = FixedModel()
     results = carry_out(spec, "planned.sqlite", model)[1]
     assert (forecast.cells, forecast.runs) == (1, 1)
-    assert forecast.texts == len(results.opinions)
-    assert forecast.calls == forecast.acted_out == len(model._asked)
+    # Self-reports are opinions, and no texts that anybody codes.
+    assert forecast.texts == (results.opinions["kind"] != "self-report").sum()
+    assert forecast.calls == forecast.acted_out == len(model._asked) == count_calls(load_experiment(spec))
     # To the character, memories included.
     assert forecast.input_characters == sum(model._asked)
     # Whom an agent meets may depend on what is measured; here nothing is, as the plan supposes.
     assert forecast.exact == (kind != "similarity")
+
+
+JUDGE = {"name": "chat", "options": {"model": "maker:judge", "max_tokens": 10, "options": {"base_url": "https://a.b"}}}
+
+
+@pytest.fixture
+def bench(monkeypatch: pytest.MonkeyPatch) -> Bench:
+    """What the judge by the name of ``maker:judge`` is asked; no key or network leads to it."""
+    found = Bench(answer=lambda text: "-1")
+    monkeypatch.setattr(_chat, "_loaded", lambda *arguments: judge_model(found))
+    return found
+
+
+def judged(kind: str = "dyadic", **measurement: Any) -> dict[str, Any]:
+    """An experiment whose texts are coded by a chat model."""
+    return changed(SMALL, interaction=INTERACTIONS[kind], measurement={"classifier": JUDGE, **measurement})
+
+
+@pytest.mark.parametrize(
+    "measurement",
+    [{}, {"texts": ["post"]}, {"probe": {"before": 1, "after": 1}, "self_report": {"before": 1, "after": 1}}],
+    ids=["default", "posts", "asked"],
+)
+@pytest.mark.parametrize("kind", ["dyadic", "similarity", "external"])
+def test_what_a_judge_is_asked_is_forecast_to_the_character(
+    kind: str, measurement: dict[str, Any], bench: Bench
+) -> None:
+    spec = judged(kind, **measurement)
+    forecast = forecast_of(spec)
+    model = FixedModel()
+    summary, _ = carry_out(spec, "judged.sqlite", model)
+    assert summary.complete == 1
+    agents, judge = (sum(each.input_characters for each in forecast.models if each.judges == own) for own in (0, 1))
+    assert agents == sum(model._asked)
+    asked = [len(prompt) for prompt in bench.prompts]
+    if kind == "similarity" and measurement == {"texts": ["post"]}:
+        # Reports are rated as far as the schedule waits for them: the last ones of agents are not.
+        assert 5 < len(asked) <= sum(each.calls for each in forecast.models if each.judges) == 10
+        return
+    assert judge == sum(asked)
+    assert forecast.calls == summary.paid.calls == len(model._asked) + len(asked) == count_calls(load_experiment(spec))
+
+
+def test_a_judge_needs_no_key_and_has_a_row_and_a_price_of_its_own(prices: str) -> None:
+    spec = changed(
+        judged(),
+        model={"name": "maker:dear"},
+        execution={"prices": prices},
+        measurement__classifier={"name": "chat", "options": {"model": "maker:dear", "max_tokens": 10}},
+    )
+    agents, judge = forecast_of(spec).models
+    assert [(each.name, each.judges) for each in (agents, judge)] == [("maker:dear", False), ("maker:dear", True)]
+    assert (agents.calls, judge.calls) == (10, 10)
+    assert (agents.output_tokens, judge.output_tokens) == (10 * REPLY_TOKENS, 10 * 10)
+    assert judge.cost == pytest.approx(judge.input_tokens * 0.002 + judge.output_tokens * 0.008)
+    # In the table of the package neither has a price.
+    assert "no price for maker:dear, maker:dear (judge)" in str(forecast_of(changed(spec, execution={})))
+
+
+def test_a_judge_is_asked_side_by_side_unless_a_schedule_waits_for_it() -> None:
+    plain, static = (osim.plan(load_experiment(spec)) for spec in (changed(judged(), measurement={}), judged()))
+    assert plain.longest_path is not None
+    assert static.longest_path == plain.longest_path + 1
+    assert static.sequential_s == plain.sequential_s + static.texts == 20
+    assert osim.plan(load_experiment(judged()), max_concurrency=64).least_s == static.longest_path
+    # Five dyads, one after another, each with the rating of a report; posts are judged meanwhile.
+    adaptive = osim.plan(load_experiment(judged("similarity")), max_concurrency=64)
+    assert (adaptive.calls, adaptive.rounds, adaptive.least_s) == (20, 15, 15)
+
+
+def test_judges_of_a_sweep_share_runs_and_are_each_counted(bench: Bench) -> None:
+    spec = changed(
+        judged(self_report={"after": 1}),
+        sweep={"measurement.classifier": ["lexicon", JUDGE], "measurement.texts": [["report"], ["report", "post"]]},
+    )
+    forecast = forecast_of(spec)
+    assert (forecast.cells, forecast.runs, forecast.texts) == (4, 1, 20)
+    assert forecast.calls == count_calls(load_experiment(spec)) == 14 + 10
+    assert carry_out(spec, "shared.sqlite", FixedModel())[0].paid.calls == forecast.calls
+    assert len(bench.prompts) == 10
+
+
+def test_what_a_store_shows_of_a_judge_is_no_matter_of_the_agents(bench: Bench) -> None:
+    spec = judged()
+    carry_out(spec, "judged.sqlite", FixedModel())
+    agents, judge = osim.plan(load_experiment(spec), store="judged.sqlite").models
+    assert (agents.observed, judge.observed) == (10, 10)
+    # A bench counts 100 tokens for a prompt and one for an answer.
+    assert judge.output_tokens == 10
+    assert judge.input_tokens == pytest.approx(1000, abs=1)
+    assert agents.output_tokens == 10 * REPLY_TOKENS
+    # Who codes these runs otherwise learns nothing from that judge.
+    (alone,) = osim.plan(load_experiment(changed(spec, measurement={})), store="judged.sqlite").models
+    assert (alone.observed, alone.output_tokens, alone.latency_s) == (10, 10 * REPLY_TOKENS, agents.latency_s)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [({}, "needs a model"), ({"model": "maker:a", "reask": -1}, "reask"), ({"mdoel": "maker:a"}, "needs a model")],
+    ids=str,
+)
+def test_a_judge_that_cannot_be_asked(options: dict[str, Any], message: str) -> None:
+    spec = changed(SMALL, measurement={"classifier": {"name": "chat", "options": options}})
+    with pytest.raises(SpecError, match=rf"measurement\.classifier: .*{message}"):
+        forecast_of(spec)
+
+
+@pytest.mark.parametrize("network", ["complete", {"kind": "erdos-renyi", "p": 0.3}], ids=str)
+@pytest.mark.parametrize("kind", ["dyadic", "broadcast"])
+def test_calls_are_counted_without_a_prompt(kind: str, network: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = changed(
+        judged(kind),
+        replicates=4,
+        interaction__network=network,
+        sweep={"cognition.memory": ["cumulative", "reflective"]},
+    )
+    experiment = load_experiment(spec)
+    pilot = osim.plan(experiment, only=experiment.pilot).calls
+    whole = osim.plan(experiment).calls
+    monkeypatch.setattr(_plan, "count_characters", None)
+    assert (count_calls(experiment), count_calls(experiment, only=experiment.pilot)) == (whole, pilot)
+    assert 0 < pilot < whole
 
 
 def test_no_slots_and_no_latency_beat_the_longest_path() -> None:
@@ -222,8 +349,8 @@ def test_a_long_run_is_acted_out_in_part(
 ) -> None:
     interaction = {**INTERACTIONS[kind], "steps": 60 if kind == "broadcast" else 240}
     interaction.pop("exposures", None)
-    probe = {"probe": {"before": 1, "after": 1}}
-    spec = changed(SMALL, population={"size": size}, interaction=interaction, cognition=cognition, measurement=probe)
+    asked = {"probe": {"before": 1, "after": 1}, "self_report": {"before": 1, "after": 1}}
+    spec = changed(SMALL, population={"size": size}, interaction=interaction, cognition=cognition, measurement=asked)
     whole = forecast_of(spec)
     monkeypatch.setattr(_plan, "_ACTED_OUT", 200)
     part = forecast_of(spec)

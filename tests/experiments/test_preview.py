@@ -11,15 +11,17 @@ from tests._running import SMALL, carry_out, changed
 from tests.experiments.test_plan import INTERACTIONS
 
 
-@pytest.mark.parametrize("probe", [{}, {"before": 1}], ids=["unprobed", "probed"])
+@pytest.mark.parametrize(
+    "asked", [{}, {"probe": {"before": 1}, "self_report": {"after": 1}}], ids=["not asked", "asked"]
+)
 @pytest.mark.parametrize("kind", INTERACTIONS)
 def test_every_act_is_shown_and_nobody_is_asked(
-    kind: str, probe: dict[str, int], monkeypatch: pytest.MonkeyPatch
+    kind: str, asked: dict[str, dict[str, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def unavailable(*args: Any) -> Any:
         raise AssertionError("a preview asked the model")
 
-    spec = changed(SMALL, interaction=INTERACTIONS[kind], measurement={"probe": probe})
+    spec = changed(SMALL, interaction=INTERACTIONS[kind], measurement=asked)
     acts = set(carry_out(spec, "shown.sqlite")[1].turns["act"])
     monkeypatch.setattr("opinionsim.llm._scripted.ScriptedChatModel._reply", unavailable)
     assert set(preview(load_experiment(spec)).prompts) == acts

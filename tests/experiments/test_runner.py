@@ -5,18 +5,30 @@ import sqlite3
 import threading
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pandas as pd
 import pytest
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
 
 import opinionsim as osim
 from opinionsim import background
 from opinionsim.classifiers import _registry
-from opinionsim.errors import SpecError, StoreError
-from opinionsim.experiments import Instruments, default_store, load_experiment, replay, under_way
+from opinionsim.errors import MeasurementError, SpecError, StoreError
+from opinionsim.experiments import (
+    Instruments,
+    Summary,
+    Sweep,
+    _runner,
+    default_store,
+    load_experiment,
+    replay,
+    under_way,
+)
 from opinionsim.simulation import Simulation
-from opinionsim.store import Results, open_store
+from opinionsim.store import Results, RunState, Store, open_store
 from tests._running import SMALL, BluntClassifier, assert_same, carry_out, changed, content, loaded, watched
 
 #: Both kinds of memory, every kind of turn, and a schedule that acts on opinions.
@@ -311,6 +323,52 @@ def test_cells_that_differ_in_classifier_share_runs() -> None:
 
 
 @pytest.mark.usefixtures("_blunt")
+def test_another_instrument_under_the_same_name_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(_registry._CLASSIFIERS, "blunt", ("tests._running", "BluntClassifier"))
+    spec = changed(SMALL, measurement={"classifier": "blunt"})
+    before = carry_out(spec, "one.sqlite")[1]
+    # As when the weights under a path were exchanged.
+    monkeypatch.setattr(BluntClassifier, "options", property(lambda self: {"gain": 2, "weights": "other"}))
+    with pytest.raises(SpecError, match=r"measurement.classifier: 'blunt' .*: weights was None and is 'other'"):
+        carry_out(changed(spec, replicates=2), "one.sqlite")
+    assert_same(loaded("one.sqlite"), before)
+    # As does a worker of a cluster whose own files are others.
+    experiment = load_experiment(spec)
+    with open_store("one.sqlite") as store, pytest.raises(SpecError, match=r"weights was None and is 'other'"):
+        background.run(Sweep(experiment, store, Instruments(experiment), part=True).execute())
+    assert_same(loaded("one.sqlite"), before)
+
+
+@pytest.mark.usefixtures("_blunt")
+def test_a_text_that_cannot_be_coded_stops_no_other_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = changed(SMALL, replicates=3)
+    carry_out(spec, "coded.sqlite")
+    classify = BluntClassifier.classify
+    asked = []
+
+    def once(self: BluntClassifier, claims: Any, texts: Any) -> Any:
+        asked.append(texts)
+        if len(asked) == 1:
+            raise MeasurementError("out of memory")
+        return classify(self, claims, texts)
+
+    wider = changed(spec, replicates=5, measurement={"classifier": "blunt"})
+    with monkeypatch.context() as patched:
+        patched.setattr(BluntClassifier, "classify", once)
+        summary, results = carry_out(wider, "coded.sqlite")
+    assert (summary.total, summary.complete, summary.already, summary.made) == (5, 4, 2, 24)
+    ((run_id, error),) = summary.errors.items()
+    assert "out of memory" in error
+    runs = results.runs.set_index("run_id")
+    assert (runs.loc[run_id, "status"], runs.loc[run_id, "error"]) == ("complete", error)
+    assert results.opinions["run_id"].nunique() == 4
+    summary, results = carry_out(wider, "coded.sqlite")
+    assert (summary.complete, summary.already, summary.made, summary.errors) == (5, 5, 0, {})
+    assert set(results.runs["error"]) == {""}
+    assert_same(results, carry_out(wider, "whole.sqlite")[1])
+
+
+@pytest.mark.usefixtures("_blunt")
 def test_a_kind_of_text_added_later_is_coded_alone() -> None:
     def spec(*kinds: str) -> dict[str, Any]:
         return changed(SMALL, measurement={"classifier": "blunt", "texts": list(kinds)})
@@ -516,11 +574,146 @@ def test_an_unfinished_run_goes_on_where_the_edit_touches_nothing_on_record(pack
     assert_same(results, carry_out(spec, "anew.sqlite")[1])
 
 
+# -- weights exchanged between runs --------------------------------------------------------------------------
+
+
+class _Local(BaseChatModel):
+    """A model in this process: its replies carry the fingerprint of its weights."""
+
+    model: str
+    left: int = 1000
+
+    @property
+    def _llm_type(self) -> str:
+        return "local"
+
+    def _generate(self, *_: Any, **__: Any) -> ChatResult:
+        raise NotImplementedError
+
+    async def _agenerate(self, *_: Any, **__: Any) -> ChatResult:
+        self.left -= 1
+        if self.left < 0:
+            raise PermissionError("no more")
+        message = AIMessage("The Earth is round.", response_metadata={"model_name": self.model})
+        return ChatResult(generations=[ChatGeneration(message=message)])
+
+
+def test_replies_of_exchanged_weights_are_not_mixed_within_a_run() -> None:
+    def carried_out(fingerprint: str, left: int = 1000, **options: Any) -> Summary:
+        model = _Local(model=f"hf:tiny@{fingerprint}", left=left, cache=False)
+        with under_way(experiment, "hf.sqlite", chat_model=model, max_concurrency=1, **options) as (_, future):
+            return future.result()
+
+    named = {"model": {"name": "mine:tiny"}, "measurement": {"classifier": "lexicon"}}
+    experiment = load_experiment(changed(SMALL, replicates=2, **named))
+    first = carried_out("aaa", left=18)
+    assert 1 <= first.made == 18
+    done = first.complete
+    assert done < 2
+    other = carried_out("bbb")
+    assert other.complete == 2 - len(other.errors)
+    for error in other.errors.values():
+        assert "its stored replies are those of hf:tiny@aaa, and the model loaded now is hf:tiny@bbb" in error
+        assert "--fresh" in error
+    assert other.errors
+    assert carried_out("aaa").complete == 2
+    models = loaded("hf.sqlite").calls.groupby("run_id")["model"].nunique()
+    assert set(models) == {1}
+
+
+def test_a_fresh_start_takes_the_weights_that_are_loaded() -> None:
+    named = {"model": {"name": "mine:tiny"}, "measurement": {"classifier": "lexicon"}}
+    experiment = load_experiment(changed(SMALL, **named))
+    for model, fresh in ((_Local(model="hf:t@a", left=5, cache=False), False), (_Local(model="hf:t@b"), True)):
+        with under_way(experiment, "hf.sqlite", chat_model=model, max_concurrency=1, fresh=fresh) as (_, future):
+            summary = future.result()
+    assert (summary.made, summary.complete) == (12, 1)
+    assert set(loaded("hf.sqlite").calls["model"]) == {"hf:t@b"}
+
+
+# -- runs that others take over ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Look again at once at runs that others hold."""
+    monkeypatch.setattr(_runner, "_LOOK_AGAIN_S", 0.01)
+
+
+@pytest.mark.usefixtures("_impatient")
+@pytest.mark.parametrize("number", [1, 20, 70])
+def test_a_run_that_is_taken_over_stops_no_other_and_is_finished_in_the_end(number: int) -> None:
+    """A file is claimed by one process alone, so that another claim stands for what a shared database lets happen."""
+    experiment = load_experiment(changed(SMALL, replicates=6))
+    box: list[Any] = []
+
+    def deprive(asked: int) -> None:
+        if asked == number:
+            (sweep,) = box
+            box.append(held := next(iter(sweep._open)))
+            assert sweep._store.claim(held, "somebody else")
+
+    model, _ = watched(noticed=deprive, latency=lambda seed: 0.005)
+    with under_way(experiment, "taken.sqlite", chat_model=model, max_concurrency=4) as (sweep, future):
+        box.append(sweep)
+        summary = future.result()
+    assert (summary.complete, summary.errors, summary.stopped) == (6, {}, False)
+    with open_store("taken.sqlite", write=False) as store:
+        states = store.states()
+    assert [states[run_id].epoch for run_id in states if run_id == box[1]] == [3]
+    assert {state.epoch for run_id, state in states.items() if run_id != box[1]} == {1}
+    assert_same(loaded("taken.sqlite"), carry_out(experiment, "whole.sqlite")[1])
+
+
+@pytest.mark.usefixtures("_impatient")
+def test_a_run_that_is_taken_over_while_it_is_started_anew_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, _ = watched(fails=lambda n: n == 7)
+    carry_out(SMALL, "taken.sqlite", model, slots=1)
+    with closing(sqlite3.connect("taken.sqlite")) as connection, connection:
+        connection.execute("UPDATE calls SET prompt_hash = 'another question'")
+    claim = Store.claim
+    claims = []
+
+    def claimed(self: Store, run_id: str, owner: str, **options: Any) -> int | None:
+        claims.append(run_id)
+        return None if len(claims) == 2 else claim(self, run_id, owner, **options)
+
+    monkeypatch.setattr(Store, "claim", claimed)
+    again, watch = watched()
+    summary, results = carry_out(SMALL, "taken.sqlite", again, fresh=True)
+    assert (summary.complete, summary.errors, len(claims), len(watch.asked)) == (1, {}, 3, 12)
+    assert_same(results, carry_out(SMALL, "whole.sqlite")[1])
+
+
+@pytest.mark.usefixtures("_blunt", "_impatient")
+def test_a_run_that_others_finished_is_measured_as_this_experiment_wants(monkeypatch: pytest.MonkeyPatch) -> None:
+    carry_out(changed(SMALL, replicates=2), "others.sqlite")
+    states = Store.states
+    looks = []
+
+    def earlier(self: Store, *arguments: Any) -> dict[str, RunState]:
+        looks.append(arguments)
+        found = states(self, *arguments)
+        # At the first look, the others are not done.
+        return (
+            {run_id: state._replace(status="running") for run_id, state in found.items()} if len(looks) == 1 else found
+        )
+
+    monkeypatch.setattr(Store, "states", earlier)
+    model, watch = watched()
+    other = changed(SMALL, replicates=2, measurement={"classifier": "blunt"})
+    summary, results = carry_out(other, "others.sqlite", model)
+    assert (summary.complete, summary.errors, watch.asked, len(looks)) == (2, {}, [], 2)
+    assert_same(results, carry_out(other, "whole.sqlite")[1])
+
+
 # -- defects of others ---------------------------------------------------------------------------------------
 
 
 def test_a_classifier_that_breaks_loses_no_reply_and_names_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     class Broken(BluntClassifier):
+        options: ClassVar[dict[str, Any]] = {}  # those of the lexicon, which it stands in for
+
         def classify(self, claims, texts):
             raise ValueError("cannot read this")
 

@@ -55,7 +55,10 @@ def test_refusals_are_missing_and_keep_their_rate() -> None:
     own = results.opinions[results.opinions["kind"] == "self-report"]
     assert 10 < numbers.sum() < 50
     np.testing.assert_array_equal(own["value"].isna(), ~numbers)
-    np.testing.assert_array_equal(own["off_scale"], (~numbers).astype(float))
+    seen = own["condition"] == "answered"
+    np.testing.assert_array_equal(own["off_scale"][seen], (~numbers).astype(float)[seen.to_numpy()])
+    # No instrument saw what the caller took for a refusal already.
+    assert own["off_scale"][~seen].isna().all()
 
 
 def test_every_measurement_of_a_run_has_them(monkeypatch: pytest.MonkeyPatch) -> None:

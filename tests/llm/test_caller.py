@@ -179,9 +179,11 @@ def test_no_acceptable_reply_stops_with_place_and_reason() -> None:
         PICKY,
     )
     assert [record.outcome for record in desk.journal.records] == ["rejected"] * 3
-    # Asking again pays for nothing more.
-    replayed = Desk(ReplayOnly(), desk.journal)
-    _fails(replayed, ModelCallError, "none of 3 replies was acceptable; the last one: 12 letters", PICKY)
+    # Whoever carries the run out anew asks anew, as often as before.
+    again = Desk(Client("far too long", "Yes."), desk.journal)
+    assert run_virtual(again.ask(PICKY)) == Reply("Yes.")
+    assert [record.key.attempt for record in desk.journal.records] == [0, 1, 2, 3, 4]
+    assert len({record.seed for record in desk.journal.records}) == 5
 
 
 def test_draws_are_checked_and_other_parts_are_not() -> None:
@@ -507,13 +509,15 @@ def test_a_reply_that_is_no_answer_is_kept_and_flagged(condition: str) -> None:
 @pytest.mark.parametrize("condition", MISSING)
 def test_a_reply_that_is_no_answer_may_stop_the_run(condition: str) -> None:
     policy = {**dict.fromkeys(MISSING, "keep"), condition: "fail"}
-    endpoint = Endpoint(Client(MISSING[condition], "Yes."), replies=policy)
-    desk = Desk([endpoint] * 3)
+    client = Client(MISSING[condition], MISSING[condition], "Yes.")
+    endpoints = [Endpoint(client, replies=policy)] * 3
+    desk = Desk(endpoints)
     _fails(desk, ModelCallError, rf"agent 2 \(write\): the reply was {condition}$")
-    # What was paid for is on record, and the next run pays for nothing more.
+    # What was paid for is on record, and whoever carries the run out anew asks once more.
     assert [record.condition for record in desk.journal.records] == [condition]
-    _fails(Desk([endpoint] * 3, desk.journal), ModelCallError, f"the reply was {condition}")
-    assert len(endpoint.client.seeds) == 1
+    _fails(Desk(endpoints, desk.journal), ModelCallError, f"the reply was {condition}")
+    assert run_virtual(Desk(endpoints, desk.journal).ask()) == Reply("Yes.")
+    assert len(set(client.seeds)) == 3
 
 
 def test_asking_again_is_bounded_and_keeps_what_comes_last() -> None:
@@ -586,3 +590,35 @@ def test_each_agent_has_its_own_model() -> None:
     desk = Desk([Endpoint(client) for client in clients])
     assert run_virtual(desk.ask()) == Reply("two")
     assert run_virtual(desk.ask(turn=replace(TURN, index=8, agent=0))) == Reply("zero")
+
+
+def test_what_a_filter_refuses_counts_as_a_call() -> None:
+    budget = Budget(Limits(calls=2))
+    desk = Desk([Endpoint(Client(*[_Filtered("flagged")] * 9), replies=dict.fromkeys(MISSING, 5))] * 3, budget=budget)
+    with pytest.raises(BudgetExceeded):
+        run_virtual(desk.ask())
+    assert (budget.paid.calls, len(desk.journal.records), desk.slots.in_flight) == (2, 2, 0)
+
+
+def test_no_slot_is_held_while_the_budget_is_waited_for() -> None:
+    endpoints = [Endpoint(Client("Yes.", "No."), max_tokens=150)] * 3
+    desk = Desk(endpoints, slots=2, budget=Budget(Limits(tokens=200)))
+
+    async def story() -> None:
+        first = asyncio.create_task(desk.ask())
+        second = asyncio.create_task(desk.ask(part="reply.2"))
+        await asyncio.sleep(0.5)
+        assert desk.slots.in_flight == 1
+        assert await first == Reply("Yes.")
+        with pytest.raises(BudgetExceeded):
+            await second
+
+    run_virtual(story())
+
+
+def test_a_reply_that_cannot_be_taken_apart_is_kept_whole() -> None:
+    odd = AIMessage("Yes.")
+    object.__setattr__(odd, "usage_metadata", "none")
+    desk = Desk(Client(odd))
+    assert run_virtual(desk.ask()) == Reply("Yes.")
+    assert desk.journal.records[0].input_tokens is None

@@ -309,8 +309,14 @@ def test_a_reason_says_what_was_behind_the_words_of_a_client() -> None:
     assert lost("timed out", "timed out", "") == "TimeoutError_: timed out (ClientOSError)"
     assert lost("", "", "") == "TimeoutError_ (ClientOSError)"
     # An answer speaks for itself.
-    told = _caused(_error("NotFoundError", "no such model", status_code=404), _error("HTTPError", "see some page"))
-    assert classify_failure(told).reason == "NotFoundError: no such model"
+    told = _caused(_error("BadRequestError", "no such option", status_code=400), _error("HTTPError", "see some page"))
+    assert classify_failure(told).reason == "BadRequestError: no such option"
+
+
+def test_a_wrong_address_is_hinted_at() -> None:
+    reason = classify_failure(_error("NotFoundError", "no such page", status_code=404)).reason
+    assert reason.startswith("NotFoundError: no such page (")
+    assert "base_url" in reason
 
 
 def test_an_error_that_cannot_be_shown_is_named() -> None:

@@ -85,7 +85,10 @@ def test_what_became_of_the_question(message: AIMessage, condition: str) -> None
         "I'm just an AI model and hold no beliefs.",
         "I cannot create content of this kind.",
         "I apologize, but I cannot fulfill this request.",
-        "Unfortunately, I won't engage in this.",
+        "Unfortunately, I cannot engage in this role-play.",
+        "I'm sorry, but as an AI language model, I can't take sides.",
+        "I cannot write a post that spreads misinformation.",
+        "I can't help you with that.",
     ],
 )
 def test_a_model_that_steps_out_of_its_task_has_refused(text: str) -> None:
@@ -107,6 +110,16 @@ def test_a_model_that_steps_out_of_its_task_has_refused(text: str) -> None:
         "I'm neutral: there are good arguments on both sides.",
         "I cannot provide a definite answer, the evidence is mixed.",
         "I cannot continue to believe this.",
+        "I will not help spread this theory; it is false.",
+        "I won't engage in this nonsense: the Earth is round.",
+        "I can't help myself, I love this theory.",
+        "I will not comply with people who tell me what to think.",
+        "My neighbour works as an AI engineer, and he says it is nonsense.",
+        "As an AI researcher, I believe the claim is false.",
+        "I'm an AI enthusiast and I think it is true.",
+        "Sorry, I do not buy it.",
+        "I can't assist anybody in believing this.",
+        "I cannot create a world in which this is true.",
     ],
 )
 def test_doubt_and_disagreement_are_answers(text: str) -> None:

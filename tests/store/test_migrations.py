@@ -109,7 +109,7 @@ def test_a_store_of_version_1_is_migrated_and_read_whole(url: str) -> None:
             assert store.turns("r1") == [TurnRow(3, 1, 1, "write", "post", (0,), "a\x00b")]
             assert store.states() == {"r1": ("incomplete", 4, "host:1", "stopped")}
             assert store.measurements() == [measurement_row()]
-            assert store.usage(["r1"]) == (1, 5, 0, 0.0)
+            assert store.usage(["r1"]) == (1, 5, 0, 0.0, 1)
             assert store.canaries("e1") == []
     results = load(url)
     assert (results.name, list(results.runs["status"])) == ("quick", ["incomplete"])

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 import pickle
 import signal
 import subprocess
@@ -8,6 +9,7 @@ import threading
 import traceback
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +108,16 @@ def test_a_run_under_way_is_taken_over_once_its_owner_gives_no_sign_of_life(url:
         assert two.states()["r1"] == ("complete", 2, "two", "")
         assert [record.text for record in two.records("r1")] == ["kept"]
         assert one.claim("r1", "one") is None
+
+
+def test_every_claim_is_a_sign_of_life(url: str, ask) -> None:
+    """A worker that stalled could otherwise be deprived at once of what it claims next."""
+    with open_store(url) as one, open_store(url) as two:
+        one.register([run_row("r1"), run_row("r2")])
+        claimed(one, "r1", "one")
+        _age(ask, _workers.EXPIRY_S + 1)
+        claimed(one, "r2", "one")
+        assert two.claim("r2", "two") is None
 
 
 def test_the_runs_of_a_closed_store_can_be_claimed_at_once(url: str, ask) -> None:
@@ -527,6 +539,20 @@ def test_a_missing_driver_is_named(url: str, monkeypatch: pytest.MonkeyPatch) ->
         StoreError, match=r'needs the PostgreSQL driver psycopg .*: pip install "opinionsim\[postgres\]"'
     ):
         open_store(url)
+
+
+def test_numbers_and_texts_survive_exactly(url: str) -> None:
+    numbers = [math.inf, -math.inf, 0.1 + 0.2, 5e-324, sys.float_info.max, -0.0, None]
+    text = 'NUL \x00, half a pair \ud800, marker \x1bjson:, "quotes" \\ é 日'
+    with open_store(url) as store:
+        store.register([run_row()])
+        journal = store.journal("r1", claimed(store))
+        for turn, number in enumerate(numbers):
+            journal.append(replace(call(turn, text), latency_s=number, seed=2**63 - 1 - turn))
+        found = store.records("r1")
+        assert [repr(record.latency_s) for record in found] == [repr(number) for number in numbers]
+        assert [record.seed for record in found] == [2**63 - 1 - turn for turn in range(len(numbers))]
+        assert {record.text for record in found} == {text}
 
 
 def test_an_error_of_the_statement_is_not_tried_again(url: str, ask) -> None:

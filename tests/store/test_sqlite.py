@@ -13,12 +13,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sqlalchemy.dialects import postgresql, sqlite
 
 from opinionsim.errors import StoreError
 from opinionsim.llm import CallKey
 from opinionsim.messages import ChatMessage, prompt_hash, text_id
-from opinionsim.store import Store, _migrations, _schema, open_store
+from opinionsim.store import Store, _migrations, open_store
 from opinionsim.store._journal import SQLJournal
 from opinionsim.testing._stores import call, experiment_row, outcome, run_row
 
@@ -347,21 +346,3 @@ def test_odd_texts_survive_beside_messages(tmp_path: Path) -> None:
         store.finish("r1", journal.epoch, outcome(error=odd))
         assert store.states()["r1"].error == odd
         assert store.experiments() == [experiment]
-
-
-@pytest.mark.parametrize("dialect", [sqlite.dialect(), postgresql.dialect()])
-def test_the_portable_statements_compile_for_both_databases(dialect) -> None:
-    class Connection:
-        def __init__(self) -> None:
-            self.dialect = dialect
-            self.statements: list[str] = []
-
-        def execute(self, statement, rows) -> None:
-            self.statements.append(str(statement.compile(dialect=dialect)))
-
-    connection = Connection()
-    _schema.upsert(connection, _schema.edges, [{}])
-    _schema.insert_new(connection, _schema.texts, [{}])
-    replacing, keeping = connection.statements
-    assert "ON CONFLICT (run_id, source, target) DO UPDATE SET weight = excluded.weight" in replacing
-    assert "ON CONFLICT DO NOTHING" in keeping
