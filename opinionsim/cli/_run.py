@@ -293,7 +293,10 @@ def _report(url: str, summary: Summary) -> None:
         note(f"  {text}")
     _say_reasons(url, summary.errors.values())
     if any(_CHANGED_PROMPTS not in error for error in summary.errors.values()):
-        note("Once the cause is mended, run the same command again to go on from here.")
+        if summary.stopped:
+            note("Run the same command again to go on from here.")
+        else:
+            note("Once the cause is mended, run the same command again to go on from here.")
 
 
 def _say_next(url: str, summary: Summary) -> None:

@@ -58,7 +58,7 @@ def test_a_failed_run_is_reported_and_the_others_finish(invoke: Invoke, spec: Pa
     result = invoke("run", spec, "--set", networks, "--store", "s.sqlite")
     assert result.exit_code == 1
     assert "2 of 4 runs complete" in result.stderr
-    assert "Run the same command again" in result.stderr
+    assert "run the same command again" in result.stderr
     (found,) = json.loads(invoke("status", "s.sqlite", "--json").stdout)
     assert (found["complete"], found["incomplete"]) == (2, 2)
     for run_id, error in found["errors"].items():
@@ -102,7 +102,7 @@ def test_an_edited_template_stops_the_run_until_fresh(invoke: Invoke, spec: Path
     assert "0 of 4 runs complete" in result.stderr
     assert result.stderr.count("--fresh") == 1
     assert "  4 runs, for instance run " in result.stderr
-    assert "Run the same command again" not in result.stderr
+    assert "the same command again" not in result.stderr
     assert invoke("run", spec, "--prompts", "pack", "--fresh").exit_code == 0
 
 
