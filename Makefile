@@ -21,7 +21,7 @@ demo: .venv/.ready ## first figure: no key, no network
 	$(BIN)/opinionsim demo
 
 test: .venv/.ready-test ## run the tests
-	$(BIN)/pytest
+	$(BIN)/pytest -n auto --dist loadfile
 
 check: .venv/.ready-dev ## lint and type-check
 	$(BIN)/ruff check
