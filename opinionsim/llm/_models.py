@@ -15,6 +15,7 @@ from typing import Any
 from langchain_core.globals import get_llm_cache
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+from langchain_core.outputs import ChatResult
 from langsmith.run_helpers import tracing_context
 from pydantic import ValidationError
 
@@ -132,6 +133,28 @@ def _load_from_provider(
     except Exception as error:  # every client has error classes of its own, for a missing key among others
         raise SpecError(f"model.name: {name!r} cannot be loaded: {_reason(error)}") from None
     check_request(name, model, temperature, max_tokens, given)
+    return _keeping_reasoning(model)
+
+
+def _keeping_reasoning(model: BaseChatModel) -> BaseChatModel:
+    """The model with the reasoning that OpenAI-compatible servers send beside a reply, which LangChain leaves out."""
+    kind = type(model)
+    create = getattr(kind, "_create_chat_result", None)
+    if create is None:
+        return model
+
+    def created(self: Any, response: Any, generation_info: dict[str, Any] | None = None) -> ChatResult:
+        result: ChatResult = create(self, response, generation_info)
+        choices = getattr(response, "choices", None) or []
+        for choice, generation in zip(choices, result.generations, strict=False):
+            said = getattr(choice, "message", None)
+            thought = getattr(said, "reasoning_content", None) or getattr(said, "reasoning", None)
+            if isinstance(thought, str) and thought:
+                generation.message.additional_kwargs["reasoning_content"] = thought
+        return result
+
+    # The same class but for this one step; a pydantic model takes no method of its own.
+    model.__class__ = type(kind.__name__, (kind,), {"__module__": kind.__module__, "_create_chat_result": created})
     return model
 
 

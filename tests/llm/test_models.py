@@ -19,9 +19,12 @@ from langsmith.run_helpers import tracing_context
 from langsmith.utils import get_env_var
 from pydantic import Field, PrivateAttr, SecretStr
 
+from opinionsim import background
 from opinionsim.errors import SpecError
 from opinionsim.llm import ModelClient, ScriptedChatModel, load_chat_model
+from opinionsim.llm._reply import read_reply
 from opinionsim.messages import ChatMessage
+from opinionsim.testing import Faults, StubProvider
 
 PROMPT = (ChatMessage("system", "You are Ann."), ChatMessage("assistant", "I wrote."), ChatMessage("user", "Write."))
 
@@ -346,3 +349,15 @@ def test_a_variable_that_would_make_every_call_fail_is_named_at_once(
     monkeypatch.setenv(variable, "true")
     with pytest.raises(SpecError, match=f"{variable} makes LangChain refuse every call; unset it"):
         client(Blocking())
+
+
+def test_reasoning_that_a_server_sends_beside_its_reply_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with StubProvider(faults=Faults(plan=lambda asked: "reasoning-field")) as stub:
+        model = load_chat_model("openai:thinker", base_url=stub.base_url)
+        assert type(model).__name__ == "ChatOpenAI"
+        client = ModelClient(model, "openai:thinker")
+        arrived = read_reply(background.run(client.call((ChatMessage("user", "Is it true?"),), 1)))
+    assert arrived.reasoning.startswith("They ask for a few words")
+    assert arrived.condition == "answered"
+    assert arrived.reasoning not in arrived.text
