@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from opinionsim import metrics, plots
+    from opinionsim import classic, metrics, networks, plots
     from opinionsim.classifiers import load_classifier
     from opinionsim.errors import (
         BudgetExceeded,
@@ -51,19 +51,22 @@ __all__ = [
     "SurveyError",
     "Topic",
     "__version__",
+    "classic",
     "load",
     "load_chat_model",
     "load_classifier",
     "load_experiment",
     "metrics",
+    "networks",
     "plan",
     "plots",
     "run",
     "transcript",
 ]
 
-#: The modules that hold the public names; `metrics` and `plots` are subpackages and public names themselves.
+#: The modules that hold the public names; those without any are public names themselves.
 _HOMES: dict[str, tuple[str, ...]] = {
+    "classic": (),
     "classifiers": ("load_classifier",),
     "errors": (
         "BudgetExceeded",
@@ -79,6 +82,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "llm": ("load_chat_model",),
     "metrics": (),
     "model": ("OpinionModel", "PersonaAgent"),
+    "networks": (),
     "opinions": ("OpinionScale",),
     "personas": ("Persona", "Population"),
     "plots": (),

@@ -14,7 +14,7 @@ from weakref import WeakValueDictionary
 
 from opinionsim.actors import PersonaActor
 from opinionsim.classifiers import AskingClassifier, Classifier, asks, parse_closed
-from opinionsim.engine import Engine
+from opinionsim.engine import Actor, Engine
 from opinionsim.errors import MeasurementError, OpinionSimError, SpecError, StoreError
 from opinionsim.llm import CallKey, CallRecord, RunCalls
 from opinionsim.memory import MEMORIES, new_memory
@@ -310,6 +310,8 @@ class Simulation:
         Where classification runs; None runs it on the event loop.
     measurement_id : str
         Identity of the measurement, which tells its calls from those of others.
+    actors : sequence of Actor, optional
+        Who acts, one an agent; default personas that a chat model plays.
 
     Notes
     -----
@@ -333,6 +335,7 @@ class Simulation:
         lookahead: int | None = None,
         executor: Executor | None = None,
         measurement_id: str = "",
+        actors: Sequence[Actor] | None = None,
     ) -> None:
         cognition = cognition or Cognition()
         if schedule.n_agents != len(population):
@@ -353,7 +356,7 @@ class Simulation:
         #: Coding under way, by turn, for as long as anybody waits for it.
         self._coding: WeakValueDictionary[int, _Shared] = WeakValueDictionary()
         self._committed = 0
-        self.actors = self._cast(pack, scale, cognition, acts, interactive)
+        self.actors = self._cast(pack, scale, cognition, acts, interactive) if actors is None else actors
         self.engine = Engine(
             schedule,
             self.actors,
@@ -373,8 +376,8 @@ class Simulation:
         cognition: Cognition,
         acts: Mapping[str, ActSpec],
         interactive: bool,
-    ) -> list[PersonaActor]:
-        """One actor an agent."""
+    ) -> Sequence[Actor]:
+        """One persona an agent."""
         actors = []
         members = zip(self.population.personas, self.population.opinions, strict=True)
         for agent, (persona, opinion) in enumerate(members):

@@ -6,6 +6,7 @@ import signal
 import threading
 import weakref
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from opinionsim.llm import MemoryJournal
 from opinionsim.metrics import bias, diversity
 from opinionsim.model import OpinionModel
 from opinionsim.personas import Population
-from opinionsim.schedules import Broadcast, Dyads, SimilarityDyads, with_probes
+from opinionsim.schedules import BoundedConfidenceDyads, Broadcast, Dyads, Feed, SimilarityDyads, with_probes
 from opinionsim.streams import call_seed, stream
 from tests._running import SMALL, carry_out, changed, watched
 
@@ -337,9 +338,10 @@ def test_several_models_run_side_by_side_in_threads() -> None:
     [
         Broadcast(4, 3, stream(1, "schedule")),
         SimilarityDyads(4, 5, strength=1.0, opinions=[0.0, 1.0, -1.0, 2.0], seed=3),
+        Feed(4, 3, posts=2, opinions=[0.0, 1.0, -1.0, 2.0], seed=3),
         with_probes(Dyads(4, 3, stream(1, "schedule")), 1, 1),
     ],
-    ids=["broadcast", "similarity", "probed"],
+    ids=["broadcast", "similarity", "feed", "probed"],
 )
 def test_any_schedule_steps(schedule: Any) -> None:
     model = _model(schedule=schedule)
@@ -349,6 +351,22 @@ def test_any_schedule_steps(schedule: Any) -> None:
     assert model.steps == schedule.steps
     assert max(each.turn.step for each in model.history) == schedule.steps
     assert [each.turn.index for each in model.history] == list(range(len(model.history)))
+
+
+def test_steps_in_which_nobody_meets_are_steps_all_the_same() -> None:
+    """Two couples of one mind each, far from the other: half of all pairs drawn do not meet."""
+    schedule = BoundedConfidenceDyads(4, 12, confidence=0.0, opinions=[-2.0, -2.0, 2.0, 2.0], seed=1)
+    model = _model(schedule=schedule)
+    seen = [len(model.history)]
+    while model.running:
+        model.step()
+        seen.append(len(model.history))
+    assert model.steps == schedule.steps == 12
+    assert len(model.datacollector.get_model_vars_dataframe()) == 13
+    assert {later - earlier for earlier, later in pairwise(seen)} == {0, 2}
+    apart = _model(schedule=BoundedConfidenceDyads(4, 4, confidence=0.5, opinions=[-2.0, -1.0, 1.0, 2.0], seed=1))
+    apart.run()
+    assert (apart.steps, apart.history) == (4, [])
 
 
 def test_the_study_is_the_default() -> None:

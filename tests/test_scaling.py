@@ -13,7 +13,8 @@ import pytest
 
 from opinionsim.engine import critical_path
 from opinionsim.memory import MEMORIES, estimated_tokens
-from opinionsim.schedules import Dyads, build_network
+from opinionsim.networks import build_network
+from opinionsim.schedules import Dyads
 from opinionsim.streams import stream
 
 _TOP = Path(__file__).resolve().parents[1]
@@ -98,7 +99,7 @@ def test_remembered_events_in_closed_form(scaling: Any, network: str) -> None:
     zero = dict.fromkeys(scaling.PromptSizes.__dataclass_fields__, 0.0)
     events = scaling.PromptSizes(**{**zero, "wrote": 1.0, "reviewed": 1.0})
     graph = build_network(scaling.NETWORKS[network][0](n_agents), n_agents, 1)
-    degrees = np.array([degree for _, degree in graph.degree()])
+    degrees = np.array([degree for _, degree in graph.graph().degree()])
     concentration = float(((degrees / degrees.sum()) ** 2).sum())
     counted = []
     for seed in range(100):

@@ -24,6 +24,10 @@ from tests.classifiers._judge import Bench, JudgeModel
 
 LEXICON = load_classifier("lexicon")
 SIMILAR = {"kind": "similarity", "steps": 8, "strength": 2.0}
+#: Ways of meeting in which whole steps go by without a turn, the first and the last among them.
+BOUNDED = {"kind": "bounded-confidence", "steps": 24, "confidence": 1.0}
+REWIRING = {"kind": "rewiring", "steps": 24, "tolerance": 1.0, "network": "ring"}
+FEED = {"kind": "feed", "steps": 6, "posts": 2}
 
 
 def _simulation(
@@ -71,9 +75,12 @@ async def _stepwise(simulation: Simulation) -> list[tuple[Any, ...]]:
     [
         {},
         {"interaction": SIMILAR},
+        {"interaction": BOUNDED},
+        {"interaction": REWIRING},
+        {"interaction": FEED},
         {"cognition": {"memory": "reflective"}, "measurement": {"probe": {"before": 1, "after": 1}}},
     ],
-    ids=["dyadic", "similarity", "reflective"],
+    ids=["dyadic", "similarity", "bounded", "rewiring", "feed", "reflective"],
 )
 def test_steps_add_up_to_the_whole(values: dict[str, Any], lookahead: int | None) -> None:
     whole = run_virtual(_whole(_simulation(slots=1, **values)[0]))

@@ -30,7 +30,8 @@ import opinionsim as osim
 from opinionsim.engine import CriticalPath
 from opinionsim.llm import MemoryJournal
 from opinionsim.memory import MEMORIES, estimated_tokens
-from opinionsim.schedules import Dyads, build_network
+from opinionsim.networks import build_network
+from opinionsim.schedules import Dyads
 from opinionsim.streams import stream
 
 SIZES = (10, 100, 1000, 10_000, 100_000, 1_000_000)
@@ -39,8 +40,7 @@ QUICK = SIZES[:3]
 EXPOSURES = 10
 #: How many schedules are drawn: single runs differ little where N is large.
 REPLICATES = {10: 50, 100: 20, 1000: 5, 10_000: 3, 100_000: 1, 1_000_000: 1}
-#: Networks as the package names them, with the largest N that is simulated. Beyond it, building the networkx
-#: graph takes longer than everything else; the star's depth is known to be T.
+#: Networks as the package names them, with the largest N that is simulated; the star's depth is known to be T.
 NETWORKS: Mapping[str, tuple[Callable[[int], Mapping[str, Any]], int]] = {
     "complete": (lambda n: {"kind": "complete"}, 1_000_000),
     "ring": (lambda n: {"kind": "ring"}, 1_000_000),

@@ -16,6 +16,7 @@ __all__ = ["classifier_names", "describe_classifier", "load_classifier"]
 #: Name to module and class; modules are imported when asked for, since some pull in heavy libraries.
 _CLASSIFIERS = {
     "chat": ("opinionsim.classifiers._chat", "ChatClassifier"),
+    "exact": ("opinionsim.classifiers._exact", "ExactClassifier"),
     "flan-t5": ("opinionsim.classifiers._flan_t5", "FlanT5Classifier"),
     "lexicon": ("opinionsim.classifiers._lexicon", "LexiconClassifier"),
 }

@@ -12,6 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 import opinionsim
+from opinionsim.cli._abm import abm
 from opinionsim.cli._classify import classify
 from opinionsim.cli._console import complain
 from opinionsim.cli._demo import demo
@@ -34,6 +35,7 @@ _COMMANDS: dict[str, tuple[Callable[..., None], ...]] = {
     "Start here": (demo,),
     "Experiments": (plan, preview, run, schema),
     "Results": (status, show, table, plot, export, replay),
+    "Classic models": (abm,),
     "Tools": (classify, list_names, doctor),
 }
 

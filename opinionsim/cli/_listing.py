@@ -25,13 +25,16 @@ class Kind(StrEnum):
     TEMPLATES = "templates"
     EXPERIMENTS = "experiments"
     SCHEDULES = "schedules"
+    ABM = "abm"
+    NETWORKS = "networks"
+    MEASURES = "measures"
 
 
 def list_names(
     kind: Annotated[Kind, typer.Argument(metavar="KIND", help="One of: " + ", ".join(Kind), show_default=False)],
     as_json: AsJson = False,
 ) -> None:
-    """List topics, personas, models, classifiers, templates, experiments or schedules."""
+    """List topics, personas, models, classic models (abm), measures and whatever else has a name."""
     rows = _LISTS[kind]()
     if as_json:
         say_json(rows)
@@ -165,6 +168,36 @@ def _schedules() -> list[dict[str, Any]]:
     ]
 
 
+def _abm() -> list[dict[str, Any]]:
+    """Classic models with their parameters."""
+    from opinionsim.classic import MODELS
+
+    return [
+        {"name": model.name, "parameters": list(model.declared), "what": model.title} for model in MODELS.values()
+    ]
+
+
+def _networks() -> list[dict[str, Any]]:
+    """Kinds of network with their parameters."""
+    from inspect import signature
+
+    from opinionsim.networks import NETWORKS
+
+    found = {
+        name: [each for each in signature(generate).parameters if each not in ("n", "rng")] if generate else []
+        for name, generate in NETWORKS.items()
+    }
+    found |= {"file": ["path"], "edges": ["edges", "weights", "directed"]}
+    return [{"name": name, "parameters": fields} for name, fields in found.items()]
+
+
+def _measures() -> list[dict[str, Any]]:
+    """Measures of opinions."""
+    from opinionsim.metrics import MEASURES
+
+    return [{"name": name, "what": measure.meaning} for name, measure in MEASURES.items()]
+
+
 _LISTS: Mapping[Kind, Callable[[], list[dict[str, Any]]]] = {
     Kind.TOPICS: _topics,
     Kind.PERSONAS: _personas,
@@ -173,4 +206,7 @@ _LISTS: Mapping[Kind, Callable[[], list[dict[str, Any]]]] = {
     Kind.TEMPLATES: _templates,
     Kind.EXPERIMENTS: _experiments,
     Kind.SCHEDULES: _schedules,
+    Kind.ABM: _abm,
+    Kind.NETWORKS: _networks,
+    Kind.MEASURES: _measures,
 }

@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from opinionsim.cli._console import note, say, say_json
+from opinionsim.cli._figures import Figures, check_options, draw, numbers
 from opinionsim.cli._options import AsJson, ExperimentName, StorePath, TextKind
 from opinionsim.cli._stores import row_of
 from opinionsim.errors import SpecError
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    import pandas as pd
 
     from opinionsim.experiments import Table
-    from opinionsim.store import Results
 
 __all__ = ["export", "plot", "table"]
 
@@ -67,14 +66,6 @@ def _table_json(made: Table) -> dict[str, Any]:
     return {"title": made.title, "notes": list(made.notes), "rows": rows}
 
 
-class Figures(StrEnum):
-    """Figures that can be drawn."""
-
-    PANELS = "panels"
-    TRAJECTORIES = "trajectories"
-    DISTRIBUTION = "distribution"
-
-
 class ColourBy(StrEnum):
     """What lines are coloured by."""
 
@@ -94,21 +85,41 @@ def plot(
     store: StorePath,
     experiment: ExperimentName = None,
     what: Annotated[
-        Figures, typer.Option("--what", help="All conditions side by side, or one run over time or at its end.")
+        Figures,
+        typer.Option(
+            "--what",
+            "--figure",
+            help="All conditions side by side (panels), one run over time (trajectories, network) or at its end "
+            "(distribution), conditions over time (ribbons, density), where opinions go from where they were "
+            "(transitions), or where runs end over what was swept (phase).",
+        ),
     ] = Figures.PANELS,
     run: Annotated[
         str | None,
         typer.Option(
             "--run",
             metavar="N|ID",
-            help="Which run, for trajectories and distribution. Default: the first complete.",
+            help="Which run, where one is drawn. Default: the first complete.",
             show_default=False,
         ),
     ] = None,
     where: Annotated[
         list[str] | None,
         typer.Option(
-            "--where", metavar="COLUMN=VALUE", help="For panels: only such runs; may be repeated.", show_default=False
+            "--where",
+            metavar="COLUMN=VALUE",
+            help="Where several runs are drawn: only such; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    by: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--by",
+            metavar="COLUMN",
+            help="Column of the runs that makes a condition; may be repeated. "
+            "For ribbons, density and transitions. Default: every cell.",
+            show_default=False,
         ),
     ] = None,
     replicate: Annotated[
@@ -117,12 +128,50 @@ def plot(
             "--replicate", metavar="N", min=0, help="For panels: which one. Default: the first.", show_default=False
         ),
     ] = None,
+    measure: Annotated[
+        str | None,
+        typer.Option(
+            "--measure",
+            metavar="NAME",
+            help="For ribbons and phase: what is measured. Default: bias; of phase diversity.",
+            show_default=False,
+        ),
+    ] = None,
+    step: Annotated[
+        list[int] | None,
+        typer.Option(
+            "--step",
+            metavar="N",
+            help="For network: a step to show; may be repeated. Default: four.",
+            show_default=False,
+        ),
+    ] = None,
+    x: Annotated[
+        str | None,
+        typer.Option("--x", metavar="COLUMN", help="For phase: what was swept.", show_default=False),
+    ] = None,
+    y: Annotated[
+        str | None,
+        typer.Option("--y", metavar="COLUMN", help="For phase: what else was swept.", show_default=False),
+    ] = None,
     kind: Kind = None,
     color_by: Annotated[
         ColourBy,
-        typer.Option("--color-by", help="Colour lines by the opinion assigned to the agent, or by who plays it."),
+        typer.Option(
+            "--color-by",
+            help="For panels and trajectories: colour lines by the opinion assigned to the agent, or by who plays it.",
+        ),
     ] = ColourBy.OPINION,
     ddof: Ddof = 0,
+    csv: Annotated[
+        Path | None,
+        typer.Option(
+            "--csv",
+            metavar="FILE",
+            help="Also save the numbers drawn; not for panels, trajectories, distribution.",
+            show_default=False,
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -135,50 +184,58 @@ def plot(
     from opinionsim.plots import save
     from opinionsim.store import load
 
-    if what == Figures.PANELS and run is not None:
-        raise SpecError(
-            "--run goes with --what trajectories or distribution; panels are chosen by --where, --replicate"
-        )
-    if what != Figures.PANELS and (where or replicate is not None):
-        raise SpecError("--where and --replicate go with --what panels; one run is chosen by --run")
-    if what == Figures.DISTRIBUTION and color_by != ColourBy.OPINION:
-        raise SpecError("--color-by goes with --what panels or trajectories; bars of a distribution are of one colour")
+    check_options(
+        what,
+        {
+            "--run": run is not None,
+            "--where": bool(where),
+            "--by": bool(by),
+            "--replicate": replicate is not None,
+            "--color-by": color_by != ColourBy.OPINION,
+            "--ddof": ddof != 0,
+            "--measure": measure is not None,
+            "--step": bool(step),
+            "--x": x is not None,
+            "--y": y is not None,
+            "--csv": csv is not None,
+        },
+    )
     results = load(store, experiment)
-    chosen = None if kind is None else kind.value
-    drawn: tuple[Figure | Axes, str]
-    if what == Figures.PANELS:
-        drawn = _panels(results, where or [], replicate or 0, chosen, ddof, color_by)
-    else:
-        drawn = _one_run(results, what, run, chosen, ddof, color_by)
-    figure, suffix = drawn
-    suffix += "" if color_by == ColourBy.OPINION else f"-by-{color_by}"
-    folder = out or Path(results.url.removeprefix("sqlite:///")).parent / "figures"
-    say(str(save(figure, folder / f"{results.name}-{what}{suffix}.{file_format}")))
-
-
-def _panels(
-    results: Results, where: list[str], replicate: int, kind: str | None, ddof: int, color_by: ColourBy
-) -> tuple[Figure, str]:
-    """The grid of conditions, and what its file's name says beyond that."""
-    from opinionsim.plots import panels
-
-    conditions = dict(_condition(text) for text in where)
-    figure = panels(results, where=conditions, replicate=replicate, kind=kind, ddof=ddof, color_by=color_by.value)
-    named = [str(value) for value in conditions.values()] + ([f"replicate{replicate}"] if replicate else [])
-    return figure, "".join(f"-{_file_part(part)}" for part in named)
-
-
-def _one_run(
-    results: Results, what: Figures, run: str | None, kind: str | None, ddof: int, color_by: ColourBy
-) -> tuple[Axes, str]:
-    """A figure of one run, and what its file's name says beyond that."""
-    from opinionsim.plots import final_distribution, trajectories
-
     row = None if run is None else row_of(results, run)
-    suffix = "" if row is None else f"-run{row}"
-    if what == Figures.TRAJECTORIES:
-        return trajectories(results, row, kind, color_by=color_by.value), suffix
-    return final_distribution(results, row, kind, ddof=ddof), suffix
+    conditions = dict(_condition(text) for text in where or [])
+    given = {
+        "run": row,
+        "where": conditions or None,
+        "by": by or None,
+        "replicate": replicate,
+        "value" if what == Figures.PHASE else "measure": measure,
+        "steps": step or None,
+        "x": x,
+        "y": y,
+        "kind": None if kind is None else kind.value,
+        "color_by": None if color_by == ColourBy.OPINION else color_by.value,
+        "ddof": ddof or None,
+    }
+    options = {name: value for name, value in given.items() if value is not None}
+    named = [*conditions.values(), *(by or ()), *(part for part in (measure, x, y) if part)]
+    named += [f"replicate{replicate}"] if replicate else []
+    named += [] if row is None else [f"run{row}"]
+    named += [] if color_by == ColourBy.OPINION else [f"by-{color_by}"]
+    suffix = "".join(f"-{_file_part(str(part))}" for part in named)
+    folder = out or Path(results.url.removeprefix("sqlite:///")).parent / "figures"
+    say(str(save(draw(results, what, options), folder / f"{results.name}-{what}{suffix}.{file_format}")))
+    if csv is not None:
+        _write_numbers(numbers(results, what, options), csv)
+
+
+def _write_numbers(frame: pd.DataFrame, target: Path) -> None:
+    """Save a frame as CSV."""
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        frame.to_csv(target, index=False)
+    except OSError as error:
+        raise SpecError(f"cannot write {target}: {error.strerror}") from error
+    note(f"wrote {target}")
 
 
 def _condition(text: str) -> tuple[str, Any]:

@@ -2,43 +2,53 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 
-import networkx as nx
 import numpy as np
 
+from opinionsim.classic import draw_opinions
 from opinionsim.classifiers import Classifier
-from opinionsim.experiments._model_spec import ModelSpec, assign_models
+from opinionsim.errors import SpecError
+from opinionsim.experiments._equations import Equation, equation_of
+from opinionsim.experiments._model_spec import ClassicModelSpec, ModelSpec, assign_models
 from opinionsim.experiments._resources import Resources
 from opinionsim.experiments._spec import (
+    BoundedConfidenceSpec,
     BroadcastSpec,
     CountsSpec,
     DyadicSpec,
     ExperimentSpec,
     ExternalSpec,
+    FeedSpec,
     FileNetworkSpec,
     IndependentSpec,
+    NativeSpec,
     NoRolePlaySpec,
     RememberedSpec,
+    RewiringSpec,
     SimilaritySpec,
 )
 from opinionsim.experiments._sweep import PlannedRun
 from opinionsim.llm import RunCalls
 from opinionsim.messages import Message
+from opinionsim.networks import Network, build_network
 from opinionsim.opinions import OpinionScale
 from opinionsim.personas import Population, draw_population
 from opinionsim.prompts import PromptPack
 from opinionsim.schedules import (
     AdaptiveSchedule,
+    BoundedConfidenceDyads,
     Broadcast,
     Dyads,
     Exposure,
+    Feed,
     IndependentReports,
     RememberedReports,
+    RewiringDyads,
     SimilarityDyads,
     StaticSchedule,
-    build_network,
     with_probes,
 )
 from opinionsim.simulation import Cognition, Simulation
@@ -58,7 +68,7 @@ class Parts:
         What opinions are about.
     population : Population
         Who takes part.
-    network : networkx.Graph or None
+    network : Network or None
         Who can meet whom; None where all can meet all, or nobody meets anybody.
     schedule : StaticSchedule or AdaptiveSchedule
         Who does what when, probes included.
@@ -74,14 +84,18 @@ class Parts:
         Whether agents see posts at all.
     lookahead : int or None
         Steps dispatched beyond the last complete one.
+    opinions : tuple of float or None, length N
+        What agents hold at first: points of the scale, or, of an equation, any number within it.
     models : tuple of ModelSpec, length N
-        Which chat model plays each agent.
+        Which chat model plays each agent; empty where agents follow an equation.
+    equation : Equation or None
+        The agents, where they follow an equation; None where chat models play personas.
     """
 
     topic: Topic
     claim: Claim
     population: Population
-    network: nx.Graph | None
+    network: Network | None
     schedule: StaticSchedule | AdaptiveSchedule
     pack: PromptPack
     scale: OpinionScale
@@ -89,7 +103,9 @@ class Parts:
     kinds: tuple[str, ...]
     interactive: bool
     lookahead: int | None
+    opinions: tuple[float | None, ...]
     models: tuple[ModelSpec, ...]
+    equation: Equation | None = None
 
     def simulation(
         self,
@@ -113,6 +129,7 @@ class Parts:
             lookahead=self.lookahead,
             executor=executor,
             measurement_id=measurement_id,
+            actors=None if self.equation is None else self.equation.actors(),
         )
 
 
@@ -136,7 +153,17 @@ def assemble(planned: PlannedRun, resources: Resources) -> Parts:
     scale = spec.scale.scale()
     population = _population(planned, resources, scale)
     network = _network(planned, resources)
-    schedule = _schedule(planned, resources, population, network)
+    opinions = _opinions(planned, population, scale)
+    schedule: StaticSchedule | AdaptiveSchedule
+    equation: Equation | None = None
+    models: tuple[ModelSpec, ...] = ()
+    if isinstance(spec.model, ClassicModelSpec):
+        native = isinstance(spec.interaction, NativeSpec)
+        shared = None if native else _schedule(planned, resources, opinions, network)
+        equation, schedule = equation_of(spec, planned.replicate, network, opinions, shared)
+    else:
+        schedule = _schedule(planned, resources, opinions, network)
+        models = assign_models(spec.model, population.personas, _drawing(planned, "models"))
     probe, asked = spec.measurement.probe, spec.measurement.self_report
     return Parts(
         topic=topic,
@@ -152,7 +179,9 @@ def assemble(planned: PlannedRun, resources: Resources) -> Parts:
         kinds=tuple(sorted(coded_kinds(spec))),
         interactive=not isinstance(spec.interaction, IndependentSpec | RememberedSpec | NoRolePlaySpec),
         lookahead=spec.execution.lookahead,
-        models=assign_models(spec.model, population.personas, _drawing(planned, "models")),
+        opinions=opinions,
+        models=models,
+        equation=equation,
     )
 
 
@@ -189,6 +218,8 @@ def _population(planned: PlannedRun, resources: Resources, scale: OpinionScale) 
     if isinstance(planned.spec.interaction, NoRolePlaySpec):
         return Population.bare(spec.size)
     initial = spec.initial_opinions
+    if initial == "continuous" or initial == "normal":
+        return Population.bare(spec.size)
     # A Latin square balances over replicates, so they must be of the same persons and opinions.
     balanced = spec.assignment == "latin-square"
     return draw_population(
@@ -203,20 +234,28 @@ def _population(planned: PlannedRun, resources: Resources, scale: OpinionScale) 
     )
 
 
-def _network(planned: PlannedRun, resources: Resources) -> nx.Graph | None:
-    interaction, size = planned.spec.interaction, planned.spec.population.size
-    if not isinstance(interaction, DyadicSpec | BroadcastSpec | SimilaritySpec):
+def _opinions(planned: PlannedRun, population: Population, scale: OpinionScale) -> tuple[float | None, ...]:
+    """What agents hold at first."""
+    spec = planned.spec.population
+    if spec.initial_opinions != "continuous" and spec.initial_opinions != "normal":
+        return tuple(None if opinion is None else float(opinion) for opinion in population.opinions)
+    rng = _drawing(planned, "initial opinions")
+    return tuple(draw_opinions(spec.initial_opinions, spec.size, (scale.lowest, scale.highest), rng).tolist())
+
+
+def _network(planned: PlannedRun, resources: Resources) -> Network | None:
+    size = planned.spec.population.size
+    network = getattr(planned.spec.interaction, "network", None)
+    if network is None or network.kind == "complete":
         return None
-    if interaction.network.kind == "complete":
-        return None
-    if isinstance(interaction.network, FileNetworkSpec):
-        return resources.network(interaction.network, size)
+    if isinstance(network, FileNetworkSpec):
+        return resources.network(network, size)
     seed = int(_drawing(planned, "network").integers(2**32))
-    return build_network(interaction.network.mapping(), size, seed)
+    return build_network(network.mapping(), size, seed)
 
 
 def _schedule(
-    planned: PlannedRun, resources: Resources, population: Population, network: nx.Graph | None
+    planned: PlannedRun, resources: Resources, opinions: Sequence[float | None], network: Network | None
 ) -> StaticSchedule | AdaptiveSchedule:
     """The schedule of an interaction, without probes."""
     interaction, size = planned.spec.interaction, planned.spec.population.size
@@ -234,6 +273,26 @@ def _schedule(
         return Dyads(joined, steps, rng)
     if isinstance(interaction, BroadcastSpec):
         return Broadcast(joined, steps, rng)
-    opinions = [float("nan") if opinion is None else float(opinion) for opinion in population.opinions]
-    seed = int(rng.integers(2**32))
-    return SimilarityDyads(joined, steps, strength=interaction.strength, opinions=opinions, seed=seed)
+    if isinstance(interaction, NativeSpec):
+        raise SpecError("interaction.kind: 'native' is for classic models")
+    return _adaptive(interaction, joined, steps, opinions, int(rng.integers(2**32)))
+
+
+def _adaptive(
+    interaction: SimilaritySpec | BoundedConfidenceSpec | RewiringSpec | FeedSpec,
+    joined: Network | int,
+    steps: int,
+    assigned: Sequence[float | None],
+    seed: int,
+) -> AdaptiveSchedule:
+    """A schedule that acts on opinions: those assigned, until others are measured."""
+    opinions = [float("nan") if opinion is None else opinion for opinion in assigned]
+    kinds = {
+        SimilaritySpec: SimilarityDyads,
+        BoundedConfidenceSpec: BoundedConfidenceDyads,
+        RewiringSpec: RewiringDyads,
+        FeedSpec: Feed,
+    }
+    own = interaction.model_dump(exclude={"kind", "network", "steps", "exposures"})
+    schedule: AdaptiveSchedule = kinds[type(interaction)](joined, steps, opinions=opinions, seed=seed, **own)
+    return schedule

@@ -216,6 +216,8 @@ def _look_at(
 ) -> None:
     """Add the calls of one run to what is observed."""
     models = assemble(planned, experiment.resources).models
+    if not models:
+        return  # what equations have on record are ratings
     every = max(_CALLS_READ, len(records)) // _PROMPTS_READ
     for position, record in enumerate(records):
         kind = call_kind(record.act, record.key.part)

@@ -9,8 +9,9 @@ import numpy as np
 
 from opinionsim.documents import Document, KeyPath, fields_at, spell_path
 from opinionsim.errors import SpecError
+from opinionsim.experiments._equations import check_equation
 from opinionsim.experiments._identity import RUN_FIELDS
-from opinionsim.experiments._model_spec import ByAttributeSpec, assign_models
+from opinionsim.experiments._model_spec import ByAttributeSpec, ClassicModelSpec, assign_models
 from opinionsim.experiments._resources import Resources, is_path
 from opinionsim.experiments._spec import (
     CountsSpec,
@@ -21,8 +22,8 @@ from opinionsim.experiments._spec import (
     NoRolePlaySpec,
     conflicts,
 )
+from opinionsim.networks import build_network
 from opinionsim.personas import PersonaSet, Population, draw_population
-from opinionsim.schedules import build_network
 from opinionsim.streams import canonical_json
 
 __all__ = ["Checks"]
@@ -93,10 +94,12 @@ class Checks:
             yield from _attempt(("interaction", "network"), lambda: self.resources.network(network, size))
         elif isinstance(network, EdgesNetworkSpec):
             yield from _attempt(("interaction", "network"), lambda: build_network(network.mapping(), size))
+        if isinstance(spec.model, ClassicModelSpec):
+            yield from _attempt(("model",), lambda: check_equation(spec))
 
     def _population(self, spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
         """Personas that cannot be found, or cannot hold the opinions they are to be given."""
-        population = spec.population
+        population, model = spec.population, spec.model
         try:
             personas = self.resources.personas(population)
         except SpecError as error:
@@ -124,24 +127,26 @@ class Checks:
             self._populations[key] = _drawing_problem(spec, personas)
         if self._populations[key]:
             yield ("population", "initial_opinions"), self._populations[key]
-        elif isinstance(spec.model, tuple):
+        elif isinstance(model, tuple):
             agents = Population.bare(population.size).personas
-            yield from _attempt(("model",), lambda: assign_models(spec.model, agents, _ANY))
-        elif isinstance(spec.model, ByAttributeSpec):
+            yield from _attempt(("model",), lambda: assign_models(model, agents, _ANY))
+        elif isinstance(model, ByAttributeSpec):
             # Chance may pick any of them.
             role_play = not isinstance(spec.interaction, NoRolePlaySpec)
             players = personas.personas if role_play else Population.bare(1).personas
-            present = {str(persona.attributes.get(spec.model.by)) for persona in players}
-            for value in spec.model.models:
-                if value not in present and any(spec.model.by in persona.attributes for persona in players):
+            present = {str(persona.attributes.get(model.by)) for persona in players}
+            for value in model.models:
+                if value not in present and any(model.by in persona.attributes for persona in players):
                     valid = ", ".join(sorted(present - {"None"}))
-                    yield ("model", "models", value), f"no persona has {spec.model.by} = {value!r}; valid: {valid}"
-            yield from _attempt(("model",), lambda: assign_models(spec.model, players, _ANY))
+                    yield ("model", "models", value), f"no persona has {model.by} = {value!r}; valid: {valid}"
+            yield from _attempt(("model",), lambda: assign_models(model, players, _ANY))
 
 
 def _drawing_problem(spec: ExperimentSpec, personas: PersonaSet) -> str:
     """Why a population cannot be drawn; empty when it can."""
     initial = spec.population.initial_opinions
+    if initial == "continuous" or initial == "normal":
+        return ""
     try:
         draw_population(
             personas,

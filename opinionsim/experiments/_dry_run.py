@@ -15,7 +15,6 @@ from opinionsim import background
 from opinionsim.experiments._assembly import Parts
 from opinionsim.experiments._assumptions import Rates, call_kind
 from opinionsim.experiments._model_spec import ModelSpec
-from opinionsim.experiments._spec import MeasurementSpec
 from opinionsim.llm import Endpoint, MemoryJournal, ReplayOnly, RunCalls, SlotPool
 from opinionsim.messages import ChatMessage, Message, Reply
 from opinionsim.opinions import OpinionEstimates, OpinionScale
@@ -28,12 +27,12 @@ from opinionsim.schedules import (
     Ref,
     StaticSchedule,
     Turn,
-    with_probes,
+    outline,
 )
 from opinionsim.streams import canonical_json
 from opinionsim.topics import Claim
 
-__all__ = ["Sort", "Tally", "count_characters", "known_turns", "model_keys", "survey"]
+__all__ = ["Sort", "Tally", "count_characters", "model_keys", "survey"]
 
 #: The kind of call by which reflective memories sum up.
 _REFLECT = "reflect"
@@ -78,47 +77,25 @@ def model_keys(models: Sequence[ModelSpec]) -> list[str]:
     return [known[id(model)] for model in models]
 
 
-def known_turns(parts: Parts, measurement: MeasurementSpec) -> Iterator[Turn]:
-    """The turns of a run; of an adaptive schedule as many, its dyads taken to fall on all agents alike.
-
-    Parameters
-    ----------
-    parts : Parts
-        The run.
-    measurement : MeasurementSpec
-        Its off-record questions, which the schedule of `parts` holds already.
-    """
-    schedule = parts.schedule
-    if isinstance(schedule, AdaptiveSchedule):
-        probe, asked = measurement.probe, measurement.self_report
-        even = with_probes(_Even(schedule), probe.before, probe.after)
-        schedule = with_probes(even, asked.before, asked.after, "self-report")
-    if isinstance(schedule, StaticSchedule):
-        yield from schedule.turns()
-
-
-class _Even:
-    """As many dyads as an adaptive schedule has, dealt out to the agents one after another."""
+class _Outline:
+    """All turns an adaptive schedule can have, as a schedule."""
 
     def __init__(self, schedule: AdaptiveSchedule) -> None:
+        self._whole = schedule
         self.n_agents, self.steps, self.externals = schedule.n_agents, schedule.steps, schedule.externals
 
     def turns(self) -> Iterator[Turn]:
-        """A post and its review each."""
-        for t in range(self.steps):
-            yield Turn(2 * t, t + 1, t % self.n_agents, "write")
-            yield Turn(2 * t + 1, t + 1, (t + 1) % self.n_agents, "review", (2 * t,))
+        """As far as they are known."""
+        return outline(self._whole)
 
 
-def survey(parts: Parts, measurement: MeasurementSpec) -> dict[Sort, np.ndarray]:
-    """The calls of the agents of a run, known from its schedule alone.
+def survey(parts: Parts) -> dict[Sort, np.ndarray]:
+    """The calls of the agents of a run, known from its schedule alone; of an adaptive one, as many as it can have.
 
     Parameters
     ----------
     parts : Parts
         The run.
-    measurement : MeasurementSpec
-        Its off-record questions; see :func:`known_turns`.
 
     Returns
     -------
@@ -126,10 +103,12 @@ def survey(parts: Parts, measurement: MeasurementSpec) -> dict[Sort, np.ndarray]
         How many turns the agent remembers before each call of a sort.
     """
     found: dict[Sort, array[int]] = {}
+    if parts.equation is not None:
+        return {}
     keys = model_keys(parts.models)
     after = parts.cognition.calls_per_event
     remembered = _Remembered()
-    for turn in known_turns(parts, measurement):
+    for turn in outline(parts.schedule):
         before = remembered.before(turn)
         key = keys[turn.agent]
         found.setdefault(Sort(key, turn.act), array("i")).append(before)
@@ -156,7 +135,7 @@ class _Remembered:
 
 
 def count_characters(
-    parts: Parts, rates: Mapping[str, Rates], measurement: MeasurementSpec, most: int | None = None
+    parts: Parts, rates: Mapping[str, Rates], most: int | None = None
 ) -> tuple[dict[Sort, Tally], int]:
     """Calls of the agents of a run, and characters of all their prompts, if replies are of the assumed lengths.
 
@@ -166,8 +145,6 @@ def count_characters(
         The run.
     rates : dict of str to Rates
         By key of model.
-    measurement : MeasurementSpec
-        Of the run; see :func:`known_turns`.
     most : int or None
         Calls to act out, about, of a run that has more: some of its agents act, for the first of their turns. What
         is left follows by a straight line in the number of turns an agent remembers, up to the limit of its memory.
@@ -180,10 +157,13 @@ def count_characters(
     acted : int
         Calls that were acted out.
     """
+    if isinstance(parts.schedule, AdaptiveSchedule) and getattr(parts.schedule, "skips", False):
+        # Which steps will go by without a turn is not known: none of them is taken to.
+        parts = replace(parts, schedule=_Outline(parts.schedule))
     if most is None:
         asked = _act_out(parts, rates)
         return _added(asked), len(asked)
-    surveyed = survey(parts, measurement)
+    surveyed = survey(parts)
     length = -(-most // (1 + parts.cognition.calls_per_event))
     if isinstance(parts.schedule, AdaptiveSchedule):
         excerpt = replace(parts, schedule=_Beginning(parts.schedule, length))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import PurePath
 from typing import Any
 
-from opinionsim.experiments._model_spec import ByAttributeSpec, ModelSpec
+from opinionsim.experiments._model_spec import ByAttributeSpec, ClassicModelSpec, ModelSpec
 from opinionsim.experiments._resources import Resources
 from opinionsim.experiments._spec import (
     CountsSpec,
@@ -15,6 +15,7 @@ from opinionsim.experiments._spec import (
     FileNetworkSpec,
     NetworkSpec,
 )
+from opinionsim.networks import build_network
 from opinionsim.opinions import OpinionScale
 from opinionsim.streams import canonical_json, digest
 
@@ -56,6 +57,8 @@ def _stated(model: Any, *without: str) -> dict[str, Any]:
 
 def _model_fields(model: Any) -> Any:
     """One model, models with shares, or models by attribute."""
+    if isinstance(model, ClassicModelSpec):
+        return _stated(model)
     if isinstance(model, ByAttributeSpec):
         models = {value: _model_fields(each) for value, each in model.models.items()}
         otherwise = {} if model.otherwise is None else {"otherwise": _model_fields(model.otherwise)}
@@ -84,15 +87,14 @@ def _population_fields(spec: ExperimentSpec, resources: Resources) -> dict[str, 
 def _network_fields(network: NetworkSpec, size: int, resources: Resources) -> Any:
     """A network that is drawn enters by its parameters, any other by its edges."""
     if isinstance(network, FileNetworkSpec):
-        graph = resources.network(network, size)
-        directed = bool(graph.is_directed())
-        edges = [(int(u), int(v)) for u, v in graph.edges()]
+        found = resources.network(network, size)
     elif isinstance(network, EdgesNetworkSpec):
-        directed, edges = False, list(network.edges)
+        found = build_network(network.mapping(), size)
     else:
         return _stated(network)
-    ordered = sorted({edge if directed else (min(edge), max(edge)) for edge in edges})
-    return {"edges": digest(canonical_json([directed, ordered]))}
+    pairs, weights = found.edges
+    stated = [] if weights is None else [weights.tolist()]
+    return {"edges": digest(canonical_json([found.directed, pairs.tolist(), *stated]))}
 
 
 def _interaction_fields(spec: ExperimentSpec, resources: Resources) -> dict[str, Any]:
@@ -196,7 +198,7 @@ def block(spec: ExperimentSpec, fields: dict[str, Any], replicate: int) -> str:
 
 
 def _classifier_fields(spec: ExperimentSpec) -> dict[str, Any]:
-    return {"name": spec.measurement.classifier.name, "options": spec.measurement.classifier.options}
+    return {"name": spec.classifier.name, "options": spec.classifier.options}
 
 
 def measurement_id(spec: ExperimentSpec) -> str:

@@ -11,7 +11,7 @@ from langchain_core.language_models import BaseChatModel
 
 from opinionsim.classifiers import Classifier, asks, load_classifier
 from opinionsim.errors import SpecError
-from opinionsim.experiments._model_spec import ModelSpec, models_of
+from opinionsim.experiments._model_spec import ClassicModelSpec, ModelSpec, models_of
 from opinionsim.experiments._pricing import model_price
 from opinionsim.experiments._spec import ExperimentSpec
 from opinionsim.experiments._sweep import Experiment
@@ -162,12 +162,14 @@ class Instruments:
 
     def evidence(self, spec: ExperimentSpec, pack: PromptPack) -> str:
         """What a run's texts rest on: ``scripted`` as soon as one of its agents is."""
+        if isinstance(spec.model, ClassicModelSpec):
+            return "equation"
         kinds = {self.client(model, spec, pack).evidence for model in models_of(spec.model)}
         return "scripted" if "scripted" in kinds else kinds.pop()
 
     def classifier(self, spec: ExperimentSpec) -> Classifier:
         """The classifier of a run."""
-        wanted = spec.measurement.classifier
+        wanted = spec.classifier
         key = canonical_json([wanted.model_dump(mode="json"), spec.scale.model_dump(mode="json")])
         if key not in self._classifiers:
             with _field("measurement.classifier"):

@@ -112,7 +112,7 @@ class Judges:
 
 def _judge(spec: ExperimentSpec) -> Judge | None:
     """The judge a specification names."""
-    wanted = spec.measurement.classifier
+    wanted = spec.classifier
     if wanted.name != _ASKING:
         return None
     name, options = wanted.options.get("model"), wanted.options.get("options")

@@ -17,6 +17,7 @@ from opinionsim.personas import Persona
 __all__ = [
     "AnyModelSpec",
     "ByAttributeSpec",
+    "ClassicModelSpec",
     "ModelSpec",
     "Options",
     "RepliesSpec",
@@ -131,10 +132,21 @@ class ByAttributeSpec(DocumentModel):
     """For agents whose persona has none of these values; null makes such an agent an error."""
 
 
+class ClassicModelSpec(DocumentModel):
+    """A classic model, whose agents are numbers that follow an equation."""
+
+    classic: str = Field(min_length=1)
+    """Name of the model; `opinionsim list abm` lists them."""
+    parameters: dict[str, Any] = Field(default_factory=dict)
+    """Its parameters and scheme options by name; those in units of opinion are in units of the scale."""
+
+
 def _form(value: Any) -> str:
     """How models are given."""
     if isinstance(value, (list, tuple)):
         return "shares"
+    if isinstance(value, ClassicModelSpec) or (isinstance(value, dict) and "classic" in value):
+        return "classic"
     by = isinstance(value, ByAttributeSpec) or (isinstance(value, dict) and "by" in value)
     return "by attribute" if by else "one"
 
@@ -142,15 +154,18 @@ def _form(value: Any) -> str:
 AnyModelSpec = Annotated[
     Annotated[ModelSpec, Tag("one")]
     | Annotated[tuple[SharedModelSpec, ...], Field(min_length=1), Tag("shares")]
-    | Annotated[ByAttributeSpec, Tag("by attribute")],
+    | Annotated[ByAttributeSpec, Tag("by attribute")]
+    | Annotated[ClassicModelSpec, Tag("classic")],
     Discriminator(_form),
 ]
 
-_AnyModel = ModelSpec | tuple[SharedModelSpec, ...] | ByAttributeSpec
+_AnyModel = ModelSpec | tuple[SharedModelSpec, ...] | ByAttributeSpec | ClassicModelSpec
 
 
 def models_of(model: _AnyModel) -> tuple[ModelSpec, ...]:
-    """All chat models that may play an agent."""
+    """All chat models that may play an agent; none, where agents follow an equation."""
+    if isinstance(model, ClassicModelSpec):
+        return ()
     if isinstance(model, ByAttributeSpec):
         return (*model.models.values(), *([model.otherwise] if model.otherwise is not None else []))
     return (model,) if isinstance(model, ModelSpec) else model
@@ -158,6 +173,8 @@ def models_of(model: _AnyModel) -> tuple[ModelSpec, ...]:
 
 def model_label(model: _AnyModel) -> str:
     """The names of the models, in order, as one text."""
+    if isinstance(model, ClassicModelSpec):
+        return model.classic
     return " + ".join(dict.fromkeys(each.name for each in models_of(model)))
 
 
@@ -189,7 +206,11 @@ def _settings(model: ModelSpec) -> dict[str, str]:
     return {name: value if isinstance(value, str) else json.dumps(value) for name, value in stated.items()}
 
 
-def assign_models(model: _AnyModel, personas: Sequence[Persona], rng: np.random.Generator) -> tuple[ModelSpec, ...]:
+def assign_models(
+    model: ModelSpec | tuple[SharedModelSpec, ...] | ByAttributeSpec,
+    personas: Sequence[Persona],
+    rng: np.random.Generator,
+) -> tuple[ModelSpec, ...]:
     """The model that plays each agent.
 
     Parameters

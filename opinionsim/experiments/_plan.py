@@ -6,11 +6,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from opinionsim.actors import PersonaActor
 from opinionsim.engine import CriticalPath, critical_path
 from opinionsim.errors import SpecError
 from opinionsim.experiments._assembly import assemble, coded_kinds
 from opinionsim.experiments._assumptions import Assumptions, Rates, observe
-from opinionsim.experiments._dry_run import Sort, Tally, count_characters, known_turns, model_keys, survey
+from opinionsim.experiments._dry_run import Sort, Tally, count_characters, model_keys, survey
 from opinionsim.experiments._forecast import Forecast, ModelForecast
 from opinionsim.experiments._judges import JUDGE, Judge, Judges
 from opinionsim.experiments._model_spec import ModelSpec, models_of
@@ -19,7 +20,7 @@ from opinionsim.experiments._resources import Resources
 from opinionsim.experiments._sweep import Experiment, PlannedRun, require_experiment
 from opinionsim.llm import MemoryJournal, PriceTable, ReplayOnly, RunCalls, SlotPool, load_prices
 from opinionsim.messages import ChatMessage, Message
-from opinionsim.schedules import ACTS, AdaptiveSchedule, IndependentReports
+from opinionsim.schedules import ACTS, AdaptiveSchedule, IndependentReports, outline
 from opinionsim.simulation import SELF_REPORT
 from opinionsim.streams import canonical_json
 from opinionsim.topics import Claim
@@ -152,7 +153,7 @@ def plan(
     Returns
     -------
     Forecast
-        Calls are exact for static schedules; those of an adaptive one are those of as many dyads. A run whose draw
+        Calls are exact for static schedules; those of an adaptive one are as many as it can make. A run whose draw
         cannot be used, such as a random network without an edge, counts no call.
 
     Raises
@@ -352,7 +353,9 @@ def _size(planned: PlannedRun, experiment: Experiment) -> _Size:
         parts = assemble(planned, experiment.resources)
     except SpecError:
         return _Size({}, CriticalPath(0, 0, 0))
-    calls_of = {sort: len(remembered) for sort, remembered in survey(parts, planned.spec.measurement).items()}
+    if parts.equation is not None:
+        return _Size({}, CriticalPath(0, 0, 0))
+    calls_of = {sort: len(remembered) for sort, remembered in survey(parts).items()}
     if isinstance(parts.schedule, AdaptiveSchedule):
         return _Size(calls_of, None)
     return _Size(calls_of, critical_path(parts.schedule, calls_per_event=parts.cognition.calls_per_event))
@@ -385,9 +388,9 @@ def _tallies(
             if left < calls and left < allowance:
                 left_out.append(position)
                 continue
-            parts, measurement = assemble(runs[position], resources), runs[position].spec.measurement
+            parts = assemble(runs[position], resources)
             most = None if calls <= left else int(left)
-            found[position], acted = count_characters(parts, rates, measurement, most)
+            found[position], acted = count_characters(parts, rates, most)
             acted_out += acted
             left -= acted
         acted_for = [found[position] for position in stratum if found[position]]
@@ -523,15 +526,19 @@ def preview(experiment: Experiment, run: int = 0) -> Preview:
         raise SpecError(f"run {run} does not exist; valid: 0..{len(experiment.runs) - 1}")
     planned = experiment.runs[run]
     parts = assemble(planned, experiment.resources)
+    if parts.equation is not None:
+        return Preview(planned.run_id, planned.cell.label, {})
     # Nobody is asked: prompts are rendered from agents as they are before the first turn.
     calls = RunCalls(planned.run_id, MemoryJournal(), ReplayOnly(), SlotPool(1))
     actors = replace(parts, schedule=IndependentReports(len(parts.population), 0)).simulation(calls, None).actors
     prompts: dict[str, tuple[ChatMessage, ...]] = {}
-    for turn in known_turns(parts, planned.spec.measurement):
+    for turn in outline(parts.schedule):
         if turn.act not in prompts:
             received = [
                 Message(PLACEHOLDER) if isinstance(ref, int) else parts.schedule.externals[ref.name]
                 for ref in turn.reads
             ]
-            prompts[turn.act] = actors[turn.agent].preview(turn.act, received)
+            actor = actors[turn.agent]
+            if isinstance(actor, PersonaActor):
+                prompts[turn.act] = actor.preview(turn.act, received)
     return Preview(planned.run_id, planned.cell.label, prompts)

@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-import networkx as nx
 from pydantic import Field
 
 from opinionsim.data import data_folder
@@ -22,9 +21,9 @@ from opinionsim.experiments._spec import (
     NamedTopicSpec,
     PopulationSpec,
 )
+from opinionsim.networks import Network, build_network
 from opinionsim.personas import Persona, PersonaSet, load_personas, parse_personas
 from opinionsim.prompts import PromptPack, load_pack
-from opinionsim.schedules import build_network
 from opinionsim.topics import Topic, load_topics, parse_topic
 
 __all__ = ["Resources", "is_path"]
@@ -41,6 +40,7 @@ class _Graph(DocumentModel):
 
     directed: bool = False
     edges: tuple[tuple[int, int], ...] = Field(min_length=1)
+    weights: tuple[float, ...] | None = None
 
 
 class _Contents(DocumentModel):
@@ -79,7 +79,7 @@ class Resources:
         self._used_topics: dict[str, dict[str, Topic]] = {}
         self._packs: dict[str, PromptPack] = {}
         self._messages: dict[str, tuple[str, ...]] = {}
-        self._networks: dict[str, nx.Graph] = {}
+        self._networks: dict[str, Network] = {}
 
     @classmethod
     def from_contents(
@@ -125,7 +125,7 @@ class Resources:
             },
             "prompts": {reference: dict(pack.contents) for reference, pack in self._packs.items()},
             "messages": {reference: list(found) for reference, found in self._messages.items()},
-            "networks": {reference: _graph_content(graph) for reference, graph in self._networks.items()},
+            "networks": {reference: _network_content(network) for reference, network in self._networks.items()},
         }
 
     def personas(self, population: PopulationSpec) -> PersonaSet:
@@ -242,7 +242,7 @@ class Resources:
             raise SpecError(f"{path}: holds no message; one a line is expected")
         return messages
 
-    def network(self, spec: FileNetworkSpec, size: int) -> nx.Graph:
+    def network(self, spec: FileNetworkSpec, size: int) -> Network:
         """The network in a file.
 
         Parameters
@@ -254,24 +254,26 @@ class Resources:
 
         Returns
         -------
-        networkx.Graph or networkx.DiGraph
-            On nodes 0..size-1.
+        Network
+            On agents 0..size-1.
 
         Raises
         ------
         SpecError
             If the file is missing or no network, or the network does not fit the population.
         """
-        graph = self._networks.get(spec.path)
-        if graph is None:
+        network = self._networks.get(spec.path)
+        if network is None:
             pinned = self._pinned.networks.get(spec.path)
             source: Any = {"kind": "file", "path": str(self._path(spec.path))}
             if pinned is not None:
-                source = (nx.DiGraph if pinned.directed else nx.Graph)(list(pinned.edges))
-            graph = self._networks[spec.path] = build_network(source, size)
-        # The nodes without an edge depend on the size, which a sweep may vary.
-        bare = graph.__class__(list(graph.edges()))
-        return build_network(bare, size)
+                source = {"edges": pinned.edges, "weights": pinned.weights, "directed": pinned.directed}
+            network = self._networks[spec.path] = build_network(source, size)
+        if network.n == size:
+            return network
+        # The agents without an edge depend on the size, which a sweep may vary.
+        pairs, weights = network.edges
+        return build_network({"edges": pairs, "weights": weights, "directed": network.directed}, size)
 
     def _path(self, reference: str) -> Path:
         """A path of the specification, from its own folder."""
@@ -326,7 +328,7 @@ def _topic_content(topic: Topic) -> dict[str, Any]:
     }
 
 
-def _graph_content(graph: nx.Graph) -> dict[str, Any]:
-    directed = bool(graph.is_directed())
-    pairs = ([int(u), int(v)] for u, v in graph.edges())
-    return {"directed": directed, "edges": sorted(pair if directed else sorted(pair) for pair in pairs)}
+def _network_content(network: Network) -> dict[str, Any]:
+    pairs, weights = network.edges
+    stated = {} if weights is None else {"weights": weights.tolist()}
+    return {"directed": network.directed, "edges": pairs.tolist(), **stated}

@@ -22,20 +22,20 @@ from opinionsim.engine import critical_path
 from opinionsim.errors import BudgetExceeded, JournalMismatch, MeasurementError, OpinionSimError, SpecError
 from opinionsim.experiments._assembly import Parts, assemble, coded_kinds
 from opinionsim.experiments._canaries import Canaries
+from opinionsim.experiments._edges import edge_rows
 from opinionsim.experiments._instruments import Instruments
 from opinionsim.experiments._manifest import manifest
-from opinionsim.experiments._model_spec import agent_label, model_label
+from opinionsim.experiments._model_spec import ClassicModelSpec, agent_label, model_label
 from opinionsim.experiments._replay import check_prompts, replay_run, turn_rows
 from opinionsim.experiments._spec import ExperimentSpec, NoRolePlaySpec
 from opinionsim.experiments._sweep import Experiment, PlannedRun
 from opinionsim.llm import Budget, CallRecord, Journal, Limits, Patience, RunCalls, SlotPool, Usage
 from opinionsim.messages import Message
 from opinionsim.personas import Persona
-from opinionsim.schedules import AdaptiveSchedule, Turn
+from opinionsim.schedules import AdaptiveSchedule, Turn, tie_changes
 from opinionsim.simulation import SELF_REPORT, Estimate, Happening, Simulation, measure, rate, self_reported
 from opinionsim.store import (
     AgentRow,
-    EdgeRow,
     ExperimentRow,
     ExperimentRun,
     HeldElsewhereError,
@@ -331,7 +331,8 @@ class Sweep:
         claim = topic.claim(spec.topic.framing)
         size = spec.population.size
         network = getattr(spec.interaction, "network", None)
-        bare = isinstance(spec.interaction, NoRolePlaySpec)
+        equation = isinstance(spec.model, ClassicModelSpec)
+        bare = equation or isinstance(spec.interaction, NoRolePlaySpec)
         pack = self.experiment.resources.pack(spec.prompts)
         summary = {
             "seed": spec.seed,
@@ -341,7 +342,7 @@ class Sweep:
             "claim": claim.text,
             "truth": claim.truth(spec.scale.scale()),
             "confirmation_bias": None if bare else spec.cognition.confirmation_bias,
-            "memory": spec.cognition.memory,
+            "memory": None if equation else spec.cognition.memory,
             "world": None if bare else spec.cognition.world,
             "model": model_label(spec.model),
             "interaction": spec.interaction.kind,
@@ -605,6 +606,8 @@ class Sweep:
         try:
             # A draw that cannot be used, such as a network without an edge, stops its own run only.
             parts = assemble(planned, resources)
+            if parts.equation is not None:
+                await self._in_opening(parts.equation.work_out)
             if run_id not in self._reopened:
                 self._check_weights(planned, parts, records)
             if run_id in self._changed:
@@ -685,7 +688,10 @@ class Sweep:
         """Carry out one run, from its journal's end to its last turn."""
         planned, parts = opened.planned, opened.parts
         run_id, spec = planned.run_id, planned.spec
-        endpoints = [self._instruments.endpoint(model, spec, parts.pack) for model in parts.models]
+        endpoints = [
+            self._instruments.endpoint(model, spec, parts.pack)
+            for model in parts.models
+        ]
         calls = RunCalls(run_id, opened.journal, endpoints, self._slots, patience=_patience(spec), budget=self._budget)
         measurement_id = planned.cell.measurement_id
         classifier = self._instruments.classifier(spec)
@@ -894,24 +900,26 @@ def _outcome(
 ) -> RunOutcome:
     """Everything there is to store of a run."""
     parts = played.parts
-    members = zip(parts.population.personas, parts.population.opinions, parts.models, strict=True)
+    spec = played.planned.spec
+    equation = isinstance(spec.model, ClassicModelSpec)
+    labels = [model_label(spec.model)] * len(parts.population) if equation else [
+        agent_label(model, spec.model) for model in parts.models
+    ]  # fmt: skip
+    members = zip(parts.population.personas, parts.opinions, labels, strict=True)
     agents = tuple(
         AgentRow(
             agent,
-            persona.name or "(no role)",
-            None if opinion is None else float(opinion),
+            persona.name or ("(equation)" if equation else "(no role)"),
+            opinion,
             _attributes(persona),
-            agent_label(model, played.planned.spec.model),
+            label,
         )
-        for agent, (persona, opinion, model) in enumerate(members)
+        for agent, (persona, opinion, label) in enumerate(members)
     )
-    edges = () if parts.network is None else tuple(
-        EdgeRow(int(u), int(v), float(data.get("weight", 1.0))) for u, v, data in parts.network.edges(data=True)
-    )  # fmt: skip
     return RunOutcome(
         status=status,
         agents=agents,
-        edges=edges,
+        edges=edge_rows(parts.network, tie_changes(parts.schedule)),
         turns=tuple(turn_rows(played.simulation)),
         opinions=tuple(opinions),
         error=str(error) if error else "",

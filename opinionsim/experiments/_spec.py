@@ -9,10 +9,11 @@ from typing import Annotated, Any, ClassVar, Literal, TypeVar
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from opinionsim.documents import DocumentModel, KeyPath
-from opinionsim.experiments._model_spec import AnyModelSpec, ModelSpec, Options, models_of
+from opinionsim.experiments._model_spec import AnyModelSpec, ClassicModelSpec, ModelSpec, Options, models_of
 from opinionsim.opinions import OpinionScale
 
 __all__ = [
+    "BoundedConfidenceSpec",
     "BroadcastSpec",
     "BudgetSpec",
     "ClassifierSpec",
@@ -22,17 +23,20 @@ __all__ = [
     "ExecutionSpec",
     "ExperimentSpec",
     "ExternalSpec",
+    "FeedSpec",
     "IndependentSpec",
     "InlineTopicSpec",
     "InteractionSpec",
     "MeasurementSpec",
     "NamedTopicSpec",
+    "NativeSpec",
     "NetworkSpec",
     "NoRolePlaySpec",
     "PopulationSpec",
     "ProbeSpec",
     "RememberedSpec",
     "RetrySpec",
+    "RewiringSpec",
     "ScaleSpec",
     "SimilaritySpec",
     "TopicSpec",
@@ -73,10 +77,20 @@ class PopulationSpec(DocumentModel):
     size: int = Field(10, ge=1, le=_MAX_SIZE)
     """Number of agents N."""
     initial_opinions: (
-        Literal["uniform", "skewed-positive", "skewed-negative", "all-positive", "all-negative", "personas"]
+        Literal[
+            "uniform",
+            "skewed-positive",
+            "skewed-negative",
+            "all-positive",
+            "all-negative",
+            "personas",
+            "continuous",
+            "normal",
+        ]
         | CountsSpec
     ) = "uniform"
-    """Distribution of initial opinions; `personas` takes those of the persona file, `{counts: ...}` gives numbers."""
+    """Distribution of initial opinions; `personas` takes those of the persona file, `{counts: ...}` gives numbers.
+    Of classic models also `continuous`, uniform over the scale between its points, and `normal`."""
     assignment: Literal["fixed", "random", "latin-square"] = "fixed"
     """Who gets which initial opinion: as the file pairs them, a permutation a replicate, or a balanced rotation."""
     shown: Literal["full", "demographics", "name", "none"] = "full"
@@ -120,21 +134,72 @@ class CognitionSpec(DocumentModel):
     """Whether agents are told that nobody but the other agents can inform them."""
 
 
+_Positive = Annotated[int, Field(ge=1, le=_MAX_SIZE)]
+_Natural = Annotated[int, Field(ge=0, le=_MAX_SIZE)]
+_Probability = Annotated[float, Field(ge=0, le=1)]
+_Row = Annotated[tuple[_Probability, ...], Field(strict=False)]
+
+
 class _Network(DocumentModel):
     def too_small(self, size: int) -> str | None:
         """Why this network cannot join `size` agents; None when it can."""
         return None
 
     def mapping(self) -> dict[str, Any]:
-        """The form that :func:`opinionsim.schedules.build_network` takes."""
-        return self.model_dump(mode="json")
+        """The form that :func:`opinionsim.networks.build_network` takes."""
+        return self.model_dump(mode="json", exclude_none=True)
+
+
+class CompleteNetworkSpec(_Network):
+    """Everybody with everybody."""
+
+    kind: Literal["complete"]
+
+
+def _even(k: int) -> str | None:
+    """Why a ring cannot have k nearest neighbours; None when it can."""
+    return f"k must be even, half of it on either side; got {k}" if k % 2 else None
+
+
+class RingSpec(_Network):
+    """A closed circle."""
+
+    kind: Literal["ring"]
+    k: int = Field(2, ge=2, le=_MAX_SIZE)
+    """Nearest neighbours each agent is joined to: even, at most N."""
+
+    def too_small(self, size: int) -> str | None:
+        """K neighbours need at least k agents, as many on one side as on the other."""
+        return f"k must be at most population.size = {size}; got {self.k}" if self.k > size else _even(self.k)
 
 
 class SimpleNetworkSpec(_Network):
     """A network without parameters."""
 
-    kind: Literal["complete", "ring", "path", "star"]
-    """Everybody with everybody, a closed circle, an open line, or one agent in the middle."""
+    kind: Literal["path", "star"]
+    """An open line, or agent 0 in the middle of all others."""
+
+
+_Pair = Annotated[tuple[_Positive, _Positive], Field(strict=False)]
+
+
+class LatticeSpec(_Network):
+    """A rectangular grid, filled row by row."""
+
+    kind: Literal["lattice"]
+    sides: _Pair | None = None
+    """Rows and columns, whose product is N; null makes the grid as square as it can be."""
+    periodic: bool = True
+    """Whether opposite borders meet."""
+    neighbours: Literal[4, 8] = 4
+    """Those beside, above and below, or the diagonal ones too."""
+
+    def too_small(self, size: int) -> str | None:
+        """The grid holds every agent once."""
+        if self.sides is None or self.sides[0] * self.sides[1] == size:
+            return None
+        rows, columns = self.sides
+        return f"sides must have the product population.size = {size}; got {rows} times {columns}"
 
 
 class WattsStrogatzSpec(_Network):
@@ -142,21 +207,35 @@ class WattsStrogatzSpec(_Network):
 
     kind: Literal["watts-strogatz"]
     k: int = Field(ge=2, le=_MAX_SIZE)
-    """Nearest neighbours on the ring, at most N."""
+    """Nearest neighbours on the ring: even, at most N."""
     p: float = Field(ge=0, le=1)
     """Probability that an edge is rewired."""
 
     def too_small(self, size: int) -> str | None:
-        """K neighbours need at least k agents."""
-        return f"k must be at most population.size = {size}; got {self.k}" if self.k > size else None
+        """K neighbours need at least k agents, as many on one side as on the other."""
+        return f"k must be at most population.size = {size}; got {self.k}" if self.k > size else _even(self.k)
 
 
 class ErdosRenyiSpec(_Network):
-    """A random network."""
+    """A random network: give either p or mean_degree."""
 
     kind: Literal["erdos-renyi"]
-    p: float = Field(gt=0, le=1)
+    p: float | None = Field(None, gt=0, le=1)
     """Probability of each edge."""
+    mean_degree: float | None = Field(None, gt=0, le=_MAX_SIZE)
+    """Expected number of neighbours, p (N - 1)."""
+
+    @model_validator(mode="after")
+    def _one_density(self) -> ErdosRenyiSpec:
+        if (self.p is None) == (self.mean_degree is None):
+            raise ValueError("needs exactly one of p (a probability, > 0) and mean_degree (expected neighbours, > 0)")
+        return self
+
+    def too_small(self, size: int) -> str | None:
+        """Nobody has more neighbours than there are others."""
+        if self.mean_degree is None or self.mean_degree <= size - 1:
+            return None
+        return f"mean_degree must be at most population.size - 1 = {size - 1}; got {self.mean_degree:g}"
 
 
 class BarabasiAlbertSpec(_Network):
@@ -185,6 +264,88 @@ class RandomRegularSpec(_Network):
         return f"population.size times d must be even; got {size} times {self.d}" if self.d * size % 2 else None
 
 
+class BlocksSpec(_Network):
+    """Blocks of agents, joined more or less within and between; agents are numbered block by block."""
+
+    kind: Literal["stochastic-block-model"]
+    sizes: Annotated[tuple[_Natural, ...], Field(strict=False, min_length=1)] | None = None
+    """Agents of each block, which sum to N; give either this or shares."""
+    shares: (
+        Annotated[tuple[Annotated[float, Field(gt=0, le=_MAX_SIZE)], ...], Field(strict=False, min_length=1)] | None
+    ) = None
+    """Share of each block, of any sum; give either this or sizes."""
+    p_within: _Probability | None = None
+    """Probability of an edge within a block."""
+    p_between: _Probability | None = None
+    """Probability of an edge between two blocks."""
+    p: Annotated[tuple[_Row, ...], Field(strict=False)] | None = None
+    """Probability for each two blocks, a symmetric matrix, in the place of p_within and p_between."""
+
+    @model_validator(mode="after")
+    def _one_form(self) -> BlocksSpec:
+        if (self.sizes is None) == (self.shares is None):
+            raise ValueError("needs exactly one of sizes (agents of each block) and shares (of any sum)")
+        given = self.p_within is not None, self.p_between is not None
+        if given != ((self.p is None),) * 2:
+            raise ValueError("needs either p (a matrix) or both p_within and p_between (probabilities)")
+        count = len(self.sizes or self.shares or ())
+        if self.p is not None:
+            columns = {len(row) for row in self.p}
+            if len(self.p) != count or columns != {count} or tuple(zip(*self.p, strict=True)) != self.p:
+                raise ValueError(f"p must be a symmetric matrix with a row and a column for each of {count} blocks")
+        return self
+
+    def too_small(self, size: int) -> str | None:
+        """The blocks hold every agent once."""
+        if self.sizes is None or sum(self.sizes) == size:
+            return None
+        return f"sizes must sum to population.size = {size}; the sum is {sum(self.sizes)}"
+
+
+class ConfigurationSpec(_Network):
+    """Agents of given numbers of neighbours, or of numbers from a power law, joined by chance."""
+
+    kind: Literal["configuration"]
+    degrees: Annotated[tuple[_Natural, ...], Field(strict=False, min_length=1)] | None = None
+    """Neighbours of each agent; give either this or exponent."""
+    exponent: float | None = Field(None, ge=-100, le=100)
+    """Degrees are drawn with probabilities proportional to degree to the power of -exponent."""
+    min_degree: int = Field(1, ge=1, le=_MAX_SIZE)
+    """Smallest degree that is drawn."""
+    max_degree: int | None = Field(None, ge=1, le=_MAX_SIZE)
+    """Largest degree that is drawn; null allows all others."""
+
+    @model_validator(mode="after")
+    def _one_form(self) -> ConfigurationSpec:
+        if (self.degrees is None) == (self.exponent is None):
+            raise ValueError("needs exactly one of degrees (neighbours of each agent) and exponent (of a power law)")
+        if self.degrees is not None and {"min_degree", "max_degree"} & self.model_fields_set:
+            raise ValueError("min_degree and max_degree go with exponent")
+        if self.max_degree is not None and self.max_degree < self.min_degree:
+            raise ValueError(f"max_degree must be at least min_degree = {self.min_degree}; got {self.max_degree}")
+        return self
+
+    def mapping(self) -> dict[str, Any]:
+        """The form that :func:`opinionsim.networks.build_network` takes."""
+        return {"kind": self.kind, "degrees": list(self.degrees)} if self.degrees else super().mapping()
+
+    def too_small(self, size: int) -> str | None:
+        """One degree an agent, none as large as N, and two ends to each edge."""
+        if self.degrees is not None:
+            if len(self.degrees) != size:
+                return f"degrees must be population.size = {size} numbers; got {len(self.degrees)}"
+            if max(self.degrees) >= size:
+                return f"degrees must be below population.size = {size}; got {max(self.degrees)}"
+            total = sum(self.degrees)
+            return f"degrees must have an even sum; got {total}" if total % 2 else None
+        largest = max(self.min_degree, self.max_degree or 1)
+        if largest >= size:
+            return f"min_degree and max_degree must be below population.size = {size}; got {largest}"
+        if self.min_degree == self.max_degree and size * largest % 2:
+            return f"population.size times the degree must be even; got {size} times {largest}"
+        return None
+
+
 class FileNetworkSpec(_Network):
     """A network from a file."""
 
@@ -204,18 +365,29 @@ class EdgesNetworkSpec(_Network):
     kind: Literal["edge-list"]
     edges: tuple[_Edge, ...] = Field(min_length=1, strict=False)
     """Pairs of agents, numbered from 0."""
+    weights: Annotated[tuple[float, ...], Field(strict=False)] | None = None
+    """Weight of each edge; null gives all the weight 1."""
+    directed: bool = False
+    """Whether the first agent of a pair can speak to the second only; otherwise each can speak to the other."""
 
-    def mapping(self) -> dict[str, Any]:
-        """The form that :func:`opinionsim.schedules.build_network` takes."""
-        return {"edges": [list(edge) for edge in self.edges]}
+    @model_validator(mode="after")
+    def _one_weight_each(self) -> EdgesNetworkSpec:
+        if self.weights is not None and len(self.weights) != len(self.edges):
+            raise ValueError(f"weights must be as many as edges, {len(self.edges)}; got {len(self.weights)}")
+        return self
 
 
 _AnyNetwork = Annotated[
-    SimpleNetworkSpec
+    CompleteNetworkSpec
+    | RingSpec
+    | SimpleNetworkSpec
+    | LatticeSpec
     | WattsStrogatzSpec
     | ErdosRenyiSpec
     | BarabasiAlbertSpec
     | RandomRegularSpec
+    | BlocksSpec
+    | ConfigurationSpec
     | FileNetworkSpec
     | EdgesNetworkSpec,
     Field(discriminator="kind"),
@@ -231,7 +403,10 @@ def _spelled_network(value: Any) -> Any:
 
 NetworkSpec = Annotated[
     _AnyNetwork,
-    BeforeValidator(_spelled_network, json_schema_input_type=Literal["complete", "ring", "path", "star"] | _AnyNetwork),
+    BeforeValidator(
+        _spelled_network,
+        json_schema_input_type=Literal["complete", "ring", "path", "star", "lattice"] | _AnyNetwork,
+    ),
 ]
 
 
@@ -275,7 +450,7 @@ class _Reports(_Interaction):
 class _Networked(_Stepped):
     smallest: ClassVar[int] = 2
 
-    network: NetworkSpec = Field(default_factory=lambda: SimpleNetworkSpec(kind="complete"))
+    network: NetworkSpec = Field(default_factory=lambda: CompleteNetworkSpec(kind="complete"))
     """Who can speak to whom: a name, or a mapping with kind and that kind's parameters, or with edges."""
 
 
@@ -291,14 +466,66 @@ class BroadcastSpec(_Networked):
     kind: Literal["broadcast"]
 
 
-class SimilaritySpec(_Networked):
-    """Dyads in which a listener meets speakers of similar opinion more often."""
-
+class _Adaptive(_Networked):
     adaptive: ClassVar[bool] = True
+
+
+class SimilaritySpec(_Adaptive):
+    """Dyads in which a listener meets speakers of similar opinion more often."""
 
     kind: Literal["similarity"]
     strength: float = Field(1.0, ge=0)
-    """Fall of the log-odds of meeting per scale unit of distance; 0 is indifferent."""
+    """Fall of the log-odds of meeting per scale unit of distance, or exponent of the power law; 0 is indifferent."""
+    form: Literal["exponential", "power"] = "exponential"
+    """How probability falls with distance d: as exp(-strength d), or as d to the power of -strength."""
+    floor: float = Field(0.5, gt=0)
+    """Least distance the power law tells apart, in scale units; shorter ones count as this."""
+
+
+class BoundedConfidenceSpec(_Adaptive):
+    """Dyads in which nobody reads what is too far from its own opinion."""
+
+    kind: Literal["bounded-confidence"]
+    confidence: float = Field(ge=0)
+    """Largest distance of opinions at which agents meet, in scale units."""
+    choose: Literal["drawn", "near"] = "drawn"
+    """If the drawn speaker is too far, nothing is read; or the speaker is drawn among those who are near."""
+    strict: bool = False
+    """Whether a distance of exactly confidence is too far."""
+
+
+class RewiringSpec(_Adaptive):
+    """Dyads in which a listener may unfollow a speaker it disagrees with, and follow another agent."""
+
+    kind: Literal["rewiring"]
+    tolerance: float = Field(ge=0)
+    """Largest distance of opinions that is put up with, in scale units."""
+    rewire: float = Field(1.0, ge=0, le=1)
+    """Probability that a listener beyond it unfollows; otherwise it reads all the same."""
+    target: Literal["random", "similar", "friend-of-friend"] = "random"
+    """Whom it follows instead: anybody, somebody within tolerance, or somebody followed by whom it still follows."""
+
+
+class FeedSpec(_Adaptive):
+    """In each step a random reader reviews several posts, ranked for it, and then writes one."""
+
+    kind: Literal["feed"]
+    posts: int = Field(3, ge=1, le=_MAX_SIZE)
+    """Posts shown at a time, at most: the latest one of each author."""
+    ranking: Literal["similarity", "recency", "random"] = "similarity"
+    """Which authors come first: those of similar opinion, those who wrote last, or any."""
+    strength: float = Field(1.0, ge=0)
+    """Of the ranking by similarity: fall of the log-odds of being shown next per scale unit; 0 ranks at random."""
+
+
+class NativeSpec(_Networked):
+    """Agents of a classic model meet as the model has it: in pairs, in groups or all at once."""
+
+    kind: Literal["native"]
+
+    def steps_for(self, size: int) -> int:
+        """Steps T: sweeps of one elementary update an agent, so that one exposure is one sweep."""
+        return self.steps if self.steps is not None else round(self.exposures or 0.0)
 
 
 class IndependentSpec(_Reports):
@@ -330,7 +557,17 @@ class ExternalSpec(_Stepped):
 
 
 InteractionSpec = Annotated[
-    DyadicSpec | BroadcastSpec | SimilaritySpec | IndependentSpec | RememberedSpec | NoRolePlaySpec | ExternalSpec,
+    DyadicSpec
+    | BroadcastSpec
+    | SimilaritySpec
+    | BoundedConfidenceSpec
+    | RewiringSpec
+    | FeedSpec
+    | NativeSpec
+    | IndependentSpec
+    | RememberedSpec
+    | NoRolePlaySpec
+    | ExternalSpec,
     Field(discriminator="kind"),
 ]
 
@@ -452,6 +689,14 @@ TopicSpec = Annotated[
 ]
 
 
+def _no_topic() -> InlineTopicSpec:
+    """What opinions of a classic model are about where nothing is named."""
+    claims = {"falsehood": "the position at the high end of the scale is right"}
+    return InlineTopicSpec(
+        definition={"name": "none", "title": "No topic", "category": "none", "claims": claims, "accepted": None}
+    )
+
+
 class ExperimentSpec(DocumentModel):
     """An experiment: one run, or a sweep of them, each repeated `replicates` times."""
 
@@ -465,8 +710,8 @@ class ExperimentSpec(DocumentModel):
     """Runs of each cell."""
     population: PopulationSpec = Field(default_factory=PopulationSpec)
     """Who takes part and what they believe at first."""
-    topic: TopicSpec
-    """What opinions are about."""
+    topic: TopicSpec = Field(default_factory=_no_topic)
+    """What opinions are about; only classic models can do without."""
     cognition: CognitionSpec = Field(default_factory=CognitionSpec)
     """How agents remember and weigh what they read."""
     interaction: InteractionSpec
@@ -485,6 +730,13 @@ class ExperimentSpec(DocumentModel):
     """Axes: the dotted path of any field of a run and the values it takes; a list is a union of such grids."""
     independent_over: Annotated[tuple[str, ...], AfterValidator(_distinct)] = ()
     """Dotted paths of fields whose values get random draws of their own; all other cells share theirs."""
+
+    @property
+    def classifier(self) -> ClassifierSpec:
+        """The instrument of a run: that of the measurement, or, where agents are numbers, one that takes them so."""
+        if isinstance(self.model, ClassicModelSpec):
+            return ClassifierSpec(name="exact")
+        return self.measurement.classifier
 
 
 def json_schema() -> dict[str, Any]:
@@ -523,6 +775,8 @@ def conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
         )
     elif isinstance(interaction, _Networked) and (problem := interaction.network.too_small(size)):
         yield ("interaction", "network"), problem
+    yield from _adaptive_conflicts(interaction)
+    yield from _classic_conflicts(spec)
     initial = spec.population.initial_opinions
     if isinstance(initial, CountsSpec):
         yield from _count_conflicts(initial.counts, size, spec.scale.points)
@@ -545,6 +799,33 @@ def conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
             )
             break
     yield from _budget_conflicts(spec)
+
+
+def _classic_conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
+    """What only equations can do, and what they cannot."""
+    initial, kind = spec.population.initial_opinions, spec.interaction.kind
+    if isinstance(spec.model, ClassicModelSpec):
+        if isinstance(spec.interaction, IndependentSpec | RememberedSpec | NoRolePlaySpec | ExternalSpec):
+            yield ("interaction", "kind"), f"{kind!r} needs a chat model; got the classic model {spec.model.classic!r}"
+        return
+    if "topic" not in spec.model_fields_set:
+        yield ("topic",), "is required and missing"
+    if isinstance(spec.interaction, NativeSpec):
+        yield ("interaction", "kind"), "'native' is for classic models: give model: {classic: NAME}, or another kind"
+    if initial in ("continuous", "normal"):
+        yield (
+            ("population", "initial_opinions"),
+            f"{initial!r} is for classic models; agents of a chat model hold points of the scale",
+        )
+
+
+def _adaptive_conflicts(interaction: _Interaction) -> Iterator[tuple[KeyPath, str]]:
+    """Ways of meeting that a network or another field leaves without effect."""
+    if isinstance(interaction, RewiringSpec) and interaction.network.kind == "complete":
+        yield ("interaction", "network"), "'complete' leaves nobody else to follow; give a network with fewer ties"
+    floor = SimilaritySpec.model_fields["floor"].default
+    if isinstance(interaction, SimilaritySpec) and interaction.form != "power" and interaction.floor != floor:
+        yield ("interaction", "floor"), f"has no effect with form {interaction.form!r}; it belongs to form: power"
 
 
 def _budget_conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
@@ -578,7 +859,8 @@ def _length_conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
                 f"{interaction.exposures:g} gives no step for population.size = {size}; "
                 f"must be greater than {0.5 / size:g}, or give steps",
             )
-        each = size if isinstance(interaction, BroadcastSpec) and interaction.network.kind == "complete" else 1
+        crowd = isinstance(interaction, BroadcastSpec) and interaction.network.kind == "complete"
+        each = size if crowd or isinstance(interaction, NativeSpec) else 1
     else:
         field, each = "reports", size
     lengths: list[tuple[KeyPath, int]] = [(("interaction", field), steps * each)]

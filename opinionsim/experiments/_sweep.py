@@ -408,7 +408,7 @@ def _labelled(value: Any) -> _Value:
     if not isinstance(value, Mapping):
         return _Value(_plain_label(value), value)
     content = {key: child for key, child in value.items() if key != "label"}
-    label = value.get("label", content.get("kind", content.get("name")))
+    label = value.get("label", content.get("kind", content.get("name", content.get("classic"))))
     return _Value(_plain_label(str(label)) if label is not None else _plain_label(content), content)
 
 

@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
+from opinionsim.metrics._classes import CLASSES, class_transitions, qualitative_class
+from opinionsim.metrics._clusters import cluster_labels, clusters, effective_clusters, largest_cluster
 from opinionsim.metrics._conditions import NOT_SET, condition_axes, condition_metrics, order_levels
+from opinionsim.metrics._convergence import (
+    ExitProbability,
+    FirstTime,
+    consensus_time,
+    convergence_time,
+    exit_probability,
+    largest_change,
+)
+from opinionsim.metrics._density import density, fragmentation, valley_labels
+from opinionsim.metrics._dip import dip, dip_p_value
 from opinionsim.metrics._evidence import (
     EVIDENCE,
     KINDS,
@@ -13,26 +25,116 @@ from opinionsim.metrics._evidence import (
     validation_statement,
 )
 from opinionsim.metrics._frames import run_metrics, scale_of, step_metrics, trajectories
+from opinionsim.metrics._groups import distinctness, group_consensus, group_count, group_divergence, size_parity
+from opinionsim.metrics._moments import (
+    extreme_share,
+    extremeness,
+    median,
+    relative_bias,
+    relative_diversity,
+    skewness,
+)
+from opinionsim.metrics._network import (
+    active_link_density,
+    assortativity,
+    disagreement,
+    ei_index,
+    internal_conflict,
+    neighbour_correlation,
+    polarization,
+    same_side_share,
+)
+from opinionsim.metrics._opinion_frames import opinion_metrics
 from opinionsim.metrics._opinions import Distribution, bias, distribution, diversity
+from opinionsim.metrics._polarization import (
+    agreement,
+    bimodality,
+    duclos_esteban_ray,
+    esteban_ray,
+    opinion_polarization_index,
+)
+from opinionsim.metrics._registry import MEASURES, Measure, measure_opinions
+from opinionsim.metrics._spread import coverage, dispersion, mean_distance, regionalization, spread
+from opinionsim.metrics._uncertainty import (
+    Interval,
+    PermutationNull,
+    bootstrap_interval,
+    permutation_null,
+)
 
 __all__ = [
+    "CLASSES",
     "EVIDENCE",
     "KINDS",
+    "MEASURES",
     "NOT_SET",
     "NOT_VALIDATED",
     "Distribution",
+    "ExitProbability",
+    "FirstTime",
+    "Interval",
+    "Measure",
+    "PermutationNull",
+    "active_link_density",
+    "agreement",
+    "assortativity",
     "bias",
+    "bimodality",
+    "bootstrap_interval",
+    "class_transitions",
+    "cluster_labels",
+    "clusters",
     "condition_axes",
     "condition_metrics",
+    "consensus_time",
+    "convergence_time",
+    "coverage",
+    "density",
+    "dip",
+    "dip_p_value",
+    "disagreement",
+    "dispersion",
+    "distinctness",
     "distribution",
     "diversity",
+    "duclos_esteban_ray",
+    "effective_clusters",
+    "ei_index",
+    "esteban_ray",
     "evidence_statement",
+    "exit_probability",
+    "extreme_share",
+    "extremeness",
+    "fragmentation",
+    "group_consensus",
+    "group_count",
+    "group_divergence",
     "instrument_validation",
+    "internal_conflict",
+    "largest_change",
+    "largest_cluster",
+    "mean_distance",
+    "measure_opinions",
+    "median",
+    "neighbour_correlation",
+    "opinion_metrics",
+    "opinion_polarization_index",
     "order_levels",
+    "permutation_null",
     "played_by",
+    "polarization",
+    "qualitative_class",
+    "regionalization",
+    "relative_bias",
+    "relative_diversity",
     "run_metrics",
+    "same_side_share",
     "scale_of",
+    "size_parity",
+    "skewness",
+    "spread",
     "step_metrics",
     "trajectories",
     "validation_statement",
+    "valley_labels",
 ]

@@ -8,50 +8,44 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from opinionsim.errors import MeasurementError
+from opinionsim.metrics._arrays import Measured, Rows, opinion_array
 from opinionsim.opinions import OpinionScale
 
 __all__ = ["Distribution", "bias", "distribution", "diversity", "nearest_points"]
 
 
-def _values(opinions: ArrayLike) -> np.ndarray:
-    """Opinions as floats in one dimension; infinities are refused."""
-    values = np.asarray(opinions, dtype=float)
-    if values.ndim != 1:
-        raise MeasurementError(f"opinions must have one dimension, one value an agent; got shape {values.shape}")
-    if np.isinf(values).any():
-        raise MeasurementError("opinions must be finite, or NaN where there is none; got an infinity")
-    return values
-
-
-def bias(opinions: ArrayLike) -> float:
+def bias(opinions: ArrayLike) -> Measured:
     r"""Mean opinion, :math:`B = \frac{1}{n}\sum_i o_i`.
 
     Parameters
     ----------
-    opinions : array_like (N,)
+    opinions : array_like (..., N)
         One opinion an agent; NaN where there is none. NaN is left out, never taken for neutral:
         n counts the others (:func:`distribution` tells both counts).
 
     Returns
     -------
-    float
+    float or ndarray (...)
         Within the scale; NaN when no agent has an opinion.
 
     Notes
     -----
     Chuang et al. 2023, §4 (A13).
     """
-    values = _values(opinions)
-    present = values[~np.isnan(values)]
-    return float(present.mean()) if present.size else float("nan")
+    values = opinion_array(opinions, empty=True)
+    if values.ndim == 1:
+        present = values[~np.isnan(values)]
+        return float(present.mean()) if present.size else float("nan")
+    rows = Rows.of(values)
+    return rows.back(rows.mean)
 
 
-def diversity(opinions: ArrayLike, ddof: int = 0) -> float:
+def diversity(opinions: ArrayLike, ddof: int = 0) -> Measured:
     r"""Standard deviation of opinions, :math:`D = \sqrt{\frac{1}{n - d}\sum_i (o_i - B)^2}`.
 
     Parameters
     ----------
-    opinions : array_like (N,)
+    opinions : array_like (..., N)
         One opinion an agent; NaN where there is none, which is left out.
     ddof : int
         d above, at least 0. The default 0 is the convention of the published tables; the value 1.49 that
@@ -59,7 +53,7 @@ def diversity(opinions: ArrayLike, ddof: int = 0) -> float:
 
     Returns
     -------
-    float
+    float or ndarray (...)
         At least 0; NaN when no more than `ddof` agents have an opinion.
 
     Notes
@@ -67,9 +61,12 @@ def diversity(opinions: ArrayLike, ddof: int = 0) -> float:
     Chuang et al. 2023, §4 (A13).
     """
     check_ddof(ddof)
-    values = _values(opinions)
-    present = values[~np.isnan(values)]
-    return float(present.std(ddof=ddof)) if present.size > ddof else float("nan")
+    values = opinion_array(opinions, empty=True)
+    if values.ndim == 1:
+        present = values[~np.isnan(values)]
+        return float(present.std(ddof=ddof)) if present.size > ddof else float("nan")
+    rows = Rows.of(values)
+    return rows.back(rows.sd(ddof))
 
 
 def check_ddof(ddof: int) -> None:
@@ -125,7 +122,9 @@ def distribution(opinions: ArrayLike, scale: OpinionScale | None = None) -> Dist
         Counts and shares over the k points, and how many agents have no opinion.
     """
     scale = OpinionScale() if scale is None else scale
-    values = _values(opinions)
+    values = opinion_array(opinions, empty=True)
+    if values.ndim != 1:
+        raise MeasurementError(f"opinions must have one dimension, one value an agent; got shape {values.shape}")
     present = values[~np.isnan(values)]
     counts = np.bincount(nearest_points(present, scale), minlength=len(scale))
     shares = counts / present.size if present.size else np.full(len(scale), np.nan)

@@ -1,26 +1,49 @@
-"""Figures of runs. Each is a data step, which gives arrays, and a draw step, which puts them on axes."""
+"""Figures of runs. Each is a data step, which gives frames or arrays, and a draw step, which puts them on axes."""
 
 from __future__ import annotations
 
+from opinionsim.plots._density import DensityData, density, density_data
 from opinionsim.plots._final import FinalData, final_data, final_distribution
 from opinionsim.plots._inputs import Frames
+from opinionsim.plots._lines import LineData, line_data
 from opinionsim.plots._panels import Panel, PanelsData, panels, panels_data
+from opinionsim.plots._phase import PhaseData, phase_data, phase_diagram
+from opinionsim.plots._ribbons import RibbonData, ribbon_data, ribbons
 from opinionsim.plots._save import save
+from opinionsim.plots._snapshots import SnapshotData, network_snapshots, snapshot_data
 from opinionsim.plots._style import opinion_colours
 from opinionsim.plots._trajectories import TrajectoryData, trajectories, trajectory_data
+from opinionsim.plots._transitions import TransitionData, transition_data, transition_matrix
 
 __all__ = [
+    "DensityData",
     "FinalData",
     "Frames",
+    "LineData",
     "Panel",
     "PanelsData",
+    "PhaseData",
+    "RibbonData",
+    "SnapshotData",
     "TrajectoryData",
+    "TransitionData",
+    "density",
+    "density_data",
     "final_data",
     "final_distribution",
+    "line_data",
+    "network_snapshots",
     "opinion_colours",
     "panels",
     "panels_data",
+    "phase_data",
+    "phase_diagram",
+    "ribbon_data",
+    "ribbons",
     "save",
+    "snapshot_data",
     "trajectories",
     "trajectory_data",
+    "transition_data",
+    "transition_matrix",
 ]

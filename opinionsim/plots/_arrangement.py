@@ -11,7 +11,7 @@ import pandas as pd
 
 from opinionsim.errors import SpecError
 from opinionsim.metrics import NOT_SET, condition_axes, order_levels
-from opinionsim.plots._inputs import describe
+from opinionsim.plots._inputs import axis_name, describe, level_name
 
 __all__ = ["Arrangement", "Place", "arrange"]
 
@@ -167,7 +167,7 @@ def _hold(runs: pd.DataFrame, axes: Sequence[str]) -> tuple[pd.DataFrame, dict[s
 def _say_held(axis: str, held: _Held) -> str:
     """A held condition in words."""
     which = "first" if held.level == held.levels[0] else "one"
-    return f"{_heading(axis)} held at {held.level} ({which} of {len(held.levels)})"
+    return f"{axis_name(axis)} held at {held.level} ({which} of {len(held.levels)})"
 
 
 def _by_cell(runs: pd.DataFrame) -> tuple[_Grid, list[str]]:
@@ -204,8 +204,8 @@ def _grid(runs: pd.DataFrame, rows: str | None, columns: str | None) -> _Grid:
             at = at if columns is None else at[at[columns] == wide]
             if len(at):
                 places.append(Place(row, column, "", at.iloc[0]))
-    row_titles = tuple(_level(rows, level) for level in down) if rows else ()
-    column_titles = tuple(_level(columns, level) for level in across) if columns else ()
+    row_titles = tuple(level_name(rows, level) for level in down) if rows else ()
+    column_titles = tuple(level_name(columns, level) for level in across) if columns else ()
     return _Grid(places, len(down), len(across), row_titles, column_titles)
 
 
@@ -214,7 +214,7 @@ def _wrapped(runs: pd.DataFrame, axis: str) -> _Grid:
     levels = order_levels(runs[axis])
     n_columns = 1 if len(levels) in (1, 3) else 2
     places = [
-        Place(*divmod(position, n_columns), _level(axis, level), runs[runs[axis] == level].iloc[0])
+        Place(*divmod(position, n_columns), level_name(axis, level), runs[runs[axis] == level].iloc[0])
         for position, level in enumerate(levels)
     ]
     return _Grid(places, -(-len(levels) // n_columns), n_columns)
@@ -239,13 +239,3 @@ def _control_places(controls: pd.DataFrame, main: pd.DataFrame, held: Mapping[st
         )
         for position, (_, run) in enumerate(own.iterrows())
     ]
-
-
-def _heading(axis: str) -> str:
-    """Name of a condition: the last part of its path, in words."""
-    return axis.rsplit(".", 1)[-1].replace("_", " ")
-
-
-def _level(axis: str | None, level: Any) -> str:
-    """A level with the name of its condition."""
-    return f"{level} framing" if axis == "framing" else f"{_heading(str(axis))}: {level}"

@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeGuard
 
 import pandas as pd
 
 from opinionsim.errors import SpecError
 from opinionsim.metrics import KINDS, NOT_SET
 
-__all__ = ["Frames", "HasFrames", "describe", "name_instrument", "outdated", "pick_kind", "pick_run", "provenance"]
+__all__ = [
+    "Frames",
+    "HasFrames",
+    "axis_name",
+    "describe",
+    "has_frames",
+    "level_name",
+    "name_instrument",
+    "outdated",
+    "pick_kind",
+    "pick_run",
+    "provenance",
+]
 
 
 class HasFrames(Protocol):
@@ -32,6 +44,11 @@ class HasFrames(Protocol):
         ...
 
 
+def has_frames(source: object) -> TypeGuard[HasFrames]:
+    """Whether something holds the frames of a store."""
+    return hasattr(source, "runs")
+
+
 class Frames(NamedTuple):
     """Frames on their own, for drawing without a store."""
 
@@ -41,6 +58,8 @@ class Frames(NamedTuple):
     """One row a run and agent."""
     opinions: pd.DataFrame
     """One row a coded text and measurement."""
+    edges: pd.DataFrame | None = None
+    """One row a connection of a run's network; only :func:`opinionsim.plots.network_snapshots` needs it."""
 
 
 def pick_run(results: HasFrames, run: str | int | None) -> Frames:
@@ -134,3 +153,13 @@ def name_instrument(kind: str, classifier: str) -> str:
 def provenance(run: pd.Series, n_replicates: int) -> str:
     """Which replicate a run is, in words."""
     return f"replicate {run['replicate']} (of {n_replicates})" if n_replicates > 1 else "one run"
+
+
+def axis_name(axis: str) -> str:
+    """Name of a condition: the last part of its path, in words."""
+    return axis.rsplit(".", 1)[-1].replace("_", " ")
+
+
+def level_name(axis: str | None, level: Any) -> str:
+    """A level with the name of its condition."""
+    return f"{level} framing" if axis == "framing" else f"{axis_name(str(axis))}: {level}"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from textwrap import fill
 
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.colors import to_hex, to_rgb
+from matplotlib.colors import LinearSegmentedColormap, to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
@@ -17,16 +17,23 @@ from opinionsim.opinions import OpinionScale
 __all__ = [
     "BAR",
     "INK",
+    "LINES",
+    "SHARES",
     "UNASSIGNED",
+    "heading",
     "legend_handles",
     "model_colours",
     "model_handles",
     "new_axes",
+    "new_panels",
     "opinion_colours",
+    "opinion_map",
     "opinion_ticks",
     "point_name",
+    "set_heading",
     "signed",
     "tidy",
+    "unused",
 ]
 
 #: Colours of the five published opinions, most negative first (Chuang et al. 2023, figures 4-6; A15).
@@ -40,6 +47,12 @@ _NAME_WIDTH = 28
 UNASSIGNED = "#222222"
 #: Marks that stand for no opinion in particular.
 INK = "#5B6770"
+#: Styles of lines, so that they can be told apart without colours.
+LINES = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)), (0, (3, 1, 1, 1, 1, 1)), (0, (9, 2)))
+#: Shares from 0 to 1, light to dark, so that they print in grey; the same order under colour deficiencies.
+SHARES = LinearSegmentedColormap.from_list("shares", ("#FFFFFF", "#CFE1EA", "#7FB0C8", "#34789B", "#123C57", "#081C2B"))
+#: Inches of a character of a title, and of a line of it.
+_CHARACTER, _LINE = 0.076, 0.165
 #: Bars, light enough for a dotted line to show on them.
 BAR = "#AAB6BE"
 
@@ -68,6 +81,11 @@ def opinion_colours(scale: OpinionScale) -> dict[int, str]:
     return {
         point: to_hex(rgb).upper() for point, rgb in zip(scale.points, np.transpose(channels).tolist(), strict=True)
     }
+
+
+def opinion_map() -> LinearSegmentedColormap:
+    """The same colours for opinions anywhere in a range: grey in its middle."""
+    return LinearSegmentedColormap.from_list("opinions", _ANCHORS)
 
 
 def model_colours(models: Iterable[str]) -> dict[str, str]:
@@ -149,3 +167,63 @@ def tidy(ax: Axes) -> None:
     ax.spines[["top", "right"]].set_visible(False)
     ax.tick_params(labelsize=8.5, length=3, color="#888888")
     ax.set_axisbelow(True)
+
+
+def heading(lines: Iterable[str], width: float) -> str:
+    """The lines that are not empty, each broken to a width in inches."""
+    every = "\n".join(lines).split("\n")
+    return "\n".join(fill(line, max(int(width / _CHARACTER), 12), break_on_hyphens=False) for line in every if line)
+
+
+def set_heading(ax: Axes, lines: Iterable[str]) -> None:
+    """The title of axes, broken to the width of their figure beyond what stands beside them."""
+    figure = ax.get_figure()
+    width = 6.4 if figure is None else figure.get_figure(root=True).get_figwidth() * ax.get_position().width
+    ax.set_title(heading(lines, width), fontsize=9, loc="left")
+
+
+def new_panels(
+    names: Sequence[str], lines: Sequence[str], size: tuple[float, float], n_columns: int | None = None
+) -> tuple[Figure, list[Axes]]:
+    """A figure with a panel a name, in rows, under a common title; the places of panels that lack are left out.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Titles of the panels.
+    lines : sequence of str
+        Of the common title.
+    size : (float, float)
+        Inches of a panel.
+    n_columns : int, optional
+        Default what comes closest to a square.
+    """
+    if n_columns is None:
+        n_columns = len(names) if len(names) <= 3 else int(np.ceil(np.sqrt(len(names))))
+    n_rows = -(-len(names) // n_columns)
+    width = max(size[0] * n_columns + 0.8, 6.4)
+    title = heading(lines, width - 0.3)
+    captions = [heading([name], size[0] - 0.3) for name in names]
+    deepest = [max(text.count("\n") for text in captions[row * n_columns :][:n_columns]) for row in range(n_rows)]
+    height = size[1] * n_rows + _LINE * (title.count("\n") + 1 + sum(deepest)) + 0.3
+    figure = Figure(figsize=(width, height), layout="constrained")
+    grid = figure.add_gridspec(n_rows, n_columns)
+    panels: list[Axes] = []
+    for place, caption in enumerate(captions):
+        ax = figure.add_subplot(grid[divmod(place, n_columns)])
+        ax.set_title(caption if len(names) > 1 else "", fontsize=9, loc="left")
+        panels.append(ax)
+    figure.suptitle(title, fontsize=9.5, x=0.01, ha="left")
+    return figure, panels
+
+
+def unused(ax: Axes, others: Sequence[Axes]) -> tuple[bool, bool]:
+    """Whether axes need neither names beside nor names below: another panel stands further left, or right below."""
+    spec, places = ax.get_subplotspec(), [other.get_subplotspec() for other in others]
+    if spec is None:
+        return False, False
+    below = any(
+        other is not None and other.colspan.start == spec.colspan.start and other.rowspan.start > spec.rowspan.start
+        for other in places
+    )
+    return spec.colspan.start > 0, below

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import fill
 from typing import Literal
@@ -13,9 +13,20 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.ticker import MaxNLocator
 
 from opinionsim import metrics
+from opinionsim.classic import Trajectories
 from opinionsim.errors import SpecError
 from opinionsim.opinions import OpinionScale
-from opinionsim.plots._inputs import HasFrames, describe, name_instrument, outdated, pick_kind, pick_run, provenance
+from opinionsim.plots._inputs import (
+    HasFrames,
+    describe,
+    has_frames,
+    name_instrument,
+    outdated,
+    pick_kind,
+    pick_run,
+    provenance,
+)
+from opinionsim.plots._lines import draw_lines, line_data
 from opinionsim.plots._style import (
     UNASSIGNED,
     legend_handles,
@@ -24,6 +35,7 @@ from opinionsim.plots._style import (
     new_axes,
     opinion_colours,
     opinion_ticks,
+    set_heading,
     tidy,
 )
 
@@ -33,6 +45,8 @@ __all__ = ["TrajectoryData", "check_color_by", "draw_trajectories", "trajectorie
 _JITTER = 0.03
 #: Characters a line of the title may have on a figure of the default width.
 _TITLE_WIDTH = 90
+#: Most agents whose lines have their full width.
+_FULL_LINES = 40
 #: Widest total jitter, so that large groups stay closer to their own opinion than to the next.
 _JITTER_SPAN = 0.7
 
@@ -169,17 +183,19 @@ def draw_trajectories(
 ) -> None:
     """Draw the lines of all agents, coloured by assigned opinion or, given the colours `of_models`, by model.
 
-    `words` puts verbal anchors at the ticks.
+    `words` puts verbal anchors at the ticks; the more agents, the thinner are lines and dots.
     """
+    thin = min(1.0, _FULL_LINES / len(data.values))
+    width, alpha, size = max(1.4 * thin, 0.5), max(0.9 * thin, 0.35), max(2.8 * thin, 1.0)
     for agent, (values, offset, held) in enumerate(zip(data.values, data.offsets, data.assigned, strict=True)):
         colour = _opinion_line(data, agent) if of_models is None else of_models[data.models[agent]]
         if not np.isnan(held):
             _draw_assigned(ax, held + offset, values + offset, colour)
-        ax.plot(data.steps, values + offset, color=colour, linewidth=1.4, alpha=0.9, drawstyle="steps-post")
+        ax.plot(data.steps, values + offset, color=colour, linewidth=width, alpha=alpha, drawstyle="steps-post")
         at = np.flatnonzero(data.measured[agent])
         if at.size:  # an empty line that is not clipped has no extent, which defeats the layout of the figure
             (dots,) = ax.plot(data.steps[at], values[at] + offset, color=colour, linestyle="none", clip_on=False)
-            dots.set(marker="o", markersize=2.8)
+            dots.set(marker="o", markersize=size, alpha=None if thin == 1 else alpha)
     ax.set_yticks(data.scale.points, opinion_ticks(data.scale, words=words))
     ax.set_ylim(data.scale.lowest - 0.5, data.scale.highest + 0.5)
     ax.set_xlim(0, max(data.steps[-1], 1))
@@ -198,33 +214,41 @@ def _draw_assigned(ax: Axes, held: float, values: np.ndarray, colour: str) -> No
 
 
 def trajectories(
-    results: HasFrames,
+    results: HasFrames | Trajectories | Sequence[Trajectories] | Mapping[str, Trajectories],
     run: str | int | None = None,
     kind: str | None = None,
     ax: Axes | None = None,
     legend: bool = True,
     color_by: Literal["opinion", "model"] = "opinion",
 ) -> Axes:
-    """Draw the opinions of all agents of one run against steps.
+    """Draw the opinions of all agents of one run over time.
 
-    A line starts where its agent was first measured; a ring and a dotted line show the opinion assigned to it
-    until then. Lines of equal opinion are set apart vertically.
+    Of a store, a line starts where its agent was first measured; a ring and a dotted line show the opinion assigned
+    to it until then, and lines of equal opinion are set apart vertically. Of a classic model, a line has the colour
+    of the agent's initial opinion: red below the middle of the range, grey at it, blue above.
 
     Parameters
     ----------
-    results, run, kind
-        As for :func:`trajectory_data`.
+    results : Results, Frames, or Trajectories
+        Frames of a store, or a simulation of a classic model.
+    run : str or int, optional
+        Of a store, identity of a run or its position in ``results.runs``, default the first complete run of the
+        lowest replicate; of a classic model the replicate, default 0.
+    kind : str, optional
+        Of a store, as for :func:`trajectory_data`.
     ax : Axes, optional
         Where to draw; default axes on a new figure (``ax.figure``).
     legend : bool
-        Explain the colours to the right of the axes.
+        Of a store, explain the colours to the right of the axes.
     color_by : {"opinion", "model"}
-        Whether a line has the colour of the opinion its agent was assigned, or of the chat model that plays it.
+        Of a store, whether a line has the colour of the opinion its agent was assigned, or of the chat model that
+        plays it.
 
     Returns
     -------
     Axes
-        The title states run, instrument, what is known of it, and evidence.
+        The title states run, instrument, what is known of it, and evidence. Of more than 300 agents of a classic
+        model a sample is drawn, which the title states.
 
     Raises
     ------
@@ -236,6 +260,8 @@ def trajectories(
     Colours and jitter of Chuang et al. 2023, figures 4-6 (A15).
     """
     check_color_by(color_by)
+    if not has_frames(results):
+        return _of_model(results, run, kind, ax, color_by)
     data = trajectory_data(results, run, kind)
     ax = new_axes(8.4, 3.9) if ax is None else ax
     of_models = model_colours(data.models) if color_by == "model" else None
@@ -250,4 +276,23 @@ def trajectories(
             handles = model_handles(of_models, data.assigned)
         box = ax.legend(handles=handles, loc="upper left", bbox_to_anchor=(1.01, 1.0), fontsize=8.5, frameon=False)
         box.set_title("assigned opinion" if of_models is None else "model", FontProperties(size=8.5))
+    return ax
+
+
+def _of_model(
+    source: HasFrames | Trajectories | Sequence[Trajectories] | Mapping[str, Trajectories],
+    run: str | int | None,
+    kind: str | None,
+    ax: Axes | None,
+    color_by: str,
+) -> Axes:
+    """Lines of a classic model, which has neither texts nor chat models."""
+    if kind is not None or color_by != "opinion":
+        raise SpecError(
+            "kind and color_by choose texts and chat models of a store; agents of a classic model have none"
+        )
+    found = line_data(source, run)
+    ax = new_axes(7.2, 3.9) if ax is None else ax
+    draw_lines(found, ax)
+    set_heading(ax, [found.evidence, *found.notes])
     return ax

@@ -5,9 +5,17 @@ nothing else. To add a way of interacting, write a class with `n_agents`, `steps
 `turns()` (known before the first call) or `decide(outcomes)` (later turns depend on earlier outcomes).
 """
 
+from opinionsim.schedules._adaptive import (
+    BoundedConfidenceDyads,
+    Feed,
+    RewiringDyads,
+    SimilarityDyads,
+    TieChange,
+    tie_changes,
+)
 from opinionsim.schedules._controls import Exposure, IndependentReports, RememberedReports, with_probes
-from opinionsim.schedules._dyadic import Broadcast, Dyads, SimilarityDyads
-from opinionsim.schedules._networks import NETWORKS, Neighbours, build_network
+from opinionsim.schedules._dyadic import Broadcast, Dyads
+from opinionsim.schedules._snapshots import Snapshots
 from opinionsim.schedules._turns import (
     ACTS,
     ActSpec,
@@ -17,25 +25,30 @@ from opinionsim.schedules._turns import (
     Ref,
     StaticSchedule,
     Turn,
+    outline,
 )
 
 __all__ = [
     "ACTS",
-    "NETWORKS",
     "ActSpec",
     "AdaptiveSchedule",
+    "BoundedConfidenceDyads",
     "Broadcast",
     "Dyads",
     "Exposure",
     "External",
+    "Feed",
     "IndependentReports",
-    "Neighbours",
     "Outcomes",
     "Ref",
     "RememberedReports",
+    "RewiringDyads",
     "SimilarityDyads",
+    "Snapshots",
     "StaticSchedule",
+    "TieChange",
     "Turn",
-    "build_network",
+    "outline",
+    "tie_changes",
     "with_probes",
 ]

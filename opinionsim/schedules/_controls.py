@@ -11,7 +11,16 @@ import numpy as np
 
 from opinionsim.errors import SpecError
 from opinionsim.messages import Message
-from opinionsim.schedules._turns import NO_EXTERNALS, AdaptiveSchedule, External, Outcomes, StaticSchedule, Turn
+from opinionsim.schedules._adaptive import TieChange, tie_changes
+from opinionsim.schedules._turns import (
+    NO_EXTERNALS,
+    AdaptiveSchedule,
+    External,
+    Outcomes,
+    StaticSchedule,
+    Turn,
+    outline,
+)
 
 __all__ = ["Exposure", "IndependentReports", "RememberedReports", "with_probes"]
 
@@ -150,6 +159,14 @@ class _Probed:
     def _after(self, start: int) -> Iterator[Turn]:
         return (Turn(start + i, self.steps, i % self.n_agents, self._act) for i in range(self._n_after))
 
+    def _around(self, turns: Iterator[Turn]) -> Iterator[Turn]:
+        yield from self._before()
+        end = self._n_before
+        for turn in turns:
+            end = turn.index + self._n_before + 1
+            yield _shifted(turn, self._n_before)
+        yield from self._after(end)
+
 
 class _ProbedStatic(_Probed):
     def __init__(self, schedule: StaticSchedule, before: int, after: int, act: str) -> None:
@@ -157,12 +174,7 @@ class _ProbedStatic(_Probed):
         self._schedule = schedule
 
     def turns(self) -> Iterator[Turn]:
-        yield from self._before()
-        end = self._n_before
-        for turn in self._schedule.turns():
-            end = turn.index + self._n_before + 1
-            yield _shifted(turn, self._n_before)
-        yield from self._after(end)
+        return self._around(self._schedule.turns())
 
 
 class _ProbedAdaptive(_Probed):
@@ -179,6 +191,20 @@ class _ProbedAdaptive(_Probed):
             yield _shifted(turn, self._n_before)
         for turn in self._after(end):
             yield turn
+
+    @property
+    def skips(self) -> bool:
+        """Whether steps may go by without a turn."""
+        return bool(getattr(self._schedule, "skips", False))
+
+    @property
+    def changes(self) -> Sequence[TieChange]:
+        """How the network has changed so far."""
+        return tie_changes(self._schedule)
+
+    def outline(self) -> Iterator[Turn]:
+        """The turns the schedule can have, between the probes."""
+        return self._around(outline(self._schedule))
 
 
 def with_probes(

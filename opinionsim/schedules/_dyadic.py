@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
-import networkx as nx
 import numpy as np
 
 from opinionsim.errors import SpecError
-from opinionsim.schedules._networks import Neighbours
-from opinionsim.schedules._turns import NO_EXTERNALS, Outcomes, Turn
+from opinionsim.networks import Neighbours, Network
+from opinionsim.schedules._turns import NO_EXTERNALS, Turn
 
-__all__ = ["Broadcast", "Dyads", "SimilarityDyads"]
+if TYPE_CHECKING:
+    import networkx as nx
+
+__all__ = ["Broadcast", "Dyads"]
 
 
-def _neighbours(network: nx.Graph | int, steps: int) -> Neighbours:
+def _neighbours(network: Network | nx.Graph | int, steps: int) -> Neighbours:
     """Who may meet, once the sizes are known to be possible."""
     if steps < 0:
         raise SpecError(f"interaction.steps must be at least 0; got {steps}")
@@ -48,8 +51,8 @@ class Dyads:
 
     Parameters
     ----------
-    network : networkx.Graph or int
-        A graph on nodes 0..N-1, N >= 2, with at least one edge; or N for the complete graph.
+    network : Network, networkx graph or int
+        On N >= 2 agents and with an edge, as :meth:`Network.of` takes it; N stands for the complete graph.
     steps : int
         T >= 0.
     rng : numpy.random.Generator, optional
@@ -70,7 +73,7 @@ class Dyads:
 
     def __init__(
         self,
-        network: nx.Graph | int,
+        network: Network | nx.Graph | int,
         steps: int,
         rng: np.random.Generator | None = None,
         pairs: Sequence[tuple[int, int]] | None = None,
@@ -101,15 +104,15 @@ class Broadcast:
 
     Parameters
     ----------
-    network : networkx.Graph or int
-        A graph on nodes 0..N-1, N >= 2, with at least one edge; or N for the complete graph.
+    network : Network, networkx graph or int
+        On N >= 2 agents and with an edge, as :meth:`Network.of` takes it; N stands for the complete graph.
     steps : int
         T >= 0.
     rng : numpy.random.Generator
         Draws the speakers.
     """
 
-    def __init__(self, network: nx.Graph | int, steps: int, rng: np.random.Generator) -> None:
+    def __init__(self, network: Network | nx.Graph | int, steps: int, rng: np.random.Generator) -> None:
         self._neighbours = _neighbours(network, steps)
         self.n_agents = self._neighbours.n
         self.steps = steps
@@ -125,65 +128,3 @@ class Broadcast:
             for offset, listener in enumerate(audience, 1):
                 yield Turn(post + offset, step, listener, "review", (post,))
             index += 1 + len(audience)
-
-
-class SimilarityDyads:
-    """Dyads whose speaker is chosen by similarity of opinion: an adaptive schedule.
-
-    In each step a listener i is drawn uniformly among the agents that hear somebody, and a speaker j among
-    those it hears with probability proportional to exp(-strength * |o_i - o_j|), where o is an agent's last
-    measured opinion, the assigned one until then. The draw for a step awaits only the opinions it needs.
-
-    Parameters
-    ----------
-    network : networkx.Graph or int
-        A graph on nodes 0..N-1, N >= 2, with at least one edge; or N for the complete graph.
-    steps : int
-        T >= 0.
-    strength : float
-        >= 0, per scale unit; 0 chooses uniformly.
-    opinions : sequence of float, length N
-        Where agents start; NaN for an agent assigned none, who counts as far away as the others do on average.
-    seed : int
-        Of the draws; the same draws at every call.
-    """
-
-    def __init__(
-        self, network: nx.Graph | int, steps: int, *, strength: float, opinions: Sequence[float], seed: int
-    ) -> None:
-        if not (np.isfinite(strength) and strength >= 0):
-            raise SpecError(f"interaction.strength must be a number of at least 0; got {strength}")
-        self._neighbours = _neighbours(network, steps)
-        self.n_agents = self._neighbours.n
-        self.steps = steps
-        self.externals = NO_EXTERNALS
-        self.strength = strength
-        self._opinions = np.asarray(opinions, dtype=float)
-        if self._opinions.shape != (self.n_agents,):
-            raise SpecError(
-                f"opinions must give one number for each of the {self.n_agents} agents; got {opinions!r:.80}"
-            )
-        self._seed = seed
-
-    async def decide(self, outcomes: Outcomes) -> AsyncIterator[Turn]:
-        """Turns as for :class:`Dyads`, each pair drawn once the opinions it rests on are measured."""
-        rng = np.random.default_rng(self._seed)
-        listeners = rng.choice(self._neighbours.can_hear, self.steps).tolist()
-        uniforms = rng.random(self.steps)
-        opinions = self._opinions.copy()
-        unread: dict[int, list[int]] = {}
-        for t, listener in enumerate(listeners):
-            sources = self._neighbours.sources(listener)
-            for agent in (listener, *sources.tolist()):
-                for review in unread.pop(agent, ()):
-                    measured = await outcomes.opinion(review)
-                    if not np.isnan(measured):
-                        opinions[agent] = measured
-            distance = np.abs(opinions[sources] - opinions[listener])
-            known = ~np.isnan(distance)
-            distance[~known] = distance[known].mean() if known.any() else 0.0
-            cumulative = np.cumsum(np.exp(-self.strength * (distance - distance.min())))
-            speaker = int(sources[np.searchsorted(cumulative, uniforms[t] * cumulative[-1], side="right")])
-            yield Turn(2 * t, t + 1, speaker, "write")
-            yield Turn(2 * t + 1, t + 1, listener, "review", (2 * t,))
-            unread.setdefault(listener, []).append(2 * t + 1)

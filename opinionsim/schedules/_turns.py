@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
+from opinionsim.errors import ScheduleError
 from opinionsim.messages import Message
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "Ref",
     "StaticSchedule",
     "Turn",
+    "outline",
 ]
 
 
@@ -142,3 +144,34 @@ class AdaptiveSchedule(Protocol):
     def decide(self, outcomes: Outcomes) -> AsyncIterator[Turn]:
         """Turns in index order; may await outcomes of turns it has already yielded."""
         ...
+
+
+@runtime_checkable
+class _Outlined(Protocol):
+    def outline(self) -> Iterator[Turn]: ...
+
+
+def outline(schedule: StaticSchedule | AdaptiveSchedule) -> Iterator[Turn]:
+    """The turns of a schedule as far as they are known before the first call: what forecasts count.
+
+    Parameters
+    ----------
+    schedule : StaticSchedule or AdaptiveSchedule
+        An adaptive one says by a method `outline` what turns it can have at most; whom they fall on may be another
+        question.
+
+    Returns
+    -------
+    iterator of Turn
+        All turns of a static schedule.
+
+    Raises
+    ------
+    ScheduleError
+        If an adaptive schedule has no such method.
+    """
+    if isinstance(schedule, StaticSchedule):
+        return schedule.turns()
+    if isinstance(schedule, _Outlined):
+        return schedule.outline()
+    raise ScheduleError(f"{type(schedule).__name__} has no outline, so that its turns cannot be forecast")

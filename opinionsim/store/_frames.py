@@ -57,7 +57,15 @@ COLUMNS: Mapping[str, Mapping[str, Any]] = {
         "model": _STR,
         "evidence": _STR,
     },
-    "edges": {"run_id": _STR, "source": "int64", "target": "int64", "weight": "float64", "evidence": _STR},
+    "edges": {
+        "run_id": _STR,
+        "source": "int64",
+        "target": "int64",
+        "weight": "float64",
+        "since": "int64",
+        "until": "Int64",
+        "evidence": _STR,
+    },
     "turns": {
         "run_id": _STR,
         "turn": "int64",
@@ -157,12 +165,12 @@ def agents(connection: Connection, experiment: ExperimentRow) -> pd.DataFrame:
 
 
 def edges(connection: Connection, experiment: ExperimentRow) -> pd.DataFrame:
-    """One row a connection of a run's network."""
+    """One row a connection of a run's network and time it lasted."""
     table, run = _schema.edges, _schema.runs
     statement = select(table, run.c.evidence).join(run, run.c.run_id == table.c.run_id)
     rows = _of_runs(connection, experiment, statement, table)
-    records = [(row.run_id, row.source, row.target, row.weight, row.evidence) for row in rows]
-    return _frame("edges", records, {}, ["run_id", "source", "target"])
+    records = [(row.run_id, row.source, row.target, row.weight, row.since, row.until, row.evidence) for row in rows]
+    return _frame("edges", records, {}, ["run_id", "source", "target", "since"])
 
 
 def turns(connection: Connection, experiment: ExperimentRow) -> pd.DataFrame:

@@ -166,6 +166,22 @@ CREATE TABLE workers (
 );
 """
 
+# A connection may be given up and made again: the step it was made in is part of its key.
+_VERSION_3 = """
+CREATE TABLE edges_3 (
+    run_id TEXT NOT NULL,
+    source BIGINT NOT NULL,
+    target BIGINT NOT NULL,
+    weight FLOAT NOT NULL,
+    since BIGINT NOT NULL,
+    until BIGINT,
+    PRIMARY KEY (run_id, source, target, since)
+);
+INSERT INTO edges_3 (run_id, source, target, weight, since) SELECT run_id, source, target, weight, 0 FROM edges;
+DROP TABLE edges;
+ALTER TABLE edges_3 RENAME TO edges;
+"""
+
 
 def _statements(text: str) -> Callable[[Connection], None]:
     def apply(connection: Connection) -> None:
@@ -177,7 +193,11 @@ def _statements(text: str) -> Callable[[Connection], None]:
 
 
 #: What brings a store from version n to n + 1, in order; the schema's version is their number.
-MIGRATIONS: list[Callable[[Connection], None]] = [_statements(_VERSION_1), _statements(_VERSION_2)]
+MIGRATIONS: list[Callable[[Connection], None]] = [
+    _statements(_VERSION_1),
+    _statements(_VERSION_2),
+    _statements(_VERSION_3),
+]
 
 
 def stored_version(connection: Connection, where: str) -> int:

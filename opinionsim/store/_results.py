@@ -122,7 +122,11 @@ class Results:
 
     @cached_property
     def edges(self) -> pd.DataFrame:
-        """One row a connection of a run's network; key and columns: run_id, source, target, weight, evidence."""
+        """One row a connection of a run's network for as long as it lasts; key: run_id, source, target, since.
+
+        Columns: run_id, source, target, weight, since (step in which it was made; 0: from the start), until (last
+        step it served; missing when it was never given up), evidence.
+        """
         return self._frame("edges")
 
     @cached_property

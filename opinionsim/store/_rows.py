@@ -150,11 +150,18 @@ class AgentRow:
 
 
 class EdgeRow(NamedTuple):
-    """A connection of a run's network, between two agent indices."""
+    """A connection of a run's network, between two agent indices, for as long as it lasts."""
 
     source: int
+    """Who speaks, where the network is directed."""
     target: int
+    """Who hears."""
     weight: float = 1.0
+    """Weight of the connection."""
+    since: int = 0
+    """Step in which it was made: it serves from the next one on; 0 from the start."""
+    until: int | None = None
+    """Last step it served, in which it was given up; None when it never was."""
 
 
 @dataclass(frozen=True, slots=True)

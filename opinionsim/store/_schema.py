@@ -157,6 +157,8 @@ edges = Table(
     _int("source", key=True),
     _int("target", key=True),
     _float("weight", optional=False),
+    _int("since", key=True),
+    _int("until", optional=True),
 )
 texts = Table("texts", _METADATA, _text("text_id", key=True), _text("text"))
 turns = Table(

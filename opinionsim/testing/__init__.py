@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from opinionsim.testing._classic import ClassicModelContract
     from opinionsim.testing._classifiers import ClassifierContract
     from opinionsim.testing._clock import VirtualClockLoop, run_virtual
     from opinionsim.testing._provider import (
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from opinionsim.testing._stores import JournalContract, StoreContract
 
 __all__ = [
+    "ClassicModelContract",
     "ClassifierContract",
     "Exchange",
     "Faults",
@@ -42,6 +44,7 @@ __all__ = [
 ]
 
 _HOME = {
+    "ClassicModelContract": "_classic",
     "ClassifierContract": "_classifiers",
     "Exchange": "_provider",
     "Faults": "_provider",

@@ -217,7 +217,7 @@ EXPECTED: dict[str, set[str]] = {
     "classifiers": {"lexicon"},
     "templates": {"system", "write", "reflect"},
     "experiments": {"demo", "quickstart", "chuang2024/tables"},
-    "schedules": {"dyadic", "similarity", "no-role-play"},
+    "schedules": {"dyadic", "similarity", "bounded-confidence", "rewiring", "feed", "no-role-play"},
 }
 
 

@@ -38,11 +38,17 @@ INTERACTIONS: dict[str, dict[str, Any]] = {
     "dyadic": {"kind": "dyadic", "steps": 5},
     "broadcast": {"kind": "broadcast", "steps": 3},
     "similarity": {"kind": "similarity", "steps": 5},
+    "bounded-confidence": {"kind": "bounded-confidence", "steps": 5, "confidence": 4.0},
+    "rewiring": {"kind": "rewiring", "steps": 5, "tolerance": 4.0, "network": "ring"},
+    "feed": {"kind": "feed", "steps": 5, "posts": 2},
     "independent": {"kind": "independent", "reports": 2},
     "remembered": {"kind": "remembered", "exposures": 1.5},
     "no-role-play": {"kind": "no-role-play", "reports": 2},
     "external": {"kind": "external", "steps": 4, "messages": ["One.", "Two."]},
 }
+
+
+ADAPTIVE = ("similarity", "bounded-confidence", "rewiring", "feed")
 
 
 class FixedModel(ScriptedChatModel):
@@ -90,7 +96,7 @@ def test_the_forecast_is_what_a_run_makes(
     # To the character, memories included.
     assert forecast.input_characters == sum(model._asked)
     # Whom an agent meets may depend on what is measured; here nothing is, as the plan supposes.
-    assert forecast.exact == (kind != "similarity")
+    assert forecast.exact == (kind not in ADAPTIVE)
 
 
 JUDGE = {"name": "chat", "options": {"model": "maker:judge", "max_tokens": 10, "options": {"base_url": "https://a.b"}}}
@@ -242,6 +248,22 @@ def test_an_adaptive_schedule_has_no_longest_path() -> None:
     assert forecast.calls == 10
 
 
+def test_steps_that_may_go_by_are_forecast_as_if_none_did() -> None:
+    """What a filter keeps apart is not known beforehand: a forecast is what a run can take at most."""
+    interactions = (
+        {"kind": "bounded-confidence", "steps": 20, "confidence": 1.0},
+        {"kind": "rewiring", "steps": 20, "tolerance": 1.0, "network": "ring"},
+    )
+    for interaction in interactions:
+        spec = changed(SMALL, population={"size": 6}, interaction=interaction)
+        forecast = forecast_of(spec)
+        model = FixedModel()
+        carry_out(spec, f"{interaction['kind']}.sqlite", model)
+        assert (forecast.calls, forecast.texts, forecast.longest_path) == (40, 40, None)
+        assert 0 < len(model._asked) < 40
+        assert sum(model._asked) < forecast.input_characters
+
+
 def test_nothing_to_do_takes_no_time() -> None:
     forecast = osim.plan(load_experiment(changed(SMALL, interaction__steps=0)))
     assert (forecast.calls, forecast.rounds, forecast.speedup, forecast.longest_path) == (0, 0, 1.0, 0)
@@ -338,6 +360,9 @@ def test_runs_that_are_left_out_are_like_those_acted_out(monkeypatch: pytest.Mon
         ("dyadic", 6, {"memory": "reflective"}),
         ("dyadic", 6, {"memory": "reflective-as-run"}),
         ("similarity", 6, {"memory": "reflective"}),
+        ("bounded-confidence", 6, {}),
+        ("rewiring", 6, {}),
+        ("feed", 6, {}),
         ("broadcast", 6, {}),
         ("remembered", 40, {"token_budget": 100}),
         ("external", 40, {}),

@@ -33,6 +33,9 @@ SHORT: dict[str, dict[str, Any]] = {
     "dyadic": {"kind": "dyadic", "steps": 4},
     "broadcast": {"kind": "broadcast", "steps": 2},
     "similarity": {"kind": "similarity", "steps": 4},
+    "bounded-confidence": {"kind": "bounded-confidence", "steps": 6, "confidence": 2.0},
+    "rewiring": {"kind": "rewiring", "steps": 6, "tolerance": 1.0, "network": "ring"},
+    "feed": {"kind": "feed", "steps": 3, "posts": 2},
     "independent": {"kind": "independent", "reports": 2},
     "remembered": {"kind": "remembered", "steps": 6},
     "no-role-play": {"kind": "no-role-play", "reports": 2},
@@ -48,6 +51,9 @@ NETWORKS: list[Any] = [
     {"kind": "erdos-renyi", "p": 0.9},
     {"kind": "barabasi-albert", "m": 2},
     {"kind": "random-regular", "d": 3},
+    {"kind": "lattice", "sides": [2, 3], "periodic": False},
+    {"kind": "stochastic-block-model", "shares": [1, 2], "p_within": 0.9, "p_between": 0.4},
+    {"kind": "configuration", "degrees": [1, 2, 3, 1, 2, 1]},
     {"edges": [[0, 1], [1, 2]]},
 ]
 
@@ -114,24 +120,33 @@ def test_every_interaction_runs_with_every_memory(kind: str, memory: str) -> Non
     kept = (~turns["act"].isin(["probe", "report-once"])).sum()
     assert reflections == (0 if memory == "cumulative" else kept)
     read = turns["reads"].map(len)
-    assert (read[turns["act"] == "review"] == 1).all()
+    assert (read[turns["act"] == "review"] == (2 if kind == "feed" else 1)).all()
     assert (read[turns["act"] != "review"] == 0).all()
 
 
 @pytest.mark.parametrize("network", NETWORKS, ids=str)
-@pytest.mark.parametrize("kind", ["dyadic", "broadcast", "similarity"])
+@pytest.mark.parametrize("kind", ["dyadic", "broadcast", "similarity", "feed"])
 def test_posts_travel_along_edges_alone(kind: str, network: Any) -> None:
     spec = changed(SMALL, population={"size": 6}, interaction={"kind": kind, "steps": 5, "network": network})
     results = carry_out(spec, "short.sqlite")[1]
     edges = {frozenset(pair) for pair in results.edges[["source", "target"]].itertuples(index=False)}
     writer = results.turns.set_index("turn")["agent"]
-    met = {
-        frozenset((turn.agent, writer[turn.reads[0]])) for turn in results.turns.itertuples() if turn.act == "review"
-    }
+    met = {frozenset((turn.agent, writer[post])) for turn in results.turns.itertuples() for post in turn.reads}
     assert met
     assert all(len(pair) == 2 for pair in met)
     assert network == "complete" or met <= edges
     assert (network == "complete") == (len(edges) == 0)
+
+
+def test_directions_and_weights_written_out_are_stored_and_kept_to() -> None:
+    network = {"edges": [[2, 0], [0, 1]], "weights": [-0.5, 2], "directed": True}
+    interaction = {"kind": "dyadic", "steps": 6, "network": network}
+    results = carry_out(changed(SMALL, population={"size": 3}, interaction=interaction), "short.sqlite")[1]
+    edges = results.edges[["source", "target", "weight"]]
+    assert [tuple(row) for row in edges.itertuples(index=False)] == [(0, 1, 2.0), (2, 0, -0.5)]
+    writer = results.turns.set_index("turn")["agent"]
+    met = {(writer[post], turn.agent) for turn in results.turns.itertuples() for post in turn.reads}
+    assert met == {(0, 1), (2, 0)}
 
 
 # -- conditions must reach the prompt ------------------------------------------------------------------------

@@ -65,8 +65,8 @@ def _ask_all(resources: Resources) -> list[Any]:
         resources.topic(NamedTopicSpec(name="flat-earth")),
         resources.pack("default").contents,
         resources.messages(_external("posts.txt")),
-        sorted(resources.network(_network("ring.edges"), 3).edges()),
-        (arrows.is_directed(), sorted(arrows.edges()), sorted(arrows.nodes())),
+        resources.network(_network("ring.edges"), 3).edges[0].tolist(),
+        (arrows.directed, arrows.edges[0].tolist(), arrows.n),
     ]
 
 
@@ -79,7 +79,7 @@ def test_paths_start_from_the_folder_of_the_specification(folder: Path) -> None:
     assert "pack.yaml" in pack
     assert posts == ("First post.", "Second post.")
     assert len(ring) == 3
-    assert arrows == (True, [(0, 1), (1, 2)], [0, 1, 2, 3])
+    assert arrows == (True, [[0, 1], [1, 2]], 4)
 
 
 def test_contents_stand_in_for_every_file(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -130,10 +130,23 @@ def test_both_forms_of_a_message_file_agree(folder: Path) -> None:
     assert resources.messages(_external("posts.txt")) == resources.messages(_external("posts.yaml"))
 
 
+def test_weights_and_directions_of_a_network_are_kept(folder: Path, tmp_path: Path) -> None:
+    nx.write_graphml(nx.DiGraph([(2, 0, {"weight": -0.5}), (0, 1)]), folder / "heavy.graphml")
+    resources = Resources(folder)
+    for size in (3, 5):
+        network = resources.network(_network("heavy.graphml"), size)
+        assert (network.n, network.directed) == (size, True)
+        assert [each.tolist() for each in network.edges] == [[[0, 1], [2, 0]], [1.0, -0.5]]
+    pinned = Resources.from_contents(resources.contents(), tmp_path / "elsewhere")
+    again = pinned.network(_network("heavy.graphml"), 4)
+    assert [each.tolist() for each in again.edges] == [[[0, 1], [2, 0]], [1.0, -0.5]]
+    assert again.directed
+
+
 def test_one_network_file_serves_populations_of_several_sizes(folder: Path) -> None:
     resources = Resources(folder)
-    assert resources.network(_network("ring.edges"), 5).number_of_nodes() == 5
-    assert resources.network(_network("ring.edges"), 3).number_of_nodes() == 3
+    assert resources.network(_network("ring.edges"), 5).n == 5
+    assert resources.network(_network("ring.edges"), 3).n == 3
     with pytest.raises(SpecError, match=r"agents 0\.\.1"):
         resources.network(_network("ring.edges"), 2)
 

@@ -11,7 +11,7 @@ from opinionsim.documents import validate
 from opinionsim.errors import SpecError
 from opinionsim.experiments._spec import DyadicSpec, ExperimentSpec, ExternalSpec, conflicts, json_schema
 from opinionsim.experiments._sweep import load_experiment
-from opinionsim.schedules import NETWORKS, build_network
+from opinionsim.networks import NETWORKS, build_network
 
 BASE: dict[str, Any] = {
     "name": "small",
@@ -58,6 +58,10 @@ def test_a_specification_cannot_be_changed() -> None:
         ({"kind": "dyadic", "steps": 0}, 0),
         ({"kind": "broadcast", "exposures": 10}, 60),
         ({"kind": "similarity", "exposures": 0.5, "strength": 2}, 3),
+        ({"kind": "similarity", "steps": 2, "form": "power", "floor": 0.1}, 2),
+        ({"kind": "bounded-confidence", "exposures": 2, "confidence": 1, "choose": "near", "strict": True}, 12),
+        ({"kind": "rewiring", "steps": 9, "tolerance": 0.5, "rewire": 0.2, "target": "friend-of-friend"}, 9),
+        ({"kind": "feed", "exposures": 5, "posts": 4, "ranking": "recency"}, 30),
         ({"kind": "independent"}, 10),
         ({"kind": "no-role-play", "reports": 4}, 4),
         ({"kind": "remembered", "steps": 7}, 7),
@@ -73,6 +77,8 @@ _PARAMETERS = {
     "erdos-renyi": {"p": 0.5},
     "barabasi-albert": {"m": 2},
     "random-regular": {"d": 3},
+    "stochastic-block-model": {"sizes": [4, 6], "p": [[0.5, 0.1], [0.1, 0.8]]},
+    "configuration": {"exponent": 2.5, "max_degree": 4},
 }
 
 
@@ -82,7 +88,7 @@ def test_every_network_can_be_specified_and_built(kind: str) -> None:
     spec = validate(ExperimentSpec, _with("interaction", {"kind": "dyadic", "steps": 1, "network": network}))
     assert isinstance(spec.interaction, DyadicSpec)
     assert list(conflicts(spec)) == []
-    assert build_network(spec.interaction.network.mapping(), 10, 1).number_of_nodes() == 10
+    assert build_network(spec.interaction.network.mapping(), 10, 1).n == 10
 
 
 def test_a_network_without_parameters_may_be_named() -> None:
@@ -167,6 +173,37 @@ def test_a_file_of_messages_or_the_messages() -> None:
         ("interaction.network", {"kind": "watts-strogatz", "k": 11, "p": 0}, "k must be at most population.size = 10"),
         ("interaction.network", {"kind": "barabasi-albert", "m": 10}, "m must be below population.size = 10"),
         ("interaction.network", {"kind": "random-regular", "d": 10}, "d must be below population.size = 10"),
+        *(
+            ("interaction.network", network, message)
+            for network, message in (
+                ({"kind": "ring", "k": 3}, "k must be even, half of it on either side; got 3"),
+                ({"kind": "ring", "k": 12}, "k must be at most population.size = 10"),
+                ({"kind": "watts-strogatz", "k": 3, "p": 0}, "k must be even"),
+                ({"kind": "lattice", "sides": [2, 4]}, "product population.size = 10; got 2 times 4"),
+                ({"kind": "lattice", "neighbours": 6}, "interaction.network.neighbours: "),
+                ({"kind": "erdos-renyi"}, "needs exactly one of p (a probability, > 0) and mean_degree"),
+                ({"kind": "erdos-renyi", "p": 0.1, "mean_degree": 2}, "needs exactly one of p"),
+                ({"kind": "erdos-renyi", "mean_degree": 9.5}, "mean_degree must be at most population.size - 1 = 9"),
+                ({"kind": "configuration"}, "needs exactly one of degrees"),
+                ({"kind": "configuration", "degrees": [1, 1]}, "degrees must be population.size = 10 numbers; got 2"),
+                ({"kind": "configuration", "degrees": [1] * 9 + [2]}, "degrees must have an even sum; got 11"),
+                ({"kind": "configuration", "degrees": [1] * 9 + [11]}, "degrees must be below population.size = 10"),
+                ({"kind": "configuration", "degrees": [1] * 10, "max_degree": 2}, "go with exponent"),
+                ({"kind": "configuration", "exponent": 2, "max_degree": 10}, "must be below population.size = 10"),
+                ({"kind": "configuration", "exponent": 2, "min_degree": 3, "max_degree": 2}, "at least min_degree = 3"),
+                ({"kind": "stochastic-block-model", "p_within": 1, "p_between": 0}, "exactly one of sizes"),
+                ({"kind": "stochastic-block-model", "sizes": [4, 6], "p_within": 1}, "needs either p (a matrix) or"),
+                (
+                    {"kind": "stochastic-block-model", "sizes": [4, 5], "p_within": 1, "p_between": 0},
+                    "sizes must sum to population.size = 10; the sum is 9",
+                ),
+                (
+                    {"kind": "stochastic-block-model", "shares": [1, 1], "p": [[1, 0], [1, 1]]},
+                    "p must be a symmetric matrix with a row and a column for each of 2 blocks",
+                ),
+                ({"edges": [[0, 1]], "weights": [1, 2]}, "weights must be as many as edges, 1; got 2"),
+            )
+        ),
         ("interaction.network", {"edges": [[0, 1, 2]]}, "interaction.network.edges[0]: must have at most 2 entries"),
         ("interaction.network", {"edges": [[0, -1]]}, "interaction.network.edges[0][1]: must be at least 0; got -1"),
         ("interaction.network", {"edges": [[0, 10]]}, "node labels must be agents 0..9"),
@@ -192,6 +229,34 @@ def test_a_file_of_messages_or_the_messages() -> None:
             "population.personas",
             {"name": "x", "personas": [{"name": "A", "opinion": 9}]},
             "population.personas: the opinion 9 of persona 'A' is not on the scale; valid: -2, -1, 0, 1, 2",
+        ),
+        # ways of meeting
+        ("interaction", {"kind": "bounded-confidence", "steps": 3}, "confidence: is required and missing"),
+        (
+            "interaction",
+            {"kind": "bounded-confidence", "steps": 3, "confidence": -1},
+            "interaction.confidence: must be at least 0",
+        ),
+        (
+            "interaction",
+            {"kind": "rewiring", "steps": 3, "tolerance": 1},
+            "interaction.network: 'complete' leaves nobody else to follow",
+        ),
+        (
+            "interaction",
+            {"kind": "rewiring", "steps": 3, "tolerance": 1, "network": "ring", "rewire": 1.5},
+            "interaction.rewire: must be at most 1",
+        ),
+        ("interaction", {"kind": "feed", "steps": 3, "posts": 0}, "interaction.posts: must be at least 1; got 0"),
+        (
+            "interaction",
+            {"kind": "feed", "steps": 3, "ranking": "age"},
+            "interaction.ranking: unknown value 'age'; valid: similarity, recency, random",
+        ),
+        (
+            "interaction",
+            {"kind": "similarity", "steps": 3, "floor": 0.1},
+            "interaction.floor: has no effect with form 'exponential'; it belongs to form: power",
         ),
         # references
         ("topic.name", "round-earth", "topic.name: unknown topic 'round-earth'; valid: flat-earth"),

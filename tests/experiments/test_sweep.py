@@ -429,6 +429,15 @@ _MATTERS: list[tuple[str, Any]] = [
     ("interaction", {"kind": "remembered", "steps": 5}),
     ("interaction", {"kind": "similarity", "steps": 5}),
     ("interaction", {"kind": "similarity", "steps": 5, "strength": 2}),
+    ("interaction", {"kind": "similarity", "steps": 5, "form": "power"}),
+    ("interaction", {"kind": "bounded-confidence", "steps": 5, "confidence": 1}),
+    ("interaction", {"kind": "bounded-confidence", "steps": 5, "confidence": 1, "choose": "near"}),
+    ("interaction", {"kind": "bounded-confidence", "steps": 5, "confidence": 1, "strict": True}),
+    ("interaction", {"kind": "rewiring", "steps": 5, "tolerance": 1, "network": "ring"}),
+    ("interaction", {"kind": "rewiring", "steps": 5, "tolerance": 1, "network": "ring", "target": "similar"}),
+    ("interaction", {"kind": "feed", "steps": 5}),
+    ("interaction", {"kind": "feed", "steps": 5, "posts": 2}),
+    ("interaction", {"kind": "feed", "steps": 5, "ranking": "random"}),
     ("interaction", {"kind": "external", "steps": 5, "messages": ["a"]}),
     ("interaction", {"kind": "external", "steps": 5, "messages": ["b"]}),
     ("interaction", {"kind": "external", "steps": 5, "messages": ["a"], "order": "sequence"}),
@@ -520,6 +529,9 @@ def test_files_enter_by_content_and_not_by_name(tmp_path: Path) -> None:
         for name in ("a.edges", "b.edges")
     ]
     assert by_file[0] == by_file[1] == identity(_changed(BASE, "interaction.network", {"edges": [[1, 0], [1, 2]]}))
+    for other in ({"directed": True}, {"weights": [1, 2]}, {"weights": [2, 1]}):
+        spec = _changed(BASE, "interaction.network", {"edges": [[1, 0], [1, 2]], **other})
+        assert identity(spec) == identity(spec) != by_file[0]
 
 
 def test_an_edited_prompt_pack_keeps_the_identity(tmp_path: Path) -> None:

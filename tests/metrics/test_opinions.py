@@ -53,6 +53,12 @@ def test_shares_give_back_bias_and_diversity(values: list[float]) -> None:
         assert np.isnan(found.shares).all()
 
 
+@given(st.lists(st.lists(st.one_of(st.floats(-2, 2), st.just(math.nan)), min_size=7, max_size=7), min_size=1))
+def test_several_distributions_are_measured_as_one_by_one(rows: list[list[float]]) -> None:
+    for measure in (bias, diversity):
+        np.testing.assert_allclose(measure([rows]), [[measure(row) for row in rows]], atol=1e-12)
+
+
 def test_diversity_needs_more_opinions_than_ddof() -> None:
     assert diversity([1.0]) == 0
     assert math.isnan(diversity([1.0], ddof=1))
@@ -72,7 +78,9 @@ def test_distribution_on_another_scale() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: bias([[1.0, 2.0]]), "one dimension"),
+        (lambda: distribution([[1.0, 2.0]]), "one dimension"),
+        (lambda: bias(1.0), "single number"),
+        (lambda: bias(["much"]), "must be numbers"),
         (lambda: bias([math.inf]), "finite"),
         (lambda: diversity([1.0], ddof=-1), "ddof"),
         (lambda: evidence_statement(["guess"]), "scripted, model, equation, human; got guess"),

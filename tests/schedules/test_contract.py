@@ -11,11 +11,14 @@ import pytest
 from opinionsim.messages import Message
 from opinionsim.schedules import (
     AdaptiveSchedule,
+    BoundedConfidenceDyads,
     Broadcast,
     Dyads,
     Exposure,
+    Feed,
     IndependentReports,
     RememberedReports,
+    RewiringDyads,
     SimilarityDyads,
     StaticSchedule,
     Turn,
@@ -31,10 +34,27 @@ def _rng() -> np.random.Generator:
     return np.random.default_rng(5)
 
 
-def _similar(network: nx.Graph | int, steps: int, strength: float = 1.5) -> SimilarityDyads:
+def _opinions(network: nx.Graph | int) -> list[float]:
     size = network if isinstance(network, int) else len(network)
-    opinions = [(-2, -1, 0, 1, 2, np.nan)[i % 6] for i in range(size)]
-    return SimilarityDyads(network, steps, strength=strength, opinions=opinions, seed=9)
+    return [(-2, -1, 0, 1, 2, np.nan)[i % 6] for i in range(size)]
+
+
+def _similar(network: nx.Graph | int, steps: int, form: str = "exponential") -> SimilarityDyads:
+    return SimilarityDyads(network, steps, strength=1.5, opinions=_opinions(network), seed=9, form=form)
+
+
+def _bounded(network: nx.Graph | int, steps: int, confidence: float, choose: str) -> BoundedConfidenceDyads:
+    opinions = _opinions(network)
+    return BoundedConfidenceDyads(network, steps, confidence=confidence, opinions=opinions, seed=9, choose=choose)
+
+
+def _rewiring(network: nx.Graph, steps: int, target: str) -> RewiringDyads:
+    opinions = _opinions(network)
+    return RewiringDyads(network, steps, tolerance=1.0, opinions=opinions, seed=9, rewire=0.8, target=target)
+
+
+def _feed(network: nx.Graph | int, steps: int, ranking: str) -> Feed:
+    return Feed(network, steps, posts=3, opinions=_opinions(network), seed=9, ranking=ranking)
 
 
 BUILDERS: dict[str, Callable[[], Schedule]] = {
@@ -50,6 +70,17 @@ BUILDERS: dict[str, Callable[[], Schedule]] = {
     "similarity": lambda: _similar(6, 20),
     "similarity on a path": lambda: _similar(nx.path_graph(8), 25),
     "similarity without steps": lambda: _similar(4, 0),
+    "similarity by a power law": lambda: _similar(6, 20, "power"),
+    "bounded confidence": lambda: _bounded(6, 30, 1.0, "drawn"),
+    "bounded confidence among the near": lambda: _bounded(nx.cycle_graph(7), 30, 1.0, "near"),
+    "no confidence": lambda: _bounded(4, 6, 0.0, "drawn"),
+    "rewiring": lambda: _rewiring(nx.cycle_graph(7), 30, "random"),
+    "rewiring to the like-minded": lambda: _rewiring(nx.DiGraph([(0, 1), (1, 2), (2, 3), (3, 0)]), 30, "similar"),
+    "rewiring to friends of friends": lambda: _rewiring(nx.path_graph(8), 30, "friend-of-friend"),
+    "feed": lambda: _feed(6, 10, "similarity"),
+    "feed on a path": lambda: _feed(nx.path_graph(6), 12, "recency"),
+    "feed at random": lambda: _feed(nx.star_graph(4), 10, "random"),
+    "feed without steps": lambda: _feed(4, 0, "similarity"),
     "independent reports": lambda: IndependentReports(4, 3),
     "reports of one agent": lambda: IndependentReports(1, 5),
     "remembered reports": lambda: RememberedReports(4, 15, _rng()),

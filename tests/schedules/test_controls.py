@@ -23,6 +23,7 @@ from opinionsim.personas import Persona, Population
 from opinionsim.prompts import load_pack
 from opinionsim.schedules import (
     AdaptiveSchedule,
+    BoundedConfidenceDyads,
     Broadcast,
     Dyads,
     Exposure,
@@ -116,6 +117,7 @@ BUILDERS: dict[str, Callable[[], StaticSchedule | AdaptiveSchedule]] = {
     "reports": lambda: RememberedReports(4, 9, _rng()),
     "exposure": lambda: Exposure(4, 9, NEWS, "random", _rng()),
     "similarity": _similar,
+    "bounded": lambda: BoundedConfidenceDyads(4, 12, confidence=1.0, opinions=[-2, -1, 1, 2], seed=3),
 }
 
 
@@ -220,7 +222,7 @@ def _simulated(schedule: StaticSchedule | AdaptiveSchedule, memory: str) -> list
 
 
 @pytest.mark.parametrize("memory", ["cumulative", "reflective", "reflective-as-run"])
-@pytest.mark.parametrize("name", ["dyads", "broadcast", "reports", "exposure", "similarity"])
+@pytest.mark.parametrize("name", ["dyads", "broadcast", "reports", "exposure", "similarity", "bounded"])
 def test_probes_change_no_other_message_of_a_simulation(name: str, memory: str) -> None:
     bare = _simulated(BUILDERS[name](), memory)
     probed = _simulated(with_probes(BUILDERS[name](), 2, 1), memory)

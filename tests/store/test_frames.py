@@ -59,7 +59,7 @@ def test_every_frame_has_its_columns_types_and_order(results: Results) -> None:
     keys = {
         "runs": ["cell", "replicate", "run_id", "measurement_id"],
         "agents": ["run_id", "agent"],
-        "edges": ["run_id", "source", "target"],
+        "edges": ["run_id", "source", "target", "since"],
         "turns": ["run_id", "turn"],
         "opinions": ["cell", "run_id", "measurement_id", "variable", "turn"],
         "calls": ["run_id", "turn", "part", "attempt"],

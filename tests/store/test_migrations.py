@@ -9,7 +9,7 @@ from sqlalchemy import inspect
 from opinionsim.errors import StoreError
 from opinionsim.llm import CallKey, CallRecord
 from opinionsim.messages import ChatMessage, prompt_hash, text_id
-from opinionsim.store import TurnRow, _files, _migrations, _postgres, _schema, load, open_store
+from opinionsim.store import EdgeRow, TurnRow, _files, _migrations, _postgres, _schema, load, open_store
 from opinionsim.store._address import Address, parse
 from opinionsim.testing._stores import call, claimed, experiment_row, measurement_row, outcome, run_row
 from tests._postgres import Server
@@ -74,9 +74,10 @@ def _open(url: str):
     return (_postgres if isinstance(place, Address) else _files).open_for_writing(place)
 
 
-def _make_version_1(url: str) -> None:
+def _make_version(number: int, url: str) -> None:
+    """A store of a version, with what version 1 stored in it."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_migrations, "MIGRATIONS", _migrations.MIGRATIONS[:1])
+        patch.setattr(_migrations, "MIGRATIONS", _migrations.MIGRATIONS[:number])
         database = _open(url)
 
         def insert(connection) -> None:
@@ -93,9 +94,10 @@ def _make_version_1(url: str) -> None:
         database.close()
 
 
-def test_a_store_of_version_1_is_migrated_and_read_whole(url: str) -> None:
-    _make_version_1(url)
-    with pytest.raises(StoreError, match="older schema version 1; open it once for writing"):
+@pytest.mark.parametrize("version", [1, 2])
+def test_an_earlier_store_is_migrated_and_read_whole(url: str, version: int) -> None:
+    _make_version(version, url)
+    with pytest.raises(StoreError, match=f"older schema version {version}; open it once for writing"):
         open_store(url, write=False)
     record = CallRecord(
         CallKey(3, "reply", 0), 1, 1, "write", str(_ROWS["calls"]["prompt_hash"]), "a\x00b",
@@ -116,17 +118,25 @@ def test_a_store_of_version_1_is_migrated_and_read_whole(url: str) -> None:
     assert list(results.turns["condition"]) == ["answered"]
     assert results.calls[["condition", "reasoning"]].values.tolist() == [["answered", ""]]
     assert results.calls[["cached_tokens", "reasoning_tokens", "cost"]].isna().all(axis=None)
-    assert (len(results.agents), len(results.edges), list(results.opinions["value"])) == (1, 1, [1.0])
+    assert (len(results.agents), list(results.opinions["value"])) == (1, [1.0])
+    edges = results.edges.drop(columns="until").values.tolist()
+    assert edges == [["r1", 0, 1, 0.5, 0, "scripted"]]
+    assert results.edges["until"].isna().all()
 
 
 def test_a_migrated_store_goes_on(url: str) -> None:
-    _make_version_1(url)
+    _make_version(1, url)
     with open_store(url) as store:
         journal = store.journal("r1", claimed(store))
         assert journal.epoch == 5
         journal.append(call(4, condition="empty", reasoning="Hm.", cost=0.5))
         store.finish("r1", 5, outcome())
         assert [record.condition for record in store.records("r1")] == ["answered", "empty"]
+        again = (EdgeRow(0, 1, 0.5, 0, 2), EdgeRow(0, 1, 0.5, 4))
+        store.finish("r1", 5, outcome(edges=again))
+        with store.reading() as connection:
+            stored = connection.exec_driver_sql("SELECT source, target, weight, since, until FROM edges ORDER BY since")
+            assert [EdgeRow(*row) for row in stored] == list(again)
         assert store.usage(["r1"]).cost == 0.5
 
 
@@ -150,7 +160,7 @@ def test_migrations_make_the_tables_that_are_used(url: str) -> None:
 
 
 def test_a_migration_that_fails_leaves_the_store_as_it_was(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    _make_version_1(url)
+    _make_version(1, url)
 
     def fail(connection) -> None:
         connection.exec_driver_sql("CREATE TABLE half (x TEXT)")
@@ -165,6 +175,7 @@ def test_a_migration_that_fails_leaves_the_store_as_it_was(url: str, monkeypatch
         assert connection.exec_driver_sql("SELECT version FROM schema_version ORDER BY version").scalars().all() == [
             1,
             2,
+            3,
         ]
 
 
@@ -177,5 +188,5 @@ def test_a_later_version_may_be_read_by_nobody_of_this_one(postgres: Server, tmp
     with postgres.connect(database) as connection:
         connection.execute("INSERT INTO schema_version VALUES (9, 0.0)")
     for write in (True, False):
-        with pytest.raises(StoreError, match="schema version 9, this version of opinionsim knows up to 2"):
+        with pytest.raises(StoreError, match="schema version 9, this version of opinionsim knows up to 3"):
             open_store(url, write=write)

@@ -229,7 +229,7 @@ def _truncated(path: Path) -> None:
     [
         (_garbage, "not a database"),
         (_foreign, "database of another program"),
-        (_newer, "schema version 7, this version of opinionsim knows up to 2"),
+        (_newer, "schema version 7, this version of opinionsim knows up to 3"),
         (_truncated, "malformed"),
         (Path.mkdir, "is a folder|there is no store at"),
     ],
@@ -296,13 +296,13 @@ def test_an_older_store_is_brought_up_to_date_when_opened_for_writing(
         connection.exec_driver_sql("ALTER TABLE runs ADD COLUMN note TEXT")
 
     monkeypatch.setattr(_migrations, "MIGRATIONS", [*_migrations.MIGRATIONS, add_column])
-    with pytest.raises(StoreError, match="older schema version 2; open it once for writing"):
+    with pytest.raises(StoreError, match="older schema version 3; open it once for writing"):
         open_store(url, write=False)
     for _ in range(2):
         with open_store(url) as store, store.reading() as connection:
             assert connection.exec_driver_sql("SELECT run_id, note FROM runs").all() == [("r1", None)]
             versions = connection.exec_driver_sql("SELECT version FROM schema_version ORDER BY version").all()
-            assert versions == [(1,), (2,), (3,)]
+            assert versions == [(1,), (2,), (3,), (4,)]
 
 
 def test_prompts_are_kept_as_what_their_hash_is_of(tmp_path: Path) -> None:

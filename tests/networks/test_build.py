@@ -1,4 +1,4 @@
-"""Networks: every kind, files, labels, and what is refused."""
+"""Networks by name: every kind, files, labels, and what is refused."""
 
 from __future__ import annotations
 
@@ -8,37 +8,39 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from opinionsim.errors import SpecError
-from opinionsim.schedules import NETWORKS, Neighbours, build_network
+from opinionsim.networks import NETWORKS, Network, build_network
 
 PARAMETERS: dict[str, dict[str, Any]] = {
     "watts-strogatz": {"k": 4, "p": 0.3},
     "erdos-renyi": {"p": 0.4},
     "barabasi-albert": {"m": 2},
     "random-regular": {"d": 3},
+    "stochastic-block-model": {"shares": [1, 1], "p_within": 0.6, "p_between": 0.2},
+    "configuration": {"exponent": 2, "max_degree": 5},
 }
 RANDOM = sorted(PARAMETERS)
 
 
-def _edges(graph: nx.Graph) -> set[tuple[int, int]]:
-    return {(int(a), int(b)) for a, b in graph.edges()}
+def _edges(network: Network) -> set[tuple[int, int]]:
+    return {(a, b) for a, b in network.edges[0].tolist()}
 
 
-def _both_ways(graph: nx.Graph) -> set[tuple[int, int]]:
-    edges = _edges(graph)
-    return edges if graph.is_directed() else edges | {(b, a) for a, b in edges}
+def _both_ways(network: Network) -> set[tuple[int, int]]:
+    return {(int(a), int(b)) for a, b in network.graph().to_directed().edges}
 
 
 @pytest.mark.parametrize("kind", NETWORKS)
 def test_every_kind_is_a_simple_network_of_all_agents(kind: str) -> None:
     for n in (6, 20):
-        graph = build_network({"kind": kind, **PARAMETERS.get(kind, {})}, n, seed=3)
+        network = build_network({"kind": kind, **PARAMETERS.get(kind, {})}, n, seed=3)
+        graph = network.graph()
+        assert network.n == n
         assert sorted(graph.nodes) == list(range(n))
-        assert not graph.is_directed()
+        assert not network.directed
         assert nx.number_of_selfloops(graph) == 0
+        assert network.complete == (kind == "complete")
 
 
 @pytest.mark.parametrize(
@@ -57,14 +59,14 @@ def test_every_kind_is_a_simple_network_of_all_agents(kind: str) -> None:
     ],
 )
 def test_closed_forms(spec: Any, n: int, edges: set[tuple[int, int]]) -> None:
-    graph = build_network(spec, n)
-    assert sorted(graph.nodes) == list(range(n))
-    assert _both_ways(graph) == edges | {(b, a) for a, b in edges}
+    network = build_network(spec, n)
+    assert network.n == n
+    assert _both_ways(network) == edges | {(b, a) for a, b in edges}
 
 
 def test_counts_of_random_kinds() -> None:
     n = 30
-    built = {kind: build_network({"kind": kind, **PARAMETERS[kind]}, n, seed=1) for kind in RANDOM}
+    built = {kind: build_network({"kind": kind, **PARAMETERS[kind]}, n, seed=1).graph() for kind in RANDOM}
     assert built["watts-strogatz"].number_of_edges() == n * 4 // 2
     assert built["barabasi-albert"].number_of_edges() == 2 * (n - 2)
     assert {degree for _, degree in built["random-regular"].degree} == {3}
@@ -100,12 +102,16 @@ def test_edge_lists(tmp_path: Path, text: str, edges: set[tuple[int, int]]) -> N
 def test_files_written_by_networkx_come_back(tmp_path: Path, graph: nx.Graph) -> None:
     nx.write_graphml(graph, tmp_path / "g.graphml")
     read = build_network({"kind": "file", "path": tmp_path / "g.graphml"}, len(graph))
-    assert read.is_directed() == graph.is_directed()
-    assert _edges(read) == _edges(graph)
+    expected = Network.of(graph)
+    assert read.directed == graph.is_directed()
+    assert _edges(read) == _edges(expected)
+    assert (read.weights is None) == (expected.weights is None)
+    if expected.weights is not None:
+        assert read.weights.tolist() == expected.weights.tolist()
     if not graph.is_directed():
         nx.write_edgelist(graph, tmp_path / "g.txt")
         listed = build_network({"kind": "file", "path": tmp_path / "g.txt"}, len(graph))
-        assert _both_ways(listed) == _both_ways(graph)
+        assert _both_ways(listed) == _both_ways(expected)
 
 
 def test_names_are_numbered_in_the_order_of_the_file(tmp_path: Path) -> None:
@@ -162,7 +168,7 @@ def test_unreadable_files(tmp_path: Path, name: str, text: str | None, message: 
         ({"kind": ["ring"]}, 4, "unknown kind"),
         (4, 4, "must be a name, a mapping or a graph; got 4"),
         (None, 4, "must be a name, a mapping or a graph; got None"),
-        ({"kind": "ring", "k": 2}, 4, "'ring' takes no parameters; got k"),
+        ({"kind": "path", "k": 2}, 4, "'path' takes no parameters; got k"),
         ("watts-strogatz", 4, "'watts-strogatz' takes k, p; got none"),
         ({"kind": "watts-strogatz", "k": 9, "p": 0.1}, 6, "cannot be built for N = 6"),
         ({"kind": "watts-strogatz", "k": "two", "p": 0.1}, 6, "cannot be built for N = 6"),
@@ -179,8 +185,39 @@ def test_unreadable_files(tmp_path: Path, name: str, text: str | None, message: 
         ({"kind": "file"}, 4, "'file' takes path; got none"),
         ({"kind": "file", "path": "x", "directed": True}, 4, "'file' takes path; got path, directed"),
         ({"kind": "file", "path": 5}, 4, "must be the name of a file; got 5"),
-        ({"kind": "edges"}, 4, "'edges' takes edges; got none"),
-        ({"edges": [[0, 1]], "weights": [1]}, 4, "'edges' takes edges; got edges, weights"),
+        ({"kind": "edges"}, 4, "'edges' takes edges, weights, directed; got none"),
+        ({"edges": [[0, 1]], "widths": [1]}, 4, "'edges' takes edges, weights, directed; got edges, widths"),
+        ({"edges": [[0, 1]], "weights": [1, 2]}, 4, "weights must give a finite number for each of the 1 edges"),
+        ({"edges": [[0, 1]], "weights": 1}, 4, "weights must give a finite number for each of the 1 edges"),
+        ({"edges": [[0, 1]], "weights": [float("nan")]}, 4, "weights must give a finite number"),
+        ({"edges": [[0, 1]], "directed": "yes"}, 4, "directed must be true or false; got 'yes'"),
+        ({"edges": [[0, 1], [1, 0]], "weights": [1, 2]}, 4, "is given twice, with the weights"),
+        (Network.of(5), 4, "is on 5 agents; population.size is 4"),
+        ({"kind": "ring", "k": 3}, 6, "k must be even"),
+        ({"kind": "ring", "k": 8}, 6, "k must be at most N = 6"),
+        ({"kind": "lattice", "sides": [2, 2]}, 6, "product is N = 6; got 2 and 2"),
+        ({"kind": "lattice", "sides": [6]}, 6, "sides must be two numbers"),
+        ({"kind": "lattice", "neighbours": 6}, 6, "neighbours must be 4 or 8"),
+        ({"kind": "lattice", "periodic": 1}, 6, "periodic must be true or false"),
+        ("erdos-renyi", 6, "needs exactly one of p and mean_degree"),
+        ({"kind": "erdos-renyi", "mean_degree": 6}, 6, "mean_degree must be from 0 to N - 1 = 5"),
+        ({"kind": "random-regular", "d": 6}, 6, "d must be at least 1 and below N = 6"),
+        ({"kind": "configuration", "degrees": [1, 1]}, 3, "one whole number for each of the 3 agents"),
+        ({"kind": "configuration", "degrees": [1, 1, 1]}, 3, "must have an even sum; got 3"),
+        ({"kind": "configuration", "degrees": [3, 1, 0]}, 3, "must be from 0 to N - 1 = 2"),
+        ({"kind": "configuration", "degrees": [3, 3, 1, 1]}, 4, "no network without loops and repeated edges"),
+        ({"kind": "configuration", "degrees": [1, 1], "max_degree": 1}, 2, "go with exponent"),
+        ({"kind": "configuration", "exponent": 2, "max_degree": 6}, 6, "max_degree <= N - 1 = 5 must hold"),
+        ({"kind": "configuration", "exponent": 2, "min_degree": 3, "max_degree": 3}, 5, "must be even; got 5 times 3"),
+        ({"kind": "configuration", "exponent": float("inf")}, 6, "exponent must be a finite number"),
+        ({"kind": "configuration"}, 6, "needs exactly one of degrees and exponent"),
+        ({"kind": "stochastic-block-model", "sizes": [2, 3], "p": [[1]]}, 6, "sizes must be whole numbers that sum"),
+        ({"kind": "stochastic-block-model", "shares": [1, 0], "p": [[1]]}, 6, "shares must be positive"),
+        ({"kind": "stochastic-block-model", "shares": [1, 1], "p": [[1, 0], [1, 0]]}, 6, "2 blocks and be symmetric"),
+        ({"kind": "stochastic-block-model", "shares": [1, 1], "p": [[1], [1, 0]]}, 6, "2 blocks and be symmetric"),
+        ({"kind": "stochastic-block-model", "shares": [1, 1], "p_within": 0.5}, 6, "p_between must be a probability"),
+        ({"kind": "stochastic-block-model", "shares": [1], "p": [[1]], "p_within": 1}, 6, "needs either p or p_within"),
+        ({"kind": "stochastic-block-model", "p_within": 1, "p_between": 0}, 6, "exactly one of sizes and shares"),
         ({"edges": 5}, 4, "must be a list of pairs of agents"),
         ({"edges": ["01"]}, 4, "must be a list of pairs of agents"),
         ({"edges": [[0, 1, 2]]}, 4, "must be a list of pairs of agents"),
@@ -189,7 +226,7 @@ def test_unreadable_files(tmp_path: Path, name: str, text: str | None, message: 
         ({"edges": [[None, 1]]}, 4, "must be a list of pairs of agents"),
         ({"edges": []}, 4, "has no edge"),
         ({"edges": [[2, 2]]}, 4, "an agent cannot be joined to itself"),
-        ({"edges": [[0, 4]]}, 4, r"agents 0\.\.3 \(population\.size = 4\)"),
+        ({"edges": [[0, 4]]}, 4, r"agents 0\.\.3 \(N = 4\)"),
         (nx.Graph([("a", 0)]), 4, "all numbers or all names"),
         (nx.path_graph(5), 4, r"agents 0\.\.3"),
         (nx.empty_graph(4), 4, "has no edge"),
@@ -214,56 +251,9 @@ def test_bad_networks(spec: Any, n: int, message: str) -> None:
 def test_a_graph_of_ones_own(graph: nx.Graph, edges: set[tuple[int, int]]) -> None:
     before = sorted(graph.nodes, key=str)
     built = build_network(graph, 4)
-    assert sorted(built.nodes) == [0, 1, 2, 3]
+    assert built.n == 4
     assert _both_ways(built) == edges | {(b, a) for a, b in edges}
     assert sorted(graph.nodes, key=str) == before
-
-
-graphs = st.builds(
-    lambda n, edges, directed: build_network((nx.DiGraph if directed else nx.Graph)([(0, n - 1), *edges]), n),
-    st.just(7),
-    st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)).filter(lambda edge: edge[0] != edge[1]), max_size=15),
-    st.booleans(),
-)
-
-
-@given(graphs)
-def test_neighbours_are_those_of_the_graph(graph: nx.Graph) -> None:
-    neighbours = Neighbours(graph)
-    pairs = _both_ways(graph)
-    assert neighbours.n == 7
-    for agent in range(7):
-        assert neighbours.audience(agent).tolist() == sorted(b for a, b in pairs if a == agent)
-        assert neighbours.sources(agent).tolist() == sorted(a for a, b in pairs if b == agent)
-    assert neighbours.can_speak.tolist() == sorted({a for a, _ in pairs})
-    assert neighbours.can_hear.tolist() == sorted({b for _, b in pairs})
-    every = np.array([(a, b) for a in range(-1, 8) for b in range(-1, 8)])
-    assert {tuple(pair) for pair in every[neighbours.join(every)].tolist()} == pairs
-
-
-def test_the_complete_graph_needs_no_graph() -> None:
-    short, long = Neighbours(5), Neighbours(nx.complete_graph(5))
-    for agent in range(5):
-        assert short.audience(agent).tolist() == long.audience(agent).tolist()
-        assert short.sources(agent).tolist() == long.sources(agent).tolist()
-    every = np.array([(a, b) for a in range(-1, 6) for b in range(-1, 6)])
-    np.testing.assert_array_equal(short.join(every), long.join(every))
-    assert Neighbours(np.int64(5)).n == 5
-
-
-@pytest.mark.parametrize(
-    ("network", "message"),
-    [
-        (1, "N >= 2 agents; got population.size = 1"),
-        (nx.Graph([("a", "b")]), "build_network numbers other labels"),
-        (nx.Graph([(1, 2)]), r"must be the agents 0\.\.1"),
-        (nx.Graph([(0, 0), (0, 1)]), "joined to itself"),
-        (nx.empty_graph(3), "has no edge"),
-    ],
-)
-def test_neighbours_take_networks_of_agents_only(network: Any, message: str) -> None:
-    with pytest.raises(SpecError, match=message):
-        Neighbours(network)
 
 
 @pytest.mark.parametrize("weight", [float("nan"), float("inf"), "heavy", True])
@@ -283,3 +273,17 @@ def test_graphml_with_declarations_is_refused(tmp_path: Path, encoding: str) -> 
     (tmp_path / "net.graphml").write_text(text, encoding=encoding)
     with pytest.raises(SpecError, match="holds a document type or entity declaration"):
         build_network({"kind": "file", "path": str(tmp_path / "net.graphml")}, 2)
+
+
+def test_weights_and_directions_written_out_are_kept() -> None:
+    spec = {"edges": [["b", "a"], ["a", "c"]], "weights": [2, -0.5], "directed": True}
+    network = build_network(spec, 4)
+    assert network.directed
+    pairs, weights = network.edges
+    assert (pairs.tolist(), weights.tolist()) == ([[0, 1], [1, 2]], [2, -0.5])
+
+
+def test_weights_in_an_edge_list_are_kept(tmp_path: Path) -> None:
+    (tmp_path / "g.txt").write_text("0 1 {'weight': 3}\n1 2 {'weight': -2e-1, 'since': 4}\n0 3\n", encoding="utf-8")
+    pairs, weights = build_network({"kind": "file", "path": str(tmp_path / "g.txt")}, 4).edges
+    assert (pairs.tolist(), weights.tolist()) == ([[0, 1], [0, 3], [1, 2]], [3, 1, -0.2])

@@ -1,0 +1,418 @@
+"""Writes the page of every classic model from the registry, and draws its figure.
+
+Run: python docs/classic/generate.py [--check] [NAME ...]
+
+Without names all pages and figures are made; with `--check` nothing is written or drawn, and what differs from the
+registry is named.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from opinionsim.classic import MODELS, ClassicModel, Trajectories, simulate
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+HERE = Path(__file__).resolve().parent
+#: What is simulated where a model gives no example of its own.
+_EXAMPLE: Mapping[str, Any] = {"n": 200, "network": "complete", "initial": "uniform", "steps": 50}
+_SEED = 1
+#: Simulations of a discrete model, whose course is chance.
+_REPLICATES = 20
+#: Points of the scale that specifications show: five, or the two that some models know.
+_POINTS, _TWO_POINTS = (-2, -1, 0, 1, 2), (-1, 1)
+
+#: Families of influence after Flache et al. 2017, and what makes one.
+FAMILIES = {
+    "assimilative": "whoever is heard attracts, at any distance",
+    "similarity-biased": "whoever is close attracts, and whoever is far has less influence or none",
+    "repulsive": "whoever is far, or tied by a negative edge, repels",
+    "reinforcing": "opinions can grow beyond those that are heard",
+}
+_SCHEMES = {
+    "order": (
+        "who updates when",
+        {
+            "random": "agents are drawn one by one, with replacement",
+            "permutation": "every agent once a sweep, in an order that is drawn anew",
+            "sequential": "every agent once a sweep, from agent 0 up",
+            "synchronous": "all agents at once, from the opinions before the sweep",
+        },
+    ),
+    "pick": (
+        "who is drawn first",
+        {
+            "listener": "an agent, then one of those it hears",
+            "speaker": "an agent, then one of those who hear it",
+            "edge": "a pair",
+        },
+    ),
+    "sides": ("who of a pair updates", {"one": "the listener", "two": "both"}),
+    "meets_itself": (
+        "whether an agent may be drawn as its own partner on the complete graph",
+        {"true": "yes", "false": "no"},
+    ),
+}
+_CONSERVED = {
+    "mean": "the mean opinion",
+    "order": "the order of opinions (on the complete graph)",
+}
+#: Markdown that knows of no formulas takes a backslash away before punctuation; these mean the same without any.
+_SPELLED = {r"\{": r"\lbrace ", r"\}": r"\rbrace ", r"\\": r"\cr ", r"\,": r"\thinspace ", r"\;": r"\thickspace "}
+
+
+def example_of(model: ClassicModel) -> dict[str, Any]:
+    """What a model's page simulates: `n`, `network`, `initial`, `steps` and settings of the model."""
+    return {**_EXAMPLE, **model.example}
+
+
+def settings_of(model: ClassicModel) -> dict[str, Any]:
+    """Parameters and scheme options that a model's example sets."""
+    return {name: value for name, value in example_of(model).items() if name not in _EXAMPLE}
+
+
+def page(model: ClassicModel) -> str:
+    """The page of a model, as Markdown with formulas."""
+    return "\n".join(
+        [
+            f"# {model.title}",
+            "",
+            "<!-- Written by docs/classic/generate.py from the registry. To change it, change the model's module. -->",
+            "",
+            model.summary,
+            "",
+            "$$",
+            _spelled(model.equation),
+            "$$",
+            "",
+            f"![{model.title}: {_shown(model)}](images/{model.name}.png)",
+            "",
+            f"*{caption(model)}*",
+            "",
+            *_facts(model),
+            *_parameters(model),
+            *_scheduling(model),
+            "## Limiting behaviour",
+            "",
+            model.behaviour,
+            "",
+            *_examples(model),
+            "## Sources",
+            "",
+            *(f"- {_reference(source.reference, source.doi)}" for source in model.source),
+            "",
+        ]
+    )
+
+
+def _spelled(equation: str) -> str:
+    for mark, word in _SPELLED.items():
+        equation = equation.replace(mark, word)
+    return "\n".join(line.rstrip() for line in equation.splitlines())
+
+
+def _facts(model: ClassicModel) -> Iterator[str]:
+    low, high = model.range
+    ends = "any number" if not np.isfinite(model.range).all() else f"from {low:g} to {high:g} by default"
+    opinions = f"{model.kind}, {ends}"
+    opinions += {"two": "; the two ends alone", "copied": "; only those there are at the start", "any": ""}[
+        model.states
+    ]
+    yield from ("| | |", "|---|---|", f"| name | `{model.name}` |")
+    yield f"| family | {model.family}: {FAMILIES[model.family]} |"
+    yield f"| opinions | {opinions} |"
+    yield f"| several dimensions | {'yes' if model.vector is not None else 'no'} |"
+    yield f"| negative edges | {'yes' if 'signs' in model.needs else 'refused'} |"
+    pairs = "in pairs: it also runs on recorded pairs, and on any schedule of language-model agents"
+    yield f"| agents meet | {pairs if model.update is not None else 'not in pairs: no recorded pairs'} |"
+    if model.conserves:
+        yield f"| conserved by the default scheme | {', '.join(_CONSERVED[each] for each in sorted(model.conserves))} |"
+    stays = "a fixed point" if model.keeps_consensus else "no fixed point in general"
+    yield f"| consensus is | {stays} |"
+    yield ""
+
+
+def _parameters(model: ClassicModel) -> Iterator[str]:
+    yield from ("## Parameters", "")
+    if not model.declared:
+        yield from ("None.", "")
+        return
+    yield from ("| Parameter | Symbol | Default | Valid | Meaning |", "|---|---|---|---|---|")
+    scaled, star = False, " \\*"
+    for name, each in model.declared.items():
+        scaled |= each.scaled
+        symbol = f"${each.symbol}$" if each.symbol else ""
+        default = f"`{each.default if each.choices else _yaml(each.default)}`{star if each.scaled else ''}"
+        valid = f"one of {', '.join(f'`{value}`' for value in each.choices)}" if each.choices else each.valid
+        yield f"| `{name}` | {symbol} | {default} | {_cell(valid)} | {_cell(each.meaning)} |"
+    yield ""
+    if scaled:
+        width = model.range[1] - model.range[0]
+        yield f"\\* in units of opinion: the default belongs to a range of width {width:g}, and grows with the range."
+        yield ""
+
+
+def _scheduling(model: ClassicModel) -> Iterator[str]:
+    yield from ("## Scheduling", "")
+    if model.schemes:
+        yield from ("| Option | Value | What happens |", "|---|---|---|")
+    for name, values in model.schemes.items():
+        what, meanings = _SCHEMES[name]
+        for place, value in enumerate(values):
+            spelled = _yaml(value)
+            default = " (default)" if place == 0 and len(values) > 1 else ""
+            yield f"| {f'`{name}`: {what}' if place == 0 else ''} | `{spelled}`{default} | {meanings[spelled]} |"
+    if model.schemes:
+        yield ""
+    yield "What a sweep is, and why it matters who is drawn first: [scheduling](index.md#scheduling)."
+    yield ""
+
+
+def _examples(model: ClassicModel) -> Iterator[str]:
+    example, settings = example_of(model), settings_of(model)
+    yield from ("## Run it", "", "<!-- run -->", "```python", "import opinionsim as osim", "")
+    yield "found = osim.classic.simulate("
+    yield f'    "{model.name}",'
+    for name, value in {**example, "seed": _SEED}.items():
+        yield f"    {name}={_python(value)},"
+    yield ")"
+    yield "ends = {moment: found.opinions[0, moment] for moment in (0, -1)}"
+    yield "print({moment: (float(x.mean()), float(x.std())) for moment, x in ends.items()})  # bias and diversity"
+    yield 'osim.plots.save(osim.plots.trajectories(found), "trajectories.png")'
+    yield from ("```", "", "The same at the command line:", "", "<!-- run -->", "```bash")
+    words = ["opinionsim", "abm", model.name, "--agents", str(example["n"])]
+    words += ["--network", _yaml(example["network"]), "--initial", _yaml(example["initial"])]
+    words += ["--steps", str(example["steps"]), "--seed", str(_SEED)]
+    for name, value in settings.items():
+        words += ["--set", f"{name}={_yaml(value)}"]
+    yield shlex.join(words)
+    yield from ("```", "", "And in a specification, where opinions are in units of the scale:", "", "```yaml")
+    points = _TWO_POINTS if model.kind == "discrete" else _POINTS
+    initial = {"uniform": "uniform" if model.kind == "discrete" else "continuous"}.get(
+        example["initial"], example["initial"]
+    )
+    yield f"population: {{size: {example['n']}, initial_opinions: {initial}}}"
+    yield f"interaction: {{kind: native, network: {_yaml(example['network'])}, steps: {example['steps']}}}"
+    converted = {name: _in_units(model, name, value, points) for name, value in settings.items()}
+    shown = f", parameters: {_yaml(converted)}" if converted else ""
+    yield f"model: {{classic: {model.name}{shown}}}"
+    yield f"scale: {{points: {list(points)}}}"
+    yield from ("```", "")
+    if model.update is not None:
+        yield (
+            "With `kind: dyadic`, or another kind of interaction, the agents meet as language-model agents do: "
+            "[beside language-model agents](index.md#beside-language-model-agents)."
+        )
+        yield ""
+
+
+def _in_units(model: ClassicModel, name: str, value: Any, points: Sequence[int]) -> Any:
+    """A setting of an example on another scale."""
+    if name not in model.declared or not model.declared[name].scaled:
+        return value
+    width = (points[-1] - points[0]) / (model.range[1] - model.range[0])
+    return round(value * width, 6)
+
+
+def _reference(reference: str, doi: str) -> str:
+    text = reference.rstrip(".")
+    return f"{text}. [doi:{doi}](https://doi.org/{doi})" if doi else f"{text}."
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def _yaml(value: Any) -> str:
+    """A value as YAML writes it on one line."""
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{name}: {_yaml(each)}" for name, each in value.items()) + "}"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(_yaml(each) for each in value) + "]"
+    if isinstance(value, str):
+        # Operators and the like must not be taken for marks of the language.
+        return value if value.replace("-", "").replace("_", "").isalnum() else json.dumps(value)
+    return str(value).lower() if isinstance(value, bool) else repr(value)
+
+
+def _python(value: Any) -> str:
+    return json.dumps(value) if isinstance(value, str) else repr(value).replace("'", '"')
+
+
+def _shown(model: ClassicModel) -> str:
+    return "opinions over time" if model.kind == "continuous" else "mean opinion over time"
+
+
+def caption(model: ClassicModel) -> str:
+    """What the figure of a model shows: also what its file states, by which a stale figure is known."""
+    example = example_of(model)
+    set_ = ", ".join(f"{name} = {_plain(value)}" for name, value in settings_of(model).items())
+    network = f"network {_plain(example['network'])}"
+    runs = f"{_REPLICATES} simulations" if model.kind == "discrete" else "one simulation"
+    what = f"{runs.capitalize()} of {example['n']} agents, {network}, {example['initial']} start, seed {_SEED}"
+    return f"Evidence: equation. {what}; {set_ or 'default parameters'}."
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, Mapping):
+        kind = value.get("kind", "")
+        rest = ", ".join(f"{name} = {_plain(each)}" for name, each in value.items() if name != "kind")
+        return f"{kind} ({rest})" if rest else str(kind)
+    return _yaml(value).strip('"')
+
+
+def table() -> str:
+    """The models by family, for the overview."""
+    rows = ["| Family | Model | Name | Opinions | In pairs |", "|---|---|---|---|---|"]
+    for family, what in FAMILIES.items():
+        first = True
+        for model in MODELS.values():
+            if model.family == family:
+                said = f"**{family}**: {what}" if first else ""
+                first = False
+                pairs = "yes" if model.update is not None else "no"
+                rows.append(f"| {said} | [{model.title}]({model.name}.md) | `{model.name}` | {model.kind} | {pairs} |")
+    return "\n".join(rows)
+
+
+_BEGIN, _END = "<!-- models: written by generate.py -->", "<!-- end of models -->"
+
+
+def overview(text: str) -> str:
+    """The overview page with its table as the registry has it."""
+    before, begin, rest = text.partition(_BEGIN)
+    _, end, after = rest.partition(_END)
+    if not (begin and end):
+        raise SystemExit(f"index.md must hold {_BEGIN} and {_END}")
+    return f"{before}{begin}\n\n{table()}\n\n{end}{after}"
+
+
+def figure_of(model: ClassicModel) -> bytes:
+    """The figure of a model as a PNG of few colours, which states what it shows."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib.figure import Figure
+    from PIL import Image, PngImagePlugin
+
+    example = example_of(model)
+    discrete = model.kind == "discrete"
+    found = simulate(model, seed=_SEED, replicates=_REPLICATES if discrete else 1, **example)
+    figure = Figure(figsize=(7.0, 2.7), layout="constrained")
+    left, right = figure.subplots(1, 2, width_ratios=(2.4, 1))
+    (_draw_means if discrete else _draw_lines)(found, left)
+    _draw_end(found, right, example["network"])
+    buffer = BytesIO()
+    figure.savefig(buffer, dpi=110)
+    stated = PngImagePlugin.PngInfo()
+    stated.add_text("Description", caption(model))
+    small = BytesIO()
+    with Image.open(buffer) as image:
+        image.convert("RGB").quantize(48).save(small, "PNG", optimize=True, pnginfo=stated)
+    return small.getvalue()
+
+
+def _draw_lines(found: Trajectories, ax: Axes) -> None:
+    """Opinions of all agents of one simulation."""
+    from opinionsim import plots
+
+    plots.trajectories(found, ax=ax)
+    ax.set_title("opinions", loc="left", fontsize=9)
+    ax.set_ylabel("")
+
+
+def _draw_means(found: Trajectories, ax: Axes) -> None:
+    """The mean opinion of every simulation."""
+    for run in found.opinions:
+        ax.plot(found.times, run.mean(axis=1), color="#34789B", linewidth=0.9, alpha=0.75)
+    ax.set_ylim(found.range[0] - 0.02, found.range[1] + 0.02)
+    ax.set_title("mean opinion of each simulation", loc="left", fontsize=9)
+    ax.set_xlabel("sweep", fontsize=9)
+    _tidy(ax)
+
+
+def _draw_end(found: Trajectories, ax: Axes, network: Any) -> None:
+    """Where simulations end: a map of the first where agents stand on a lattice, otherwise a histogram."""
+    kind = network if isinstance(network, str) else network.get("kind")
+    n = found.network.n
+    side = round(n**0.5)
+    # Of a lattice without stated sides, rows and columns are as equal as they can be.
+    if kind == "lattice" and side * side == n:
+        ax.imshow(found.final[0].reshape(side, side), cmap="RdBu", vmin=found.range[0], vmax=found.range[1])
+        ax.set_axis_off()
+        ax.set_title("first simulation, end", loc="left", fontsize=9)
+        return
+    finals = (
+        found.final.mean(axis=1) if found.model in MODELS and MODELS[found.model].kind == "discrete" else found.final
+    )
+    ends = found.range if np.isfinite(found.range).all() else (float(finals.min()), float(finals.max()) + 1e-9)
+    heights, edges = np.histogram(finals, bins=30, range=ends)
+    ax.barh(edges[:-1], heights / heights.sum(), np.diff(edges), align="edge", color="#7FB0C8")
+    ax.set_ylim(ends[0] - 0.02 * (ends[1] - ends[0]), ends[1] + 0.02 * (ends[1] - ends[0]))
+    ax.set_title("at the end", loc="left", fontsize=9)
+    ax.set_xlabel("share", fontsize=9)
+    _tidy(ax)
+
+
+def _tidy(ax: Axes) -> None:
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.tick_params(labelsize=8.5)
+
+
+def stale(names: Sequence[str] | None = None) -> list[str]:
+    """What differs from the registry, in words; figures are judged by what they state, not drawn."""
+    found = [f"{path.name} belongs to no model" for path in sorted(_leftover())]
+    for name, model in MODELS.items():
+        if names and name not in names:
+            continue
+        path, image = HERE / f"{name}.md", HERE / "images" / f"{name}.png"
+        if not path.exists() or path.read_text(encoding="utf-8") != page(model):
+            found.append(f"{name}.md is {'stale' if path.exists() else 'missing'}")
+        if not image.exists() or caption(model).encode() not in image.read_bytes():
+            found.append(f"images/{name}.png is {'stale' if image.exists() else 'missing'}")
+    text = (HERE / "index.md").read_text(encoding="utf-8")
+    if overview(text) != text:
+        found.append("the table of index.md is stale")
+    return found
+
+
+def _leftover() -> set[Path]:
+    """Pages and figures of models there are not."""
+    pages = {path for path in HERE.glob("*.md") if path.stem not in MODELS and path.name != "index.md"}
+    return pages | {path for path in (HERE / "images").glob("*.png") if path.stem not in MODELS}
+
+
+def main() -> None:
+    """Write pages and figures, or check pages."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="models; default all")
+    parser.add_argument("--check", action="store_true", help="write nothing; name what differs")
+    parser.add_argument("--pages", action="store_true", help="write pages, draw nothing")
+    given = parser.parse_args()
+    unknown = sorted(set(given.names) - set(MODELS))
+    if unknown:
+        parser.error(f"unknown model {unknown[0]!r}; valid: {', '.join(MODELS)}")
+    if given.check:
+        sys.exit("\n".join(stale(given.names)) or None)
+    (HERE / "images").mkdir(exist_ok=True)
+    for name in given.names or MODELS:
+        (HERE / f"{name}.md").write_text(page(MODELS[name]), encoding="utf-8")
+        if not given.pages:
+            (HERE / "images" / f"{name}.png").write_bytes(figure_of(MODELS[name]))
+    index = HERE / "index.md"
+    index.write_text(overview(index.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,49 @@
+"""Classic opinion dynamics on any network: the models of the field, compiled, seeded, with every scheme explicit.
+
+To add a model, write a module with its parameters, its update and its transition, and name it in the registry;
+the contract suite then tests it, and the documentation lists it.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from opinionsim.classic._lorenz_agents import follower_network, lorenz_agents
+from opinionsim.classic._model import ClassicModel, Parameter, Source
+from opinionsim.classic._registry import MODELS, find_model
+from opinionsim.classic._simulate import draw_opinions, simulate
+from opinionsim.classic._step import transition
+from opinionsim.classic._trajectories import Trajectories
+from opinionsim.classic._transition import Transition
+
+if TYPE_CHECKING:
+    from opinionsim.classic._mesa import ClassicOpinionModel, OpinionAgent
+    from opinionsim.classic._sweep import sweep
+
+__all__ = [
+    "MODELS",
+    "ClassicModel",
+    "ClassicOpinionModel",
+    "OpinionAgent",
+    "Parameter",
+    "Source",
+    "Trajectories",
+    "Transition",
+    "draw_opinions",
+    "find_model",
+    "follower_network",
+    "lorenz_agents",
+    "simulate",
+    "sweep",
+    "transition",
+]
+
+#: Names whose modules load mesa or pandas, and are loaded when asked for.
+_LATER = {"ClassicOpinionModel": "_mesa", "OpinionAgent": "_mesa", "sweep": "_sweep"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)

@@ -1,0 +1,116 @@
+"""Equations as actors: agents that hold numbers, on the schedules of language-model agents."""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from opinionsim.classic._process import Setup
+from opinionsim.classic._random import fill, new_state
+from opinionsim.engine import Publish
+from opinionsim.errors import ScheduleError
+from opinionsim.messages import Ask, Message
+from opinionsim.schedules import Turn
+
+__all__ = ["MeetingActor", "RecordedActor", "meeting_actors"]
+
+
+class MeetingActor:
+    """An agent of a model whose agents meet in pairs: it states its opinion, and updates it on what it reads.
+
+    Of several messages in one turn it takes one after another, in the order in which they are shown.
+
+    Parameters
+    ----------
+    agent : int
+        Its number.
+    opinion : float
+        Its opinion at first.
+    setup : Setup
+        The model, its parameters and its range.
+    seed, replicate : int
+        Of its random stream, which is its own: what it draws does not depend on who acts before it.
+    """
+
+    def __init__(self, agent: int, opinion: float, setup: Setup, seed: int, replicate: int) -> None:
+        self.agent = agent
+        self._setup = setup
+        model = setup.model
+        self._p = setup.p if model.prepare is None else model.prepare(setup.p)
+        self._start = self._own = self._encoded(opinion)
+        self._state = new_state(seed, "classic, agent", replicate, agent)
+        self._spare = new_state(seed, "classic, agent, seldom", replicate, agent)
+
+    async def act(self, turn: Turn, received: Sequence[Message], ask: Ask, publish: Publish) -> None:
+        """Update on every message received, then state the opinion, in digits enough to tell it from any other."""
+        for message in received:
+            self._meet(message)
+        publish(Message(repr(self._stated()), agent=self.agent))
+
+    def fork(self) -> MeetingActor:
+        """The same agent as it is now."""
+        twin = object.__new__(type(self))
+        twin.__dict__.update(self.__dict__, _state=self._state.copy(), _spare=self._spare.copy())
+        return twin
+
+    def _meet(self, message: Message) -> None:
+        try:
+            other = self._encoded(float(message.text))
+        except ValueError:
+            raise ScheduleError(
+                f"agent {self.agent} follows {self._setup.model.name}, which reads opinions as numbers; "
+                f"got the message {message.text!r:.60}"
+            ) from None
+        word = np.zeros(1, dtype=np.uint64)
+        author = self.agent if message.agent is None else message.agent
+        update: Any = self._setup.model.update
+        # Machine words wrap around, which scalars of numpy otherwise warn of.
+        with np.errstate(over="ignore"):
+            fill(self._state, word)
+            self._own = float(
+                update(self.agent, author, self._own, other, self._start, self._p, word[0], self._spare)
+            )
+
+    def _encoded(self, opinion: float) -> float:
+        encode = self._setup.model.encode
+        return float(opinion if encode is None else encode(np.array([opinion]), self._setup.range)[0])
+
+    def _stated(self) -> float:
+        decode = self._setup.model.decode
+        return self._own if decode is None else float(decode(np.array([self._own]), self._setup.range)[0])
+
+
+class RecordedActor:
+    """An agent that states its opinions of a simulation that is over.
+
+    Parameters
+    ----------
+    agent : int
+        Its number.
+    steps : sequence of int
+        Steps of the schedule after which opinions are known, ascending from 0.
+    opinions : sequence of float
+        Its opinion after each of them.
+    """
+
+    def __init__(self, agent: int, steps: Sequence[int], opinions: Sequence[float]) -> None:
+        self.agent = agent
+        self._steps = steps
+        self._opinions = opinions
+
+    async def act(self, turn: Turn, received: Sequence[Message], ask: Ask, publish: Publish) -> None:
+        """State the opinion of this step."""
+        place = bisect.bisect_right(self._steps, turn.step) - 1
+        publish(Message(repr(float(self._opinions[place])), agent=self.agent))
+
+    def fork(self) -> RecordedActor:
+        """The agent itself: it does not change."""
+        return self
+
+
+def meeting_actors(setup: Setup, opinions: np.ndarray, seed: int, replicate: int) -> list[MeetingActor]:
+    """One actor an agent, for a model whose agents meet in pairs, on any schedule."""
+    return [MeetingActor(agent, opinion, setup, seed, replicate) for agent, opinion in enumerate(opinions.tolist())]

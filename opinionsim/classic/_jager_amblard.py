@@ -1,0 +1,90 @@
+"""Attraction and repulsion by thresholds: Jager & Amblard 2005."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+
+from opinionsim.classic._jit import at, inlined
+from opinionsim.classic._model import ORDERS, ClassicModel, Parameter, Source
+from opinionsim.classic._pairwise import confined, pairwise_kernel, vector_kernel
+from opinionsim.classic._transition import Transition, certain
+from opinionsim.errors import SpecError
+
+__all__ = ["MODEL", "Parameters"]
+
+
+class Parameters(NamedTuple):
+    """Of the model, as its kernel takes them."""
+
+    u: Annotated[np.ndarray, Parameter(0.4, "distance below which opinions attract", "u", low=0.0, scaled=True)]
+    t: Annotated[np.ndarray, Parameter(1.2, "distance above which opinions repel; at least u", "t",
+                                       low=0.0, scaled=True)]  # fmt: skip
+    mu: Annotated[np.ndarray, Parameter(0.1, "part of the way that is gone", r"\mu", 0.0, 1.0, open_low=True)]
+    threshold: Annotated[int, Parameter("<", "whether opinions at exactly these distances move", choices=("<=", "<"))]
+    limits: tuple[float, float] = (-1.0, 1.0)
+
+
+@inlined
+def _weight(i, distance, p):
+    near = distance < at(p.u, i)
+    far = (distance > at(p.t, i)) & (not near)
+    return at(p.mu, i) * (np.float64(near) - np.float64(far))
+
+
+@inlined
+def _update(i, j, own, other, start, p, word, spare):
+    return confined(own + _weight(i, abs(other - own), p) * (other - own), p)
+
+
+def _prepare(p: Parameters) -> Parameters:
+    """Refuse thresholds in the wrong order, and have the kernel compare strictly."""
+    wrong = np.asarray(p.u > np.asarray(p.t))
+    if wrong.any():
+        u, t = (np.broadcast_to(each, wrong.shape)[wrong][0] for each in (p.u, p.t))
+        raise SpecError(f"t of jager-amblard must be at least u; got u = {u:g} and t = {t:g}")
+    if p.threshold:
+        return p
+    return p._replace(u=np.nextafter(p.u, np.inf), t=np.nextafter(p.t, -np.inf))
+
+
+def _transition(before: np.ndarray, messages: np.ndarray, weights: Any, p: Parameters, span: Any) -> Transition:
+    gap = messages[:, 0] - before
+    distance = np.abs(gap)
+    near, far = (distance < p.u, distance > p.t) if p.threshold else (distance <= p.u, distance >= p.t)
+    moved = np.select([near, far], [before + p.mu * gap, before - p.mu * gap], before)
+    return certain(np.clip(moved, *span))
+
+
+MODEL = ClassicModel(
+    name="jager-amblard",
+    title="Jager-Amblard social judgement",
+    kind="continuous",
+    family="repulsive",
+    summary="Opinions closer than u attract, opinions farther apart than t repel, those between leave each other be.",
+    equation=r"|x_j - x_i| < u:\ x_i \leftarrow x_i + \mu (x_j - x_i);\quad "
+    r"|x_j - x_i| > t:\ x_i \leftarrow x_i - \mu (x_j - x_i)",
+    behaviour="Wide latitudes of acceptance u lead to consensus; with narrow ones and a low threshold of rejection t "
+    "the two ends of the range split the population; with a high one several clusters last. Where t is the width of "
+    "the range nobody repels, and the model is one-sided bounded confidence of width u.",
+    source=(
+        Source(
+            "Jager & Amblard (2005). Uniformity, bipolarization and pluriformity captured as generic stylized "
+            "behavior with an agent-based simulation model of attitude change. Computational & Mathematical "
+            "Organization Theory 10, 295-303",
+            "10.1007/s10588-005-6282-2",
+        ),
+    ),
+    parameters=Parameters,
+    range=(-1.0, 1.0),
+    kernel=pairwise_kernel(_update),
+    vector=vector_kernel(_weight, settle=confined),
+    update=_update,
+    transition=_transition,
+    prepare=_prepare,
+    orders=ORDERS,
+    picks=("listener", "speaker", "edge"),
+    sides=("one", "two"),
+    example={"n": 200, "network": "complete", "initial": "uniform", "steps": 150, "u": 0.3, "t": 0.9},
+)

@@ -1,0 +1,349 @@
+"""Weighted averages: DeGroot 1974, Friedkin & Johnsen 1990, and Altafini 2013 with friends and foes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from opinionsim.classic._contacts import Contacts
+from opinionsim.classic._groups import received
+from opinionsim.classic._model import ClassicModel, Parameter, Source
+from opinionsim.classic._transition import Transition, certain
+from opinionsim.errors import SpecError
+from opinionsim.networks import Network
+
+__all__ = ["MODELS", "friedkin_johnsen_equilibrium", "influence_matrix"]
+
+_SELF = Parameter(1.0, "weight of an agent's own opinion, beside the weights of its edges", "w_{ii}", low=0.0)
+
+
+class DeGroot(NamedTuple):
+    """Of the DeGroot and Altafini models, as their kernels take them."""
+
+    self_weight: Annotated[np.ndarray, _SELF]
+
+
+class FriedkinJohnsen(NamedTuple):
+    """Of the Friedkin-Johnsen model, as its kernel takes them."""
+
+    susceptibility: Annotated[np.ndarray, Parameter(0.5, "share of others' influence; the rest is that of the "
+                                                    "initial opinion", "a_i", 0.0, 1.0)]  # fmt: skip
+    self_weight: Annotated[np.ndarray, _SELF]
+
+
+def influence_matrix(network: Any, self_weight: ArrayLike = 1.0) -> Any:
+    """Who weighs how much for whom: the row-normalised matrix W of linear models.
+
+    Parameters
+    ----------
+    network : Network or whatever describes one
+        Who hears whom, at which weight; weights may be negative.
+    self_weight : float or array_like (N,)
+        Weight of an agent's own opinion, >= 0.
+
+    Returns
+    -------
+    scipy.sparse.csr_array (N, N)
+        At [i, j] the share of j in the next opinion of i: its weight by the sum of the absolute weights of all that
+        i hears and its own. Agents that hear nobody keep their opinion. A complete network takes N^2 entries.
+
+    Raises
+    ------
+    SpecError
+        If the network or the weight is not valid.
+
+    Examples
+    --------
+    >>> influence_matrix([(0, 1), (1, 2)]).toarray()
+    array([[0.5       , 0.5       , 0.        ],
+           [0.33333333, 0.33333333, 0.33333333],
+           [0.        , 0.5       , 0.5       ]])
+    """
+    joined = Network.of(network)
+    own = _SELF.array("self_weight", self_weight, joined.n)
+    if joined.complete:
+        from scipy.sparse import csr_array
+
+        weights = np.ones((joined.n, joined.n))
+        np.fill_diagonal(weights, own)
+        return csr_array(weights / weights.sum(axis=1, keepdims=True))
+    return _shares(Contacts.of(joined), own)
+
+
+def _shares(contacts: Contacts, own: Any) -> Any:
+    """The row-normalised matrix of a network that is not complete."""
+    from scipy.sparse import csr_array, diags_array
+
+    n = contacts.n
+    weights = contacts.weights if contacts.weights.size else np.ones(contacts.others.size)
+    heard = csr_array((weights, contacts.others.astype(np.int64), contacts.starts), shape=(n, n))
+    mine = np.broadcast_to(np.asarray(own, dtype=float), n)
+    total = np.asarray(abs(heard).sum(axis=1)).ravel() + mine
+    # Who hears nobody at all, itself included, keeps its opinion.
+    deaf = total == 0
+    scale = 1.0 / np.where(deaf, 1.0, total)
+    shares = csr_array(diags_array(scale) @ heard + diags_array(np.where(deaf, 1.0, mine * scale)))
+    shares.eliminate_zeros()
+    if shares.nnz < 2**31:  # half the traffic, hence faster
+        shares.indices, shares.indptr = shares.indices.astype(np.int32), shares.indptr.astype(np.int32)
+    return shares
+
+
+def _averaging(contacts: Contacts, own: Any, like: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+    """What takes opinions (N,) or (N, D) to the averages that agents hear."""
+    if not contacts.complete:
+        shares = _shares(contacts, own)
+        return lambda opinions: shares @ opinions
+    n = contacts.n
+    mine = np.asarray(own, dtype=float)
+    if mine.ndim and like.ndim == 2:
+        mine = mine[:, None]
+
+    def average(opinions: np.ndarray) -> np.ndarray:
+        return np.asarray((opinions.sum(axis=0) + (mine - 1.0) * opinions) / (n - 1.0 + mine))
+
+    return average
+
+
+def _run(opinions: np.ndarray, timing: Any, record: np.ndarray, step: Callable[[np.ndarray], np.ndarray]) -> None:
+    """Carry opinions forward by a linear step, and record them."""
+    states = opinions
+    for done in range(1, timing.steps + 1):
+        states = step(states)
+        if done % timing.every == 0:
+            record[done // timing.every - 1] = states
+    opinions[:] = states
+
+
+def _clipped(start: np.ndarray, average: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.ndarray], np.ndarray]:
+    """Averages kept from leaving, by rounding, the span of the initial opinions."""
+    low, high = start.min(axis=0), start.max(axis=0)
+
+    def step(opinions: np.ndarray) -> np.ndarray:
+        moved = average(opinions)
+        return np.clip(moved, low, high, out=moved)
+
+    return step
+
+
+def _degroot(opinions, start, contacts, timing, p, pairs, state, spare, record):
+    _run(opinions, timing, record, _clipped(start, _averaging(contacts, p.self_weight, opinions)))
+
+
+def _friedkin_johnsen(opinions, start, contacts, timing, p, pairs, state, spare, record):
+    average = _averaging(contacts, p.self_weight, opinions)
+    open_to = np.asarray(p.susceptibility, dtype=float)
+    if open_to.ndim and opinions.ndim == 2:
+        open_to = open_to[:, None]
+    anchor = (1.0 - open_to) * start
+    _run(opinions, timing, record, _clipped(start, lambda values: open_to * average(values) + anchor))
+
+
+def _altafini(opinions, start, contacts, timing, p, pairs, state, spare, record):
+    average = _averaging(contacts, p.self_weight, opinions)
+    most = np.abs(start).max()
+
+    def step(values: np.ndarray) -> np.ndarray:
+        moved = average(values)
+        return np.clip(moved, -most, most, out=moved)
+
+    _run(opinions, timing, record, step)
+
+
+def _heard(before: np.ndarray, messages: np.ndarray, weights: Any, own: Any) -> np.ndarray:
+    """The average of messages and an agent's own opinion."""
+    messages, weights = received(messages, weights)
+    total = np.abs(weights).sum(axis=1) + own
+    found = ((weights * messages).sum(axis=1) + own * before) / np.where(total > 0, total, 1.0)
+    return np.where(total > 0, found, before)
+
+
+def _degroot_transition(before: np.ndarray, messages: np.ndarray, weights: Any, p: DeGroot, span: Any) -> Transition:
+    return certain(_heard(before, messages, weights, p.self_weight))
+
+
+def _friedkin_johnsen_transition(
+    before: np.ndarray, messages: np.ndarray, weights: Any, p: FriedkinJohnsen, span: Any, start: Any = None
+) -> Transition:
+    """`start` (T,) are initial opinions; without it, opinions are at their start."""
+    anchor = before if start is None else np.asarray(start, dtype=float)
+    heard = _heard(before, messages, weights, p.self_weight)
+    return certain(p.susceptibility * heard + (1.0 - p.susceptibility) * anchor)
+
+
+def _altafini_transition(before: np.ndarray, messages: np.ndarray, weights: Any, p: DeGroot, span: Any) -> Transition:
+    middle = (span[0] + span[1]) / 2
+    return certain(middle + _heard(before - middle, messages - middle, weights, p.self_weight))
+
+
+def _centred(values: np.ndarray, span: tuple[float, float]) -> np.ndarray:
+    """Opinions as their distance from the middle of the range, whose sign a foe turns round."""
+    return values - (span[0] + span[1]) / 2
+
+
+def _uncentred(values: np.ndarray, span: tuple[float, float]) -> np.ndarray:
+    return np.clip(values + (span[0] + span[1]) / 2, *span)
+
+
+def friedkin_johnsen_equilibrium(
+    network: Any, initial: ArrayLike, susceptibility: ArrayLike = 0.5, self_weight: ArrayLike = 1.0
+) -> np.ndarray:
+    """Where the Friedkin-Johnsen model comes to rest: (I - A W)^-1 (I - A) x(0).
+
+    Parameters
+    ----------
+    network : Network or whatever describes one
+        Who hears whom, at which weight >= 0.
+    initial : array_like (N,) or (N, D)
+        Initial opinions. The identity matrix gives the total influence of every agent on every other.
+    susceptibility : float or array_like (N,)
+        A's diagonal, in [0, 1].
+    self_weight : float or array_like (N,)
+        Weight of an agent's own opinion, >= 0.
+
+    Returns
+    -------
+    ndarray (N,) or (N, D)
+        Opinions in the limit.
+
+    Raises
+    ------
+    SpecError
+        If an argument is not valid, or an agent hears of no initial opinion, on whatever way: with susceptibility 1
+        throughout the model is DeGroot's, and the limit one of a vanishing influence of everybody's own start.
+
+    Examples
+    --------
+    >>> friedkin_johnsen_equilibrium([(0, 1)], [0.0, 1.0], 0.5, self_weight=0)
+    array([0.33333333, 0.66666667])
+    """
+    from scipy.sparse import diags_array, eye_array
+    from scipy.sparse.linalg import spsolve
+
+    joined = Network.of(network)
+    if joined.weights is not None and (joined.weights < 0).any():
+        raise SpecError("friedkin_johnsen_equilibrium takes no negative weights")
+    n = joined.n
+    open_to = FRIEDKIN_JOHNSEN.declared["susceptibility"].array("susceptibility", susceptibility, n)
+    open_to = np.broadcast_to(np.asarray(open_to, dtype=float), n)
+    values = np.asarray(initial, dtype=float)
+    if values.ndim not in (1, 2) or values.shape[0] != n:
+        raise SpecError(
+            f"initial must give one opinion for each of the {n} agents; got an array of shape {values.shape}"
+        )
+    shares = influence_matrix(joined, self_weight)
+    _check_anchored(shares, open_to)
+    mixed = (eye_array(n) - diags_array(open_to) @ shares).tocsc()
+    anchor = (1.0 - open_to).reshape(n, *[1] * (values.ndim - 1)) * values
+    return np.asarray(spsolve(mixed, anchor)).reshape(values.shape)
+
+
+def _check_anchored(shares: Any, open_to: np.ndarray) -> None:
+    """Refuse agents that no initial opinion reaches: the equations have no single solution then."""
+    from scipy.sparse.csgraph import connected_components
+
+    count, part = connected_components(shares, directed=True, connection="strong")
+    rows, columns = shares.nonzero()
+    closed = np.ones(count, dtype=bool)
+    closed[part[rows[part[rows] != part[columns]]]] = False
+    anchored = np.zeros(count, dtype=bool)
+    anchored[part[open_to < 1.0]] = True
+    lost = np.flatnonzero((closed & ~anchored)[part])
+    if lost.size:
+        raise SpecError(
+            f"agent {lost[0]} hears of no initial opinion: it and all it hears, directly or not, have susceptibility 1"
+        )
+
+
+_FRIEDKIN = Source("Friedkin & Johnsen (1990). Social influence and opinions. Journal of Mathematical Sociology 15, "
+                   "193-206", "10.1080/0022250X.1990.9990069")  # fmt: skip
+
+DEGROOT = ClassicModel(
+    name="degroot",
+    title="DeGroot",
+    kind="continuous",
+    family="assimilative",
+    summary="Every agent takes the weighted average of the opinions it hears and its own.",
+    equation=r"x(t + 1) = W x(t),\quad W_{ij} = \frac{w_{ij}}{\sum_k w_{ik}}",
+    behaviour="On a strongly connected network, with a self weight above 0, consensus at the average of initial "
+    "opinions weighted by the left eigenvector of W to eigenvalue 1: on an undirected network, by the sum of weights "
+    "of each agent. Without self weight an even cycle alternates for ever.",
+    source=(
+        Source(
+            "DeGroot (1974). Reaching a consensus. Journal of the American Statistical Association 69, 118-121",
+            "10.1080/01621459.1974.10480137",
+        ),
+    ),
+    parameters=DeGroot,
+    range=(0.0, 1.0),
+    kernel=_degroot,
+    vector=_degroot,
+    transition=_degroot_transition,
+    orders=("synchronous",),
+    compiles=False,
+    example={"n": 200, "network": {"kind": "watts-strogatz", "k": 6, "p": 0.1}, "initial": "uniform", "steps": 60},
+)
+
+FRIEDKIN_JOHNSEN = ClassicModel(
+    name="friedkin-johnsen",
+    title="Friedkin-Johnsen",
+    kind="continuous",
+    family="assimilative",
+    summary="Every agent takes the weighted average of the opinions it hears and its own, and mixes in the opinion it "
+    "had at first.",
+    equation=r"x(t + 1) = A W x(t) + (I - A) x(0),\quad A = \operatorname{diag}(a_1, \dots, a_N)",
+    behaviour="Converges to (I - A W)^-1 (I - A) x(0), which is disagreement in general, wherever everybody hears, "
+    "directly or not, of someone with susceptibility below 1. With susceptibility 1 the DeGroot model, with 0 nobody "
+    "moves.",
+    source=(_FRIEDKIN,),
+    parameters=FriedkinJohnsen,
+    range=(0.0, 1.0),
+    kernel=_friedkin_johnsen,
+    vector=_friedkin_johnsen,
+    transition=_friedkin_johnsen_transition,
+    orders=("synchronous",),
+    compiles=False,
+    example={
+        "n": 200,
+        "network": {"kind": "watts-strogatz", "k": 6, "p": 0.1},
+        "initial": "uniform",
+        "steps": 30,
+        "susceptibility": 0.9,
+    },
+)
+
+ALTAFINI = ClassicModel(
+    name="altafini",
+    title="Altafini",
+    kind="continuous",
+    family="repulsive",
+    summary="Every agent takes the average of its own opinion, those of friends, and the opposite of those of foes, "
+    "whose edges have negative weights.",
+    equation=r"x(t + 1) = W x(t),\quad W_{ij} = \frac{w_{ij}}{\sum_k |w_{ik}|}",
+    behaviour="On a strongly connected network, with a self weight above 0: if it is structurally balanced, its two "
+    "sides end at opposite opinions of equal size, else all opinions vanish into the middle of the range.",
+    source=(
+        Source(
+            "Altafini (2013). Consensus problems on networks with antagonistic interactions. IEEE Transactions "
+            "on Automatic Control 58, 935-946",
+            "10.1109/TAC.2012.2224251",
+        ),
+    ),
+    parameters=DeGroot,
+    range=(-1.0, 1.0),
+    kernel=_altafini,
+    vector=_altafini,
+    transition=_altafini_transition,
+    encode=_centred,
+    decode=_uncentred,
+    orders=("synchronous",),
+    keeps_consensus=False,
+    needs=frozenset({"partners", "signs"}),
+    compiles=False,
+    example={"n": 200, "network": {"kind": "watts-strogatz", "k": 6, "p": 0.1}, "initial": "uniform", "steps": 60},
+)
+
+MODELS = (DEGROOT, FRIEDKIN_JOHNSEN, ALTAFINI)

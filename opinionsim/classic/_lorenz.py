@@ -1,0 +1,168 @@
+"""Individual attitude change and societal dynamics: Lorenz, Neumann & Schroeder 2021."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+
+from opinionsim.classic._jit import at, inlined
+from opinionsim.classic._model import ClassicModel, Parameter, Source
+from opinionsim.classic._pairwise import confined, pairwise_kernel
+from opinionsim.classic._random import normal, uniform
+from opinionsim.classic._transition import Transition, certain
+from opinionsim.errors import SpecError
+
+__all__ = ["MODEL", "Parameters"]
+
+#: What idiosyncrasy does.
+_REDRAW, _INITIAL, _WEIGHT = 0, 1, 2
+
+
+class Parameters(NamedTuple):
+    """Of the model, as its kernel takes them: `latitude` as its inverse."""
+
+    alpha: Annotated[np.ndarray, Parameter(0.2, "strength of change", r"\alpha", 0.0, 1.0)]
+    rho: Annotated[np.ndarray, Parameter(0.0, "degree of assimilation: 0 contagion, 1 assimilation", r"\rho", 0.0, 1.0)]
+    theta: Annotated[np.ndarray, Parameter(0.01, "idiosyncrasy: its probability, or the weight of the initial opinion",
+                                           r"\theta", 0.0, 1.0)]  # fmt: skip
+    latitude: Annotated[np.ndarray, Parameter(0.5, "latitude of acceptance: distance at which motivated cognition "
+                                              "halves the change", r"\lambda", low=0.0, open_low=True,
+                                              scaled=True)]  # fmt: skip
+    k: Annotated[np.ndarray, Parameter(2, "sharpness of the latitude of acceptance; large: a threshold", "k",
+                                       0, 10**9)]  # fmt: skip
+    motivated: Annotated[bool, Parameter(True, "whether distant messages count less (motivated cognition)")]
+    polarity: Annotated[bool, Parameter(False, "whether extreme opinions change less")]
+    credibility: Annotated[np.ndarray, Parameter(1.0, "of messages from another group, to the receiver", "s", 0.0, 1.0)]
+    group: Annotated[np.ndarray, Parameter(0, "0 or 1, of each agent", "g_i", 0, 1)]
+    idiosyncrasy: Annotated[int, Parameter("redraw", "what theta does: redraw the opinion at random, return to the "
+                                           "initial one, or weigh the initial one",
+                                           choices=("redraw", "initial", "weight"))]  # fmt: skip
+    sd: Annotated[float, Parameter(1.0, "standard deviation of redrawn opinions", r"\sigma", low=0.0, open_low=True,
+                                   per_agent=False, scaled=True)]  # fmt: skip
+    spread: Annotated[float, Parameter(0.0, "distance between the means of redrawn opinions of the two groups",
+                                       r"\Delta", low=0.0, per_agent=False, scaled=True)]  # fmt: skip
+    limits: tuple[float, float] = (-3.5, 3.5)
+
+
+@inlined
+def _power(base, exponent):
+    """A whole power, by squaring."""
+    result = np.float64(1.0)
+    while exponent > 0:
+        if exponent & 1:
+            result *= base
+        base *= base
+        exponent >>= 1
+    return result
+
+
+@inlined
+def _idiosyncratic(i, start, p, spare):
+    """The attitude that an agent comes to by itself."""
+    if p.idiosyncrasy == _INITIAL:
+        return start
+    return confined((at(p.group, i) - 0.5) * p.spread + p.sd * normal(spare), p)
+
+
+@inlined
+def _update(i, j, own, other, start, p, word, spare):
+    """The attitude, which is 0 in the middle of the range, of agent i after that of agent j."""
+    theta = at(p.theta, i)
+    if p.idiosyncrasy != _WEIGHT and uniform(word) < theta:
+        return _idiosyncratic(i, start, p, spare)
+    trusted = 1.0 if at(p.group, i) == at(p.group, j) else at(p.credibility, i)
+    change = at(p.alpha, i) * trusted * (other - at(p.rho, i) * own)
+    if p.polarity:
+        share = own / p.limits[1]
+        change *= max(1.0 - share * share, 0.0)
+    if p.motivated:
+        change /= 1.0 + _power(abs(other - own) * at(p.latitude, i), at(p.k, i))
+    moved = confined(own + change, p)
+    if p.idiosyncrasy == _WEIGHT:
+        return confined((1.0 - theta) * moved + theta * start, p)
+    return moved
+
+
+def _prepare(p: Parameters) -> Parameters:
+    half = (p.limits[1] - p.limits[0]) / 2
+    return p._replace(latitude=1.0 / p.latitude, limits=(-half, half))
+
+
+def _attitudes(opinions: np.ndarray, span: tuple[float, float]) -> np.ndarray:
+    return opinions - (span[0] + span[1]) / 2
+
+
+def _opinions(attitudes: np.ndarray, span: tuple[float, float]) -> np.ndarray:
+    return np.clip(attitudes + (span[0] + span[1]) / 2, *span)
+
+
+def _transition(before: np.ndarray, messages: np.ndarray, weights: Any, p: Parameters, span: Any) -> Transition:
+    """The second message, where idiosyncrasy needs it, is the receiver's initial opinion.
+
+    Every message counts as one from the receiver's group.
+    """
+    low, high = span
+    middle, half = (low + high) / 2, (high - low) / 2
+    if p.idiosyncrasy != _REDRAW and messages.shape[1] != 2:
+        raise SpecError(
+            f"messages of lorenz with idiosyncrasy {'initial' if p.idiosyncrasy == _INITIAL else 'weight'!r} must be "
+            f"(T, 2), the message and the initial opinion of each receiver; got shape {messages.shape}"
+        )
+    own, message = before - middle, messages[:, 0] - middle
+    polarity = np.maximum(0, (half**2 - own**2) / half**2) if p.polarity else 1.0
+    with np.errstate(over="ignore"):
+        motivation = 1 / (1 + (np.abs(message - own) / p.latitude) ** p.k) if p.motivated else 1.0
+    moved = middle + np.clip(own + p.alpha * (message - p.rho * own) * polarity * motivation, -half, half)
+    theta = np.broadcast_to(np.asarray(p.theta, dtype=float), before.shape)
+    if p.idiosyncrasy == _WEIGHT:
+        return certain((1 - theta) * moved + theta * messages[:, 1])
+    if p.idiosyncrasy == _INITIAL:
+        return Transition(np.stack([moved, messages[:, 1]], axis=1), np.stack([1 - theta, theta], axis=1))
+    from scipy.stats import norm
+
+    redrawn = norm(middle + np.where(np.asarray(p.group) == 1, 0.5, -0.5) * p.spread, p.sd)
+    below, above = redrawn.cdf(low), redrawn.sf(high)
+    values = np.stack([moved, np.full_like(moved, low), np.full_like(moved, high)], axis=1)
+    masses = np.stack([1 - theta, theta * below, theta * above], axis=1)
+    return Transition(values, masses, lambda opinions: theta * redrawn.pdf(opinions))
+
+
+MODEL = ClassicModel(
+    name="lorenz",
+    title="Attitude change with contagion, assimilation and motivated cognition",
+    kind="continuous",
+    family="reinforcing",
+    summary="An agent reads the opinion of another and changes by a part of it (contagion), of its distance "
+    "(assimilation), or of something between; less if motivated cognition discounts what is far, if polarity holds "
+    "extremes in place, or if the other belongs to another group. Now and then it changes its mind for reasons of "
+    "its own.",
+    equation=r"\Delta a = \alpha\, s\, (m - \rho a)\, \frac{M^2 - a^2}{M^2}\, \frac{\lambda^k}{\lambda^k + |m - a|^k},"
+    r"\quad a \leftarrow \min(\max(a + \Delta a, -M), M);\quad \text{with probability } \theta:\ "
+    r"a \sim \mathcal{N}(\mp \Delta / 2, \sigma^2) \text{, cut off at } \pm M",
+    behaviour="With N = 500, alpha = 0.2, theta = 0.01, M = 3.5 after 400 sweeps: contagion without motivated "
+    "cognition ends in consensus at an extreme (bias 0.97), assimilation in consensus at the middle (bias 0.01, "
+    "diversity 0.05). With motivated cognition of latitude 0.5, contagion polarises for k = 2 (diversity 0.77) and "
+    "rho = 0.9 or 1 with k = 10 leaves several clusters (diversity 0.43 and 0.26). With rho = 1, k to infinity and "
+    "theta = 0 it is one-sided bounded confidence with epsilon = lambda and mu = alpha.",
+    source=(
+        Source(
+            "Lorenz, Neumann & Schroeder (2021). Individual attitude change and societal dynamics: "
+            "computational experiments with psychological theories. Psychological Review 128, 623-642",
+            "10.1037/rev0000291",
+        ),
+    ),
+    parameters=Parameters,
+    range=(-3.5, 3.5),
+    kernel=pairwise_kernel(_update, draws=True),
+    update=_update,
+    transition=_transition,
+    prepare=_prepare,
+    encode=_attitudes,
+    decode=_opinions,
+    orders=("permutation", "random", "sequential", "synchronous"),
+    picks=("listener",),
+    meets_itself=(True, False),
+    keeps_consensus=False,
+    example={"n": 500, "network": "complete", "initial": "normal", "steps": 400, "rho": 0.9, "k": 10},
+)

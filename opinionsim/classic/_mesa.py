@@ -1,0 +1,112 @@
+"""Classic models as Mesa models: agents, steps and data collectors over the same kernels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mesa
+import numpy as np
+from numpy.typing import ArrayLike
+
+from opinionsim.classic._model import ClassicModel
+from opinionsim.classic._process import Process, set_up
+from opinionsim.classic._registry import find_model
+from opinionsim.classic._simulate import find_network, starts_of, whole
+from opinionsim.networks import Network
+
+__all__ = ["ClassicOpinionModel", "OpinionAgent"]
+
+
+class OpinionAgent(mesa.Agent):
+    """An agent that holds an opinion.
+
+    Attributes
+    ----------
+    index : int
+        Its number, from 0.
+    """
+
+    def __init__(self, model: ClassicOpinionModel, index: int) -> None:
+        super().__init__(model)
+        self.index = index
+
+    @property
+    def opinion(self) -> float | np.ndarray:
+        """Its opinion after the last step; an array (D,) where opinions have several dimensions."""
+        own = self.model.opinions[self.index]
+        return float(own) if np.ndim(own) == 0 else own
+
+
+class ClassicOpinionModel(mesa.Model):
+    """A classic opinion model that Mesa steps, collects and displays.
+
+    Parameters
+    ----------
+    model : str or ClassicModel
+        Its name.
+    network, initial, seed, n, range, isolates, **settings
+        As of :func:`opinionsim.classic.simulate`.
+
+    Attributes
+    ----------
+    network : Network
+        Who hears whom.
+    datacollector : mesa.DataCollector
+        Bias and diversity of the model and the opinion of every agent, collected at the start and after each step.
+
+    Notes
+    -----
+    A step is a sweep of one elementary update an agent. Stepping T times gives the opinions that
+    :func:`opinionsim.classic.simulate` gives in T steps from the same seed. Nothing that happens in Mesa's agents
+    reaches the kernel.
+    """
+
+    def __init__(
+        self,
+        model: str | ClassicModel,
+        network: Any = None,
+        initial: ArrayLike | str = "uniform",
+        seed: int = 0,
+        *,
+        n: int | None = None,
+        range: tuple[float, float] | None = None,
+        isolates: str = "error",
+        **settings: Any,
+    ) -> None:
+        seed = whole("seed", seed, 0)
+        super().__init__(seed=seed)
+        found = find_model(model)
+        self.network: Network = find_network(network, initial, n, seed, 1)
+        setup = set_up(found, self.network, span=range, settings=settings, isolates=isolates)
+        self._process = Process(setup, starts_of(setup, initial, seed, 1)[0], seed)
+        self._opinions = self._process.opinions
+        for index in np.arange(self.network.n).tolist():
+            OpinionAgent(self, index)
+        self.datacollector = mesa.DataCollector(
+            model_reporters={"bias": lambda own: float(own.opinions.mean()), "diversity": lambda own: own.opinions.std()},
+            agent_reporters={"opinion": "opinion"},
+        )
+        self.datacollector.collect(self)
+
+    @property
+    def opinions(self) -> np.ndarray:
+        """Opinions after the last step, (N,) or (N, D); read-only."""
+        view = self._opinions.view()
+        view.flags.writeable = False
+        return view
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Every parameter, those left at their defaults included."""
+        return dict(self._process.setup.parameters)
+
+    @property
+    def scheme(self) -> dict[str, Any]:
+        """Every scheme option, likewise."""
+        return dict(self._process.setup.scheme)
+
+    def step(self) -> None:
+        """One sweep."""
+        self._process.advance(1)
+        self._opinions = self._process.opinions
+        self.datacollector.collect(self)

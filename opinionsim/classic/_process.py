@@ -1,0 +1,286 @@
+"""One process of opinions: a model, a network and opinions, checked, and carried forward step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from opinionsim.classic._contacts import EDGE, LISTENER, SPEAKER, Contacts
+from opinionsim.classic._jit import compiled
+from opinionsim.classic._model import ORDERS, ClassicModel
+from opinionsim.classic._pairwise import Timing
+from opinionsim.classic._random import new_state
+from opinionsim.errors import SpecError
+from opinionsim.networks import Network
+
+__all__ = ["Process", "Setup", "check_opinions", "check_range", "set_up"]
+
+_PICKED = {"listener": LISTENER, "speaker": SPEAKER, "edge": EDGE}
+_NO_PAIRS = np.empty((0, 2), dtype=np.uint32)
+
+
+@dataclass(frozen=True, eq=False)
+class Setup:
+    """A model with everything it needs but opinions: what replicates share.
+
+    Attributes
+    ----------
+    model : ClassicModel
+        The model.
+    network : Network
+        Who hears whom.
+    range : (float, float)
+        Of opinions.
+    parameters, scheme : dict
+        Every parameter and every scheme option, as recorded with the run.
+    p : NamedTuple
+        The parameters: numbers, or arrays (N,) where agents differ.
+    contacts : Contacts
+        The network as the kernel takes it.
+    """
+
+    model: ClassicModel
+    network: Network
+    range: tuple[float, float]
+    parameters: dict[str, Any]
+    scheme: dict[str, Any]
+    p: Any
+    contacts: Contacts
+
+    @property
+    def events(self) -> int:
+        """Elementary updates in a sweep: one for each agent that has a partner."""
+        return self.network.n if self.contacts.pick == EDGE else self.contacts.firsts.size
+
+
+def set_up(
+    model: ClassicModel,
+    network: Network,
+    *,
+    span: tuple[float, float] | None = None,
+    settings: Mapping[str, Any] | None = None,
+    isolates: str = "error",
+) -> Setup:
+    """Check a model's parameters, scheme and network, and put them into the form its kernel takes.
+
+    Parameters
+    ----------
+    model : ClassicModel
+        The model.
+    network : Network
+        Who hears whom.
+    span : (float, float), optional
+        Range of opinions; default that of the model.
+    settings : mapping, optional
+        Parameters and scheme options by name; those left out have their defaults.
+    isolates : str
+        ``error`` refuses agents without a partner, ``keep`` lets them keep their opinion.
+
+    Raises
+    ------
+    SpecError
+        If anything is unknown, out of range, or not possible on the network.
+    """
+    settings = dict(settings or {})
+    span = check_range(model.range if span is None else span)
+    unknown = [name for name in settings if name not in model.declared and name not in model.schemes]
+    if unknown:
+        valid = [*model.declared, *model.schemes]
+        close = get_close_matches(unknown[0], valid, 1)
+        meant = f" (did you mean {close[0]!r}?)" if close else ""
+        raise SpecError(f"{model.name} has no parameter {unknown[0]!r}{meant}; valid: {', '.join(valid) or 'none'}")
+    scheme = _scheme(model, settings)
+    parameters = model.with_defaults(settings, span)
+    if network.n < 2:
+        raise SpecError(f"{model.name} needs at least 2 agents; got {network.n}")
+    pick = _PICKED[scheme.get("pick", "listener")]
+    contacts = Contacts.of(network, pick, with_self=bool(scheme.get("meets_itself", False)))
+    _check_network(model, network, contacts, isolates)
+    p = model.parameters(
+        **{name: each.array(name, parameters[name], network.n) for name, each in model.declared.items()}
+    )
+    if "limits" in p._fields:
+        p = p._replace(limits=span)
+    return Setup(model, network, span, parameters, scheme, p, contacts)
+
+
+def check_range(span: Any) -> tuple[float, float]:
+    """A range of opinions as two floats.
+
+    Raises
+    ------
+    SpecError
+        Unless it is two numbers, the lower one first.
+    """
+    try:
+        low, high = (float(end) for end in span)
+    except (TypeError, ValueError):
+        raise SpecError(f"range must be two numbers, the lower one first; got {span!r:.60}") from None
+    if not low < high:
+        raise SpecError(f"range must be two numbers, the lower one first; got {span!r:.60}")
+    return low, high
+
+
+def _scheme(model: ClassicModel, settings: Mapping[str, Any]) -> dict[str, Any]:
+    scheme = {}
+    for name, valid in model.schemes.items():
+        value = settings.get(name, valid[0])
+        if value not in valid or isinstance(value, bool) != isinstance(valid[0], bool):
+            raise SpecError(f"{name} of {model.name} must be {_one_of(valid)}; got {value!r:.60}")
+        scheme[name] = value
+    if scheme.get("order") == "synchronous" and scheme.get("sides") == "two":
+        if "sides" in settings:
+            raise SpecError(f"{model.name}: sides 'two' needs one meeting after another; order 'synchronous' does not")
+        scheme["sides"] = "one"
+    if scheme.get("order", "random") != "random" and scheme.get("pick", "listener") != "listener":
+        if "pick" in settings:
+            raise SpecError(
+                f"{model.name}: pick {settings['pick']!r} needs order 'random'; "
+                f"with order {scheme['order']!r} it is the listener that is picked first"
+            )
+        scheme["pick"] = "listener"
+    return scheme
+
+
+def _one_of(valid: tuple[Any, ...]) -> str:
+    spelled = [str(each).lower() if isinstance(each, bool) else repr(each) for each in valid]
+    return spelled[0] if len(spelled) == 1 else f"one of {', '.join(spelled)}"
+
+
+def _check_network(model: ClassicModel, network: Network, contacts: Contacts, isolates: str) -> None:
+    if isolates not in ("error", "keep"):
+        raise SpecError(f"isolates must be 'error' or 'keep'; got {isolates!r}")
+    if not network.complete and network.listeners.size == 0:
+        raise SpecError(f"{model.name} needs a network with an edge; got {network.n} agents without any")
+    weights = network.weights
+    if weights is not None and "signs" not in model.needs and (weights < 0).any():
+        place = int(np.argmax(weights < 0))
+        raise SpecError(
+            f"{model.name} takes no negative weights; the edge from agent {network.speakers[place]} to agent "
+            f"{network.listeners[place]} has {weights[place]:g}"
+        )
+    if weights is not None and "signs" not in model.needs:
+        heard = np.bincount(network.listeners, weights=weights, minlength=network.n)
+        silent = np.bincount(network.listeners, minlength=network.n).astype(bool) & (heard <= 0)
+        if silent.any():
+            raise SpecError(f"the weights of all that agent {int(np.argmax(silent))} hears are 0")
+    if isolates == "error" and "partners" in model.needs and contacts.firsts.size < network.n:
+        alone = np.setdiff1d(np.arange(network.n), contacts.firsts)
+        verb = "is heard by nobody" if contacts.pick == SPEAKER else "hears nobody"
+        raise SpecError(
+            f"{model.name}: agent {alone[0]} {verb} on this network ({len(alone)} such agents); "
+            "join them, or let them keep their opinions with isolates='keep'"
+        )
+
+
+def check_opinions(model: ClassicModel, opinions: ArrayLike, n: int, span: tuple[float, float]) -> np.ndarray:
+    """Initial opinions as floats, (N,) or (N, D).
+
+    Raises
+    ------
+    SpecError
+        If there is not one for each agent, or one is missing, outside the range, or not a possible state.
+    """
+    try:
+        values = np.asarray(opinions, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise SpecError(f"initial must be numbers, one for each agent; got {opinions!r:.60}") from None
+    if values.ndim not in (1, 2) or values.shape[0] != n:
+        raise SpecError(f"initial must give one opinion for each of the {n} agents; got an array of shape {values.shape}")
+    if values.ndim == 2 and model.vector is None:
+        raise SpecError(f"{model.name} takes one number an agent as its opinion; got {values.shape[1]}")
+    inside = (values >= span[0]) & (values <= span[1])
+    if not inside.all():
+        agent = int(np.argmax(~inside.reshape(n, -1).all(axis=1)))
+        raise SpecError(
+            f"initial: opinions must be numbers from {span[0]:g} to {span[1]:g}; agent {agent} has "
+            f"{values[agent].tolist()}"
+        )
+    if model.states == "two" and not np.isin(values, span).all():
+        agent = int(np.argmax(~np.isin(values, span)))
+        raise SpecError(
+            f"initial: {model.name} knows the opinions {span[0]:g} and {span[1]:g}; agent {agent} has {values[agent]:g}"
+        )
+    return np.ascontiguousarray(values)
+
+
+class Process:
+    """Opinions carried forward by a model's kernel.
+
+    Parameters
+    ----------
+    setup : Setup
+        The model and what it needs.
+    initial : ndarray (N,) or (N, D)
+        Initial opinions, checked.
+    seed, replicate : int
+        Of the random stream.
+    pairs : ndarray (T, 2) of int, optional
+        (speaker, listener) of every step, in place of drawn pairs; the listener alone updates.
+    machine : bool
+        Whether the kernel is compiled; otherwise it is run as the Python it is written in, with the same result.
+    """
+
+    def __init__(
+        self,
+        setup: Setup,
+        initial: np.ndarray,
+        seed: int,
+        replicate: int = 0,
+        *,
+        pairs: np.ndarray | None = None,
+        machine: bool = True,
+    ) -> None:
+        self.setup = setup
+        self.steps = 0
+        encode = setup.model.encode
+        self._states = np.array(initial if encode is None else encode(initial, setup.range), dtype=np.float64)
+        self._start = self._states.copy()
+        self._pairs = pairs
+        kernel = setup.model.kernel if self._states.ndim == 1 else setup.model.vector
+        if kernel is None:
+            raise SpecError(f"{setup.model.name} takes no vectors of opinions")
+        self._machine = machine and setup.model.compiles
+        prepare = setup.model.prepare
+        self._p = setup.p if prepare is None else prepare(setup.p)
+        self._kernel = compiled(kernel) if self._machine else kernel
+        # A second stream for what is seldom drawn keeps the first independent of opinions.
+        self._state = new_state(seed, "classic", replicate)
+        self._spare = new_state(seed, "classic, seldom", replicate)
+
+    @property
+    def opinions(self) -> np.ndarray:
+        """Opinions as they are, (N,) or (N, D); a copy."""
+        return self._decoded(self._states.copy())
+
+    def advance(self, steps: int, every: int = 1) -> np.ndarray:
+        """Carry opinions `steps` steps forward; returns those after each `every` of them, (steps // every, N[, D])."""
+        setup = self.setup
+        record = np.empty((steps // every, *self._states.shape))
+        given = self._pairs is not None
+        timing = Timing(
+            steps=steps,
+            events=1 if given else setup.events,
+            every=every,
+            order=ORDERS.index(setup.scheme.get("order", "random")) if not given else 0,
+            two_sided=setup.scheme.get("sides") == "two" and not given,
+        )
+        pairs = _NO_PAIRS if self._pairs is None else self._pairs[self.steps : self.steps + steps]
+        arguments = (self._states, self._start, setup.contacts, timing, self._p, pairs, self._state, self._spare, record)
+        if self._machine:
+            self._kernel(*arguments)
+        else:
+            # Machine words wrap around, which scalars of numpy otherwise warn of.
+            with np.errstate(over="ignore"):
+                self._kernel(*arguments)
+        self.steps += steps
+        return self._decoded(record)
+
+    def _decoded(self, states: np.ndarray) -> np.ndarray:
+        decode = self.setup.model.decode
+        return states if decode is None else decode(states, self.setup.range)

@@ -1,0 +1,86 @@
+"""Random words for kernels: xoshiro256++ (Blackman & Vigna 2021, doi:10.1145/3460772), one stream a replicate."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from opinionsim.classic._jit import inlined
+from opinionsim.streams import stream
+
+__all__ = ["draw", "fill", "index", "new_state", "normal", "shuffle", "uniform"]
+
+
+def new_state(seed: int, purpose: str, replicate: int, *key: int) -> np.ndarray:
+    """The state of a generator: four 64-bit words, from the experiment's named streams."""
+    return stream(seed, purpose, replicate, *key).integers(0, 2**64, 4, dtype=np.uint64)
+
+
+@inlined
+def _rotated(word, by):
+    return (word << np.uint64(by)) | (word >> np.uint64(64 - by))
+
+
+@inlined
+def fill(state, words):
+    """Fill `words` with the next words of a stream. The state stays in registers meanwhile."""
+    a, b, c, d = state[0], state[1], state[2], state[3]
+    for place in range(words.size):
+        words[place] = _rotated(a + d, 23) + a
+        shifted = b << np.uint64(17)
+        c ^= a
+        d ^= b
+        b ^= c
+        a ^= d
+        c ^= shifted
+        d = _rotated(d, 45)
+    state[0], state[1], state[2], state[3] = a, b, c, d
+
+
+@inlined
+def draw(state):
+    """The next word of a stream; for what is drawn too seldom for a block."""
+    word = _rotated(state[0] + state[3], 23) + state[0]
+    shifted = state[1] << np.uint64(17)
+    state[2] ^= state[0]
+    state[3] ^= state[1]
+    state[1] ^= state[2]
+    state[0] ^= state[3]
+    state[2] ^= shifted
+    state[3] = _rotated(state[3], 45)
+    return word
+
+
+@inlined
+def uniform(word):
+    """A number in [0, 1), of the upper 53 bits."""
+    # By way of a signed number, which processors turn into a float at once.
+    return np.float64(np.int64(word >> np.uint64(11))) * 2.0**-53
+
+
+@inlined
+def index(word, n):
+    """An index in 0..n-1; probabilities differ by less than n / 2**53."""
+    return np.int64(uniform(word) * n)
+
+
+@inlined
+def normal(state):
+    """A standard normal number (Box-Muller)."""
+    radius = math.sqrt(-2.0 * math.log(1.0 - uniform(draw(state))))
+    return radius * math.cos(2.0 * math.pi * uniform(draw(state)))
+
+
+@inlined
+def shuffle(state, items):
+    """Put items into random order (Fisher-Yates)."""
+    words = np.empty(min(items.size, 512), dtype=np.uint64)
+    last = items.size - 1
+    while last > 0:
+        count = min(last, words.size)
+        fill(state, words[:count])
+        for word in range(count):
+            place = index(words[word], last + 1)
+            items[last], items[place] = items[place], items[last]
+            last -= 1

@@ -1,0 +1,239 @@
+"""Simulating classic models."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from opinionsim.classic._model import ClassicModel
+from opinionsim.classic._process import Process, Setup, check_opinions, set_up
+from opinionsim.classic._registry import find_model
+from opinionsim.classic._trajectories import Trajectories
+from opinionsim.errors import SpecError
+from opinionsim.networks import Network, build_network
+from opinionsim.streams import stream
+
+__all__ = ["draw_opinions", "each_of", "find_network", "simulate", "starts_of", "whole"]
+
+#: Agents where neither a network nor opinions say how many there are.
+_AGENTS = 100
+
+#: Bytes of recorded opinions above which a simulation is refused: a slip of the finger, or a run to be thinned out.
+_MOST_RECORDED = 16 * 2**30
+
+
+def simulate(
+    model: str | ClassicModel,
+    network: Any = None,
+    initial: ArrayLike | str = "uniform",
+    steps: int = 100,
+    seed: int = 0,
+    *,
+    n: int | None = None,
+    replicates: int = 1,
+    record_every: int = 1,
+    pairs: ArrayLike | None = None,
+    range: tuple[float, float] | None = None,
+    isolates: str = "error",
+    threads: int | None = None,
+    machine: bool = True,
+    **settings: Any,
+) -> Trajectories:
+    """Simulate a classic opinion model.
+
+    Parameters
+    ----------
+    model : str or ClassicModel
+        Its name; :func:`opinionsim.classic.models` lists them.
+    network : Network, networkx graph, matrix, edge list, int, str or mapping, optional
+        Who hears whom. A number stands for the complete graph of so many agents; a name, or a mapping with ``kind``
+        and that kind's parameters, for a network of :func:`opinionsim.networks.build_network`, drawn once for all
+        replicates. Default: the complete graph.
+    initial : array_like (N,), (N, D) or (R, N), or str
+        Initial opinions; (R, N) gives every replicate its own. ``uniform`` and ``normal`` draw them for each
+        replicate: over the range, or, of discrete models, among its ends; normal ones are cut off at the ends.
+    steps : int
+        Sweeps: each is one elementary update an agent. With `pairs`, which give one step each, left out.
+    seed : int
+        Root of all randomness, >= 0.
+    n : int, optional
+        Number of agents, where neither a network nor opinions say it; default 100.
+    replicates : int
+        Simulations R with random streams of their own.
+    record_every : int
+        Steps between records.
+    pairs : array_like (T, 2) of int, optional
+        The (speaker, listener) of every step, as recorded from another run; the listener alone updates. For models
+        whose agents meet in pairs.
+    range : (float, float), optional
+        Range of opinions; default that of the model.
+    isolates : str
+        What becomes of agents without a partner: ``error``, or ``keep`` their opinions.
+    threads : int, optional
+        Replicates carried out at once; default one a processor. Changes no result.
+    machine : bool
+        Whether the kernel is compiled; the Python it is written in gives the same result, slowly.
+    **settings
+        Parameters and scheme options of the model.
+
+    Returns
+    -------
+    Trajectories
+        Opinions after every `record_every` steps, the initial ones first.
+
+    Raises
+    ------
+    SpecError
+        If anything is unknown, out of range, of the wrong size, or not possible on the network.
+
+    Examples
+    --------
+    >>> import opinionsim as osim
+    >>> found = osim.classic.simulate("deffuant", 200, steps=50, seed=1, epsilon=0.3)
+    >>> found.opinions.shape
+    (1, 51, 200)
+    """
+    found = find_model(model)
+    steps, seed, replicates, record_every = (
+        whole(name, value, low)
+        for name, value, low in (
+            ("steps", steps, 0), ("seed", seed, 0), ("replicates", replicates, 1), ("record_every", record_every, 1)
+        )
+    )  # fmt: skip
+    joined = find_network(network, initial, n, seed, replicates)
+    setup = set_up(found, joined, span=range, settings=settings, isolates=isolates)
+    met = None if pairs is None else _given_pairs(found, pairs, joined)
+    if met is not None:
+        steps = len(met)
+        setup.scheme.update(order="given", pick="given", sides="one")
+    starts = starts_of(setup, initial, seed, replicates)
+    kept = steps // record_every + 1
+    if 8 * replicates * kept * starts[0].size > _MOST_RECORDED:
+        raise SpecError(
+            f"recording {replicates} x {kept} x {starts[0].size} opinions takes more than {_MOST_RECORDED >> 30} GiB; "
+            "raise record_every"
+        )
+    opinions = np.empty((replicates, kept, *starts[0].shape))
+
+    def one(replicate: int) -> None:
+        process = Process(setup, starts[replicate], seed, replicate, pairs=met, machine=machine)
+        opinions[replicate, 0] = starts[replicate]
+        opinions[replicate, 1:] = process.advance(steps, record_every)
+
+    each_of(replicates, one, threads)
+    times = np.arange(kept) * record_every
+    return Trajectories(found.name, setup.parameters, setup.scheme, setup.range, joined, seed, times, opinions)
+
+
+def each_of(number: int, one: Callable[[int], None], threads: int | None = None) -> None:
+    """Call ``one(0), ..., one(number - 1)``, several at once; the first error is raised when all have ended."""
+    if threads is not None:
+        threads = whole("threads", threads, 1)
+    most = min(number, threads or _cores())
+    # The first call compiles, which others would only wait for.
+    one(0)
+    if most <= 1:
+        for each in np.arange(1, number).tolist():
+            one(each)
+        return
+    with ThreadPoolExecutor(most, "opinionsim-classic") as pool:
+        for ended in [pool.submit(one, each) for each in np.arange(1, number).tolist()]:
+            ended.result()
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def whole(name: str, value: Any, low: int) -> int:
+    """A whole number of at least `low`."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)) or value < low:
+        raise SpecError(f"{name} must be a whole number of at least {low}; got {value!r:.60}")
+    return int(value)
+
+
+def find_network(network: Any, initial: Any, n: int | None, seed: int, replicates: int) -> Network:
+    """The network, of as many agents as are asked for, or as there are opinions."""
+    shape = () if isinstance(initial, str) else np.shape(initial)
+    if not isinstance(initial, str) and not shape:
+        raise SpecError(f"initial must be 'uniform', 'normal' or numbers, one for each agent; got {initial!r:.60}")
+    if n is not None:
+        n = whole("n", n, 2)
+    elif shape and isinstance(network, (str, Mapping, list, tuple, type(None))):
+        n = shape[1] if len(shape) > 1 and shape[0] == replicates > 1 else shape[0]
+    if network is None:
+        return Network.of(_AGENTS if n is None else n)
+    if isinstance(network, (str, Mapping)):
+        drawn = int(stream(seed, "network").integers(2**32))
+        return build_network(network, _AGENTS if n is None else n, drawn)
+    return Network.of(network, n)
+
+
+def _given_pairs(model: ClassicModel, pairs: ArrayLike, network: Network) -> np.ndarray:
+    if model.update is None:
+        raise SpecError(f"pairs: agents of {model.name} do not meet in pairs")
+    try:
+        given = np.asarray(pairs)
+    except ValueError:
+        given = np.empty(0)
+    if given.ndim != 2 or given.shape[1] != 2 or (given.size and given.dtype.kind not in "iu"):
+        raise SpecError(f"pairs must be (speaker, listener), both whole numbers, a step; got {pairs!r:.60}")
+    if not len(given):
+        raise SpecError("pairs must hold at least one (speaker, listener)")
+    if given.size and not ((given >= 0) & (given < network.n)).all():
+        raise SpecError(f"pairs: agents are 0..{network.n - 1}; got {int(given.min())}..{int(given.max())}")
+    return np.ascontiguousarray(given, dtype=np.uint32)
+
+
+def starts_of(setup: Setup, initial: ArrayLike | str, seed: int, replicates: int) -> Sequence[np.ndarray]:
+    """Initial opinions of every replicate."""
+    n = setup.network.n
+    if isinstance(initial, str):
+        discrete = setup.model.kind == "discrete"
+        return [
+            draw_opinions(initial, n, setup.range, stream(seed, "initial opinions", each), discrete=discrete)
+            for each in np.arange(replicates).tolist()
+        ]
+    given = np.asarray(initial, dtype=object if isinstance(initial, list) and not initial else None)
+    own = given.ndim >= 2 and replicates > 1 and given.shape[:2] == (replicates, n)
+    if own:
+        return [check_opinions(setup.model, values, n, setup.range) for values in given]
+    return [check_opinions(setup.model, initial, n, setup.range)] * replicates
+
+
+def draw_opinions(
+    name: str, n: int, span: tuple[float, float], rng: np.random.Generator, *, discrete: bool = False
+) -> np.ndarray:
+    """Initial opinions of a distribution by name.
+
+    Parameters
+    ----------
+    name : str
+        ``uniform`` or ``continuous``: over the range; ``normal``: about its middle, with a seventh of the range as the
+        standard deviation, as in Lorenz et al. 2021, cut off at the ends.
+    n : int
+        Number of agents.
+    span : (float, float)
+        Range of opinions; -1 to 1 is taken where it has no ends.
+    rng : numpy.random.Generator
+        Source of chance.
+    discrete : bool
+        Whether to draw among the two ends instead.
+
+    Returns
+    -------
+    ndarray (N,)
+    """
+    if name not in ("uniform", "continuous", "normal"):
+        raise SpecError(f"initial must be 'uniform', 'normal' or numbers, one for each agent; got {name!r:.60}")
+    low, high = span if np.isfinite(span).all() else (-1.0, 1.0)
+    if discrete:
+        return np.where(rng.random(n) < 0.5, low, high)
+    if name == "normal":
+        return np.clip(rng.normal((low + high) / 2, (high - low) / 7, n), low, high)
+    return rng.uniform(low, high, n)

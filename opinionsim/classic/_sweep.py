@@ -1,0 +1,125 @@
+"""Sweeps of classic models over parameters, with measures of where each run ends."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from opinionsim.classic._model import ClassicModel
+from opinionsim.classic._process import Process, Setup, set_up
+from opinionsim.classic._registry import find_model
+from opinionsim.classic._simulate import each_of, find_network, starts_of, whole
+from opinionsim.errors import SpecError
+from opinionsim.metrics import measure_opinions
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["sweep"]
+
+_MOST_RUNS = 10_000_000
+
+
+def sweep(
+    model: str | ClassicModel,
+    over: Mapping[str, Sequence[Any]],
+    network: Any = None,
+    initial: ArrayLike | str = "uniform",
+    steps: int = 100,
+    seed: int = 0,
+    *,
+    n: int | None = None,
+    replicates: int = 1,
+    measures: Sequence[str] | Mapping[str, Callable[[np.ndarray], float]] = ("bias", "diversity"),
+    range: tuple[float, float] | None = None,
+    isolates: str = "error",
+    threads: int | None = None,
+    **settings: Any,
+) -> pd.DataFrame:
+    """Simulate a model for every combination of parameter values, and measure its final opinions.
+
+    Parameters
+    ----------
+    model : str or ClassicModel
+        Its name.
+    over : mapping of str to sequence
+        Values of each parameter or scheme option that varies.
+    network, initial, steps, seed, n, replicates, range, isolates, threads
+        As of :func:`opinionsim.classic.simulate`. Replicate r starts from the same opinions and has the same random
+        stream in every combination, so that contrasts between combinations are paired.
+    measures : sequence of str, or mapping of str to callable
+        Names in :data:`opinionsim.metrics.MEASURES`, or functions of final opinions (N,) or (N, D).
+    **settings
+        Parameters and scheme options that do not vary.
+
+    Returns
+    -------
+    DataFrame
+        One row a run: a column for each name in `over`, ``replicate``, a column a measure, and ``evidence``.
+
+    Raises
+    ------
+    SpecError
+        If anything is unknown or out of range; every combination is checked before the first run.
+    """
+    import pandas as pd
+
+    found = find_model(model)
+    steps, seed, replicates = whole("steps", steps, 0), whole("seed", seed, 0), whole("replicates", replicates, 1)
+    joined = find_network(network, initial, n, seed, replicates)
+    setups = _setups(found, over, joined, range, settings, isolates)
+    if len(setups) * replicates > _MOST_RUNS:
+        raise SpecError(f"{len(setups)} combinations make {len(setups) * replicates} runs; at most {_MOST_RUNS} do")
+    starts = starts_of(setups[0][1], initial, seed, replicates)
+    finals = np.empty((len(setups) * replicates, *starts[0].shape))
+
+    def one(run: int) -> None:
+        combination, replicate = divmod(run, replicates)
+        process = Process(setups[combination][1], starts[replicate], seed, replicate)
+        process.advance(steps, max(steps, 1))
+        finals[run] = process.opinions
+
+    each_of(len(finals), one, threads)
+    columns: dict[str, Any] = {
+        name: [values[name] for values, _ in setups for _ in np.arange(replicates)] for name in over
+    }
+    columns["replicate"] = np.tile(np.arange(replicates), len(setups))
+    columns |= _measured(finals, measures, setups[0][1])
+    return pd.DataFrame(columns).assign(evidence="equation")
+
+
+def _setups(
+    model: ClassicModel,
+    over: Mapping[str, Sequence[Any]],
+    network: Any,
+    span: tuple[float, float] | None,
+    settings: Mapping[str, Any],
+    isolates: str,
+) -> list[tuple[dict[str, Any], Setup]]:
+    """Every combination, checked."""
+    both = sorted(set(over) & set(settings))
+    if both:
+        raise SpecError(f"{both[0]} is given twice: as a value, and as one that varies")
+    for name, values in over.items():
+        if isinstance(values, str) or not np.iterable(values) or not len(list(values)):
+            raise SpecError(f"over: {name} must be a list of at least one value; got {values!r:.60}")
+    plain = [[value.item() if isinstance(value, np.generic) else value for value in values] for values in over.values()]
+    combinations = [dict(zip(over, values, strict=True)) for values in itertools.product(*plain)]
+    return [
+        (values, set_up(model, network, span=span, settings={**settings, **values}, isolates=isolates))
+        for values in combinations
+    ]
+
+
+def _measured(
+    finals: np.ndarray, measures: Sequence[str] | Mapping[str, Callable[[np.ndarray], float]], setup: Setup
+) -> dict[str, Any]:
+    if isinstance(measures, Mapping):
+        return {name: [function(opinions) for opinions in finals] for name, function in measures.items()}
+    if isinstance(measures, str):
+        raise SpecError(f"measures must be a list of names; got {measures!r}")
+    return dict(measure_opinions(finals, measures, range=setup.range, network=setup.network))

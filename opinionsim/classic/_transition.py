@@ -1,0 +1,45 @@
+"""The one-step view: how an opinion is distributed after an update, given what came before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+__all__ = ["Transition", "certain"]
+
+
+@dataclass(frozen=True, eq=False)
+class Transition:
+    """Distribution of the next opinion of each of T receivers: point masses, and a density for the rest.
+
+    Attributes
+    ----------
+    values : ndarray (T, A)
+        Where the point masses are.
+    probabilities : ndarray (T, A)
+        Their probabilities, >= 0; they sum to at most 1.
+    density : callable or None
+        ``density(opinions (T,)) -> (T,)``: density of the rest, which integrates to what the masses leave.
+    """
+
+    values: np.ndarray
+    probabilities: np.ndarray
+    density: Callable[[np.ndarray], np.ndarray] | None = None
+
+    def probability(self, opinions: np.ndarray, tolerance: float = 0.0) -> np.ndarray:
+        """Probability of the point masses within `tolerance` of given opinions (T,), shape (T,)."""
+        hit = np.abs(self.values - np.asarray(opinions, dtype=float)[:, None]) <= tolerance
+        return np.asarray((self.probabilities * hit).sum(axis=1))
+
+    @property
+    def rest(self) -> np.ndarray:
+        """Probability of the continuous part, shape (T,)."""
+        return np.asarray(np.clip(1.0 - self.probabilities.sum(axis=1), 0.0, 1.0))
+
+
+def certain(values: np.ndarray) -> Transition:
+    """The transition of a rule without chance: all mass at `values` (T,)."""
+    atoms = np.asarray(values, dtype=float)[:, None]
+    return Transition(atoms, np.ones_like(atoms))

@@ -1,0 +1,75 @@
+"""Influence whose weight falls linearly with distance, to repulsion: the line of Flache & Macy."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+
+from opinionsim.classic._jit import at, inlined
+from opinionsim.classic._model import ORDERS, ClassicModel, Parameter, Source
+from opinionsim.classic._pairwise import confined, pairwise_kernel
+from opinionsim.classic._transition import Transition, certain
+
+__all__ = ["MODEL", "Parameters"]
+
+
+class Parameters(NamedTuple):
+    """Of the model, as its kernel takes them."""
+
+    mu: Annotated[np.ndarray, Parameter(0.5, "part of the way that is gone at no distance", r"\mu", 0.0, 1.0,
+                                        open_low=True)]  # fmt: skip
+    h: Annotated[np.ndarray, Parameter(2.0, "loss of weight over the width of the range; influence repels beyond 1/h "
+                                       "of it", "h", low=0.0)]  # fmt: skip
+    limits: tuple[float, float] = (0.0, 1.0)
+
+
+@inlined
+def _update(i, j, own, other, start, p, word, spare):
+    distance = abs(other - own) / (p.limits[1] - p.limits[0])
+    return confined(own + at(p.mu, i) * (1.0 - at(p.h, i) * distance) * (other - own), p)
+
+
+def _transition(before: np.ndarray, messages: np.ndarray, weights: Any, p: Parameters, span: Any) -> Transition:
+    low, high = span
+    # In the unit interval that the equation is written in.
+    own, other = (before - low) / (high - low), (messages[:, 0] - low) / (high - low)
+    gap = other - own
+    moved = np.clip(own + p.mu * (1 - p.h * np.abs(gap)) * gap, 0, 1)
+    return certain(np.clip(low + (high - low) * moved, low, high))
+
+
+MODEL = ClassicModel(
+    name="weighted-linear",
+    title="Weighted linear influence",
+    kind="continuous",
+    family="repulsive",
+    summary="An agent moves towards the other by a part that falls linearly with their distance, and away from it "
+    "where that part is negative; opinions stop at the ends of the range.",
+    equation=r"x_i \leftarrow x_i + \mu (1 - h d_{ij}) (x_j - x_i),\quad d_{ij} = \frac{|x_j - x_i|}"
+    r"{x_{\max} - x_{\min}}",
+    behaviour="h = 0 is plain averaging and 0 < h <= 1 moderated averaging: consensus on a connected network, except "
+    "that at h = 1 the two ends of the range do not move each other. With h > 1 opinions farther apart than 1/h of "
+    "the range repel, and uniform opinions split between its ends if h is large enough.",
+    source=(
+        Source(
+            "Flache & Macy (2011). Small worlds and cultural polarization. "
+            "Journal of Mathematical Sociology 35, 146-176",
+            "10.1080/0022250X.2010.532261",
+        ),
+        Source(
+            "Flache, Maes, Feliciani, Chattoe-Brown, Deffuant, Huet & Lorenz (2017). Models of social influence: "
+            "towards the next frontiers. Journal of Artificial Societies and Social Simulation 20(4) 2",
+            "10.18564/jasss.3521",
+        ),
+    ),
+    parameters=Parameters,
+    range=(0.0, 1.0),
+    kernel=pairwise_kernel(_update),
+    update=_update,
+    transition=_transition,
+    orders=ORDERS,
+    picks=("listener", "speaker", "edge"),
+    sides=("one", "two"),
+    example={"n": 200, "network": "complete", "initial": "uniform", "steps": 100, "mu": 0.2, "h": 3.0},
+)

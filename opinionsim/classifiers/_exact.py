@@ -1,0 +1,51 @@
+"""The instrument of equations: it takes numbers for what they are."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from opinionsim.classifiers._base import check_inputs
+from opinionsim.opinions import OpinionEstimates, OpinionScale
+from opinionsim.topics import Claim
+
+__all__ = ["ExactClassifier"]
+
+
+class ExactClassifier:
+    """Reads the opinion from a text that is a number, as agents of classic models state it.
+
+    Parameters
+    ----------
+    scale : OpinionScale, optional
+        The scale; default -2 to 2. A number need not be one of its points, so that there is no distribution over
+        them: probabilities are NaN.
+    """
+
+    name = "exact"
+
+    def __init__(self, scale: OpinionScale | None = None) -> None:
+        self.scale = OpinionScale() if scale is None else scale
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """None."""
+        return {}
+
+    def classify(self, claims: Sequence[Claim], texts: Sequence[str]) -> OpinionEstimates:
+        """The number each text is; no opinion where it is none, or not finite."""
+        check_inputs(claims, texts)
+        value = np.array([_number(text) for text in texts])
+        off_scale = np.isnan(value).astype(float)
+        return OpinionEstimates(self.scale, np.full((len(value), len(self.scale)), np.nan), off_scale, value)
+
+
+def _number(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        return math.nan
+    return number if math.isfinite(number) else math.nan

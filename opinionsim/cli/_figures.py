@@ -1,0 +1,98 @@
+"""Figures as the command line names them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from opinionsim.errors import SpecError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from opinionsim.store import Results
+
+__all__ = ["Figures", "check_options", "draw", "numbers"]
+
+
+class Figures(StrEnum):
+    """Figures that can be drawn."""
+
+    PANELS = "panels"
+    TRAJECTORIES = "trajectories"
+    DISTRIBUTION = "distribution"
+    RIBBONS = "ribbons"
+    DENSITY = "density"
+    NETWORK = "network"
+    TRANSITIONS = "transitions"
+    PHASE = "phase"
+
+
+#: Figures that an option goes with; those without an entry go with all.
+_GO_WITH: Mapping[str, tuple[Figures, ...]] = {
+    "--run": (Figures.TRAJECTORIES, Figures.DISTRIBUTION, Figures.NETWORK),
+    "--where": (Figures.PANELS, Figures.RIBBONS, Figures.DENSITY, Figures.TRANSITIONS, Figures.PHASE),
+    "--by": (Figures.RIBBONS, Figures.DENSITY, Figures.TRANSITIONS),
+    "--replicate": (Figures.PANELS,),
+    "--color-by": (Figures.PANELS, Figures.TRAJECTORIES),
+    "--ddof": (Figures.PANELS, Figures.DISTRIBUTION),
+    "--measure": (Figures.RIBBONS, Figures.PHASE),
+    "--step": (Figures.NETWORK,),
+    "--x": (Figures.PHASE,),
+    "--y": (Figures.PHASE,),
+    "--csv": (Figures.RIBBONS, Figures.DENSITY, Figures.NETWORK, Figures.TRANSITIONS, Figures.PHASE),
+}
+
+
+def check_options(what: Figures, given: Mapping[str, bool]) -> None:
+    """Refuse options that say nothing of a figure, by whether each is given.
+
+    Raises
+    ------
+    SpecError
+        Naming the figures an option goes with.
+    """
+    for option, is_given in given.items():
+        if is_given and what not in _GO_WITH[option]:
+            *others, last = _GO_WITH[option]
+            listed = f"{', '.join(others)} or {last}" if others else last
+            raise SpecError(f"{option} goes with --what {listed}; got --what {what}")
+    if what == Figures.PHASE and not given["--x"]:
+        raise SpecError("--what phase needs --x, a column of the runs that was swept, and takes a second as --y")
+
+
+def draw(results: Results, what: Figures, options: Mapping[str, Any]) -> Figure | Axes:
+    """Draw a figure; `options` are those of its function."""
+    from opinionsim import plots
+
+    functions: Mapping[Figures, Any] = {
+        Figures.PANELS: plots.panels,
+        Figures.TRAJECTORIES: plots.trajectories,
+        Figures.DISTRIBUTION: plots.final_distribution,
+        Figures.RIBBONS: plots.ribbons,
+        Figures.DENSITY: plots.density,
+        Figures.NETWORK: plots.network_snapshots,
+        Figures.TRANSITIONS: plots.transition_matrix,
+        Figures.PHASE: plots.phase_diagram,
+    }
+    drawn: Figure | Axes = functions[what](results, **options)
+    return drawn
+
+
+def numbers(results: Results, what: Figures, options: Mapping[str, Any]) -> pd.DataFrame:
+    """What a figure shows, as a frame; of a network its agents."""
+    from opinionsim import plots
+
+    if what == Figures.NETWORK:
+        return plots.snapshot_data(results, **options).nodes
+    functions: Mapping[Figures, Any] = {
+        Figures.RIBBONS: plots.ribbon_data,
+        Figures.DENSITY: plots.density_data,
+        Figures.TRANSITIONS: plots.transition_data,
+        Figures.PHASE: plots.phase_data,
+    }
+    frame: pd.DataFrame = functions[what](results, **options).frame
+    return frame

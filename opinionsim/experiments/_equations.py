@@ -1,0 +1,165 @@
+"""Runs whose agents are numbers: a classic model on the schedule, the network and the opinions of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+import numpy as np
+
+from opinionsim.classic import find_model
+from opinionsim.classic._actors import RecordedActor, meeting_actors
+from opinionsim.classic._process import Process, Setup, check_opinions, set_up
+from opinionsim.engine import Actor
+from opinionsim.errors import SpecError
+from opinionsim.experiments._model_spec import ClassicModelSpec
+from opinionsim.experiments._spec import BroadcastSpec, DyadicSpec, ExperimentSpec, NativeSpec
+from opinionsim.networks import Network
+from opinionsim.schedules import AdaptiveSchedule, Snapshots, StaticSchedule
+
+__all__ = ["Equation", "check_equation", "equation_of"]
+
+
+@dataclass(frozen=True, eq=False)
+class Equation:
+    """A classic model as the agents of one run.
+
+    Attributes
+    ----------
+    setup : Setup
+        The model, its parameters, and the network.
+    opinions : ndarray (N,)
+        Initial opinions.
+    seed, replicate : int
+        Of the random streams.
+    moments : tuple of int or None
+        Steps of the run at which a sweep of the model ends; None where agents meet as the schedule has it.
+    """
+
+    setup: Setup
+    opinions: np.ndarray
+    seed: int
+    replicate: int
+    moments: tuple[int, ...] | None
+
+    @cached_property
+    def _record(self) -> np.ndarray:
+        """Opinions at first and after every sweep, (sweeps + 1, N)."""
+        process = Process(self.setup, self.opinions, self.seed, self.replicate)
+        return np.concatenate([self.opinions[None], process.advance(len(self.moments or ()))])
+
+    def work_out(self) -> None:
+        """Do beforehand what takes time; blocks."""
+        if self.moments is not None:
+            _ = self._record
+
+    def actors(self) -> Sequence[Actor]:
+        """One an agent, before its first turn."""
+        if self.moments is None:
+            return meeting_actors(self.setup, self.opinions, self.seed, self.replicate)
+        steps = (0, *self.moments)
+        return [RecordedActor(agent, steps, values.tolist()) for agent, values in enumerate(self._record.T)]
+
+
+def equation_of(
+    spec: ExperimentSpec,
+    replicate: int,
+    network: Network | None,
+    opinions: Sequence[float | None],
+    schedule: StaticSchedule | AdaptiveSchedule | None,
+) -> tuple[Equation, StaticSchedule | AdaptiveSchedule]:
+    """A classic model as the agents of one run, and the schedule by which they state their opinions.
+
+    Parameters
+    ----------
+    spec : ExperimentSpec
+        Of the run; its model is a classic one.
+    replicate : int
+        From 0.
+    network : Network or None
+        Who hears whom; None where everybody hears everybody.
+    opinions : sequence of float
+        Initial opinions.
+    schedule : StaticSchedule or AdaptiveSchedule or None
+        That of language-model agents; None where the model meets in its own way.
+
+    Raises
+    ------
+    SpecError
+        If the model is unknown, or cannot be carried out like this.
+    """
+    size = spec.population.size
+    joined = Network.of(size) if network is None else network
+    setup = _set_up(spec, joined)
+    values = check_opinions(setup.model, np.array(opinions, dtype=float), size, setup.range)
+    if schedule is not None and setup.model.update is not None:
+        return Equation(setup, values, spec.seed, replicate, None), schedule
+    if schedule is None:
+        steps = spec.interaction.steps_for(size)
+        moments = tuple(range(1, steps + 1))
+    else:
+        steps, moments = schedule.steps, _sweep_ends(schedule, size)
+    return Equation(setup, values, spec.seed, replicate, moments), Snapshots(size, steps, moments)
+
+
+def _sweep_ends(schedule: StaticSchedule | AdaptiveSchedule, size: int) -> tuple[int, ...]:
+    """Steps after which as many updates have happened as 1, 2, ... sweeps have."""
+    if isinstance(schedule, AdaptiveSchedule):
+        return ()
+    updates = np.bincount([turn.step for turn in schedule.turns() if turn.reads], minlength=schedule.steps + 1)
+    done = np.cumsum(updates)
+    ends = np.searchsorted(done, size * np.arange(1, done[-1] // size + 1))
+    # A step with more updates than agents ends several sweeps, which are one then.
+    return tuple(dict.fromkeys(ends.tolist()))
+
+
+def check_equation(spec: ExperimentSpec, network: Network | None = None) -> None:
+    """Refuse a classic model that cannot be carried out as specified, before anything is.
+
+    Parameters
+    ----------
+    spec : ExperimentSpec
+        Of a run; its model is a classic one.
+    network : Network, optional
+        Who hears whom, where that is known beforehand.
+
+    Raises
+    ------
+    SpecError
+        Naming the field.
+    """
+    setup = _set_up(spec, Network.of(max(2, spec.population.size)) if network is None else network)
+    model = setup.model
+    kind = spec.interaction.kind
+    if model.states == "two" and len(spec.scale.points) != 2:
+        raise SpecError(
+            f"model.classic: {model.name} knows two opinions, and the scale has {len(spec.scale.points)} points; give "
+            "scale: {points: [-1, 1]}"
+        )
+    if model.update is None and not isinstance(spec.interaction, NativeSpec | DyadicSpec | BroadcastSpec):
+        raise SpecError(
+            f"interaction.kind: {kind!r} needs agents that meet in pairs; those of {model.name} do not; "
+            "valid: native, dyadic, broadcast"
+        )
+
+
+def _set_up(spec: ExperimentSpec, network: Network) -> Setup:
+    if not isinstance(spec.model, ClassicModelSpec):
+        raise SpecError("model: is no classic model")
+    try:
+        model = find_model(spec.model.classic)
+    except SpecError as error:
+        raise SpecError(f"model.classic: {error}") from None
+    settings = spec.model.parameters
+    if model.update is not None and not isinstance(spec.interaction, NativeSpec):
+        given = [name for name in settings if name in model.schemes]
+        if given:
+            raise SpecError(
+                f"model.parameters.{given[0]}: interaction kind {spec.interaction.kind!r} says who meets whom and "
+                "when; leave it out, or use kind: native"
+            )
+    scale = spec.scale.scale()
+    try:
+        return set_up(model, network, span=(scale.lowest, scale.highest), settings=settings, isolates="keep")
+    except SpecError as error:
+        raise SpecError(f"model.parameters: {error}") from None

@@ -1,0 +1,201 @@
+"""Opinion arrays as every measure takes them: checked, as rows of one value an agent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from opinionsim.errors import MeasurementError
+
+__all__ = ["Measured", "Range", "Rows", "opinion_array", "positive", "ratio"]
+
+#: What a measure gives: a float for opinions of shape (N,), an array of shape (...) for (..., N).
+Measured: TypeAlias = Any
+#: Ends of the opinion scale, low before high.
+Range: TypeAlias = tuple[float, float]
+
+#: Overshoot of the range, as a share of its width, that is rounding (of 32-bit records) and is clipped.
+_ROUNDING = 1e-6
+
+#: Values held at a time where a measure needs many a row.
+_BATCH = 4_000_000
+
+
+def opinion_array(opinions: ArrayLike, *, empty: bool = False) -> np.ndarray:
+    """Opinions as floats of shape (..., N), checked.
+
+    Raises
+    ------
+    MeasurementError
+        If they are not numbers, infinite, without an agent axis, or of no agent unless `empty` allows it.
+    """
+    try:
+        values = np.asarray(opinions, dtype=float)
+    except (TypeError, ValueError):
+        raise MeasurementError("opinions must be numbers in an array (..., N), one value an agent") from None
+    if values.ndim == 0:
+        raise MeasurementError("opinions must be an array (..., N), one value an agent; got a single number")
+    if values.shape[-1] == 0 and not empty:
+        raise MeasurementError(f"opinions must be of at least one agent; got shape {values.shape}")
+    if np.isinf(values).any():
+        raise MeasurementError("opinions must be finite, or NaN where there is none; got an infinity")
+    return values
+
+
+def _ends(limits: Any) -> Range:
+    """The range as two increasing finite numbers."""
+    try:
+        low, high = (float(end) for end in limits)
+    except (TypeError, ValueError):
+        raise MeasurementError(f"range must be two numbers, (low, high); got {limits!r}") from None
+    if not (np.isfinite([low, high]).all() and low < high):
+        raise MeasurementError(f"range must be finite with low < high; got ({low:g}, {high:g})")
+    return low, high
+
+
+def positive(value: float, name: str, *, zero: bool = False) -> float:
+    """A finite number above zero, or from zero on, or an error that names it."""
+    if not (np.isfinite(value) and (value > 0 or (zero and value == 0))):
+        raise MeasurementError(f"{name} must be finite and {'at least' if zero else 'above'} 0; got {value!r}")
+    return float(value)
+
+
+def ratio(numerator: np.ndarray, denominator: Any) -> np.ndarray:
+    """Quotient where the denominator is positive, NaN elsewhere."""
+    numerator, denominator = np.broadcast_arrays(np.asarray(numerator, float), np.asarray(denominator, float))
+    quotient = np.full(numerator.shape, np.nan)
+    return np.asarray(np.divide(numerator, denominator, out=quotient, where=denominator > 0))
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Opinions as R rows of N agents, with what measures share.
+
+    Attributes
+    ----------
+    x : ndarray (R, N)
+        Opinions; NaN where there is none.
+    shape : tuple of int
+        Leading shape of what was passed, of R rows in all.
+    low, high : float
+        Ends of the range; NaN where none was passed.
+    """
+
+    x: np.ndarray
+    shape: tuple[int, ...]
+    low: float = float("nan")
+    high: float = float("nan")
+
+    @classmethod
+    def of(cls, opinions: ArrayLike, limits: Range | None = None) -> Rows:
+        """Check opinions and, where a range is given, that they lie in it."""
+        values = opinion_array(opinions)
+        rows = values.reshape(-1, values.shape[-1])
+        if limits is None:
+            return cls(rows, values.shape[:-1])
+        low, high = _ends(limits)
+        slack = _ROUNDING * (high - low)
+        outside = (rows < low - slack) | (rows > high + slack)
+        if outside.any():
+            raise MeasurementError(
+                f"opinions must lie in the range {low:g} to {high:g}; got {rows[outside][0]:g} "
+                f"({np.count_nonzero(outside)} of {rows.size} values are outside)"
+            )
+        return cls(np.clip(rows, low, high), values.shape[:-1], low, high)
+
+    def back(self, values: np.ndarray) -> Measured:
+        """One value a row in the leading shape: a float where one distribution was passed."""
+        return values.reshape(self.shape) if self.shape else values.reshape(-1)[0].item()
+
+    @property
+    def width(self) -> float:
+        """Length of the range."""
+        return self.high - self.low
+
+    @property
+    def middle(self) -> float:
+        """Neutral point: the middle of the range."""
+        return (self.low + self.high) / 2
+
+    @cached_property
+    def present(self) -> np.ndarray:
+        """Who has an opinion, (R, N)."""
+        return np.asarray(~np.isnan(self.x))
+
+    @cached_property
+    def n(self) -> np.ndarray:
+        """Agents that have an opinion, (R,)."""
+        return np.asarray(np.count_nonzero(self.present, axis=1))
+
+    def total(self, values: np.ndarray) -> np.ndarray:
+        """Sum over the agents that have an opinion, (R,)."""
+        return np.asarray(np.where(self.present, values, 0.0).sum(axis=1))
+
+    def average(self, values: np.ndarray) -> np.ndarray:
+        """Mean over the agents that have an opinion, (R,); NaN where none has."""
+        return ratio(self.total(values), self.n)
+
+    @cached_property
+    def mean(self) -> np.ndarray:
+        """Mean opinion, (R,)."""
+        return self.average(self.x)
+
+    @cached_property
+    def deviations(self) -> np.ndarray:
+        """Opinions less their mean, (R, N); zero in a row without spread, whatever the mean was rounded to."""
+        return np.where(self.spread[:, None] == 0, self.x * 0, self.x - self.mean[:, None])
+
+    @cached_property
+    def ordered(self) -> np.ndarray:
+        """Opinions in increasing order, those that are missing last, (R, N)."""
+        return np.sort(self.x, axis=1)
+
+    @cached_property
+    def gaps(self) -> np.ndarray:
+        """Distances between neighbouring opinions in order, (R, N-1); NaN beyond the last."""
+        return np.diff(self.ordered, axis=1)
+
+    @cached_property
+    def spread(self) -> np.ndarray:
+        """Largest less smallest opinion, (R,); NaN where there is none."""
+        last = np.take_along_axis(self.ordered, np.maximum(self.n - 1, 0)[:, None], axis=1)[:, 0]
+        return np.asarray(last - self.ordered[:, 0])
+
+    def sd(self, ddof: int) -> np.ndarray:
+        """Standard deviation, (R,); NaN where no more than `ddof` agents have an opinion."""
+        return np.asarray(np.sqrt(ratio(self.total(self.deviations**2), self.n - ddof)))
+
+    def batches(self, per_row: int) -> Iterator[Rows]:
+        """The rows in parts, such that room for `per_row` values a row stays bounded."""
+        size = max(1, _BATCH // max(1, per_row))
+        for first in np.arange(0, len(self.x), size):
+            yield Rows(self.x[first : first + size], (), self.low, self.high)
+
+    def bin(self, bins: int, least: int = 2) -> np.ndarray:
+        """Equal-width bin of each opinion from 0, (R, N); -1 where there is none."""
+        check_bins(bins, least)
+        index = np.floor((np.where(self.present, self.x, self.low) - self.low) / self.width * bins)
+        return np.where(self.present, np.clip(index, 0, bins - 1), -1).astype(np.int64)
+
+    def counts(self, bins: int, least: int = 2) -> np.ndarray:
+        """Agents in each of `bins` equal-width bins, (R, bins)."""
+        return tally(self.bin(bins, least), bins)
+
+
+def check_bins(bins: int, least: int = 2) -> None:
+    """Refuse a number of bins that is no whole number from `least`."""
+    if not isinstance(bins, int | np.integer) or bins < least:
+        raise MeasurementError(f"bins must be a whole number, at least {least}; got {bins!r}")
+
+
+def tally(labels: np.ndarray, size: int, weights: np.ndarray | None = None) -> np.ndarray:
+    """How often each label from 0 stands in each row, or the sum of its weights, (R, size); -1 is left out."""
+    cell = np.arange(len(labels))[:, None] * size + labels
+    kept = labels >= 0
+    chosen = None if weights is None else weights[kept]
+    return np.bincount(cell[kept], weights=chosen, minlength=len(labels) * size).reshape(len(labels), size)

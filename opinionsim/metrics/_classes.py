@@ -1,0 +1,114 @@
+"""Qualitative classes of opinion distributions, and how runs move between them."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from opinionsim.errors import MeasurementError
+from opinionsim.metrics._arrays import Range, Rows
+
+__all__ = ["CLASSES", "Class", "class_transitions", "qualitative_class"]
+
+#: One of :data:`CLASSES`, or "" where no agent has an opinion.
+Class: TypeAlias = str
+
+#: The classes of Devia and Giordano 2022, from most to least agreement.
+CLASSES: tuple[Class, ...] = ("perfect consensus", "consensus", "polarization", "clustering", "dissensus")
+
+#: Share of the range that all opinions lie within in a perfect consensus.
+_PERFECT = 1e-3
+#: Longest run of filled bins, as a share of all, that is one group and not a dissensus.
+_NARROW = 0.4
+
+
+def qualitative_class(opinions: ArrayLike, range: Range, bins: int = 5) -> np.ndarray:
+    """Class of each distribution by its histogram.
+
+    A bin is filled if it holds at least half of what it would if all were equally full, 1/(2 bins). Filled bins
+    that touch form a group.
+
+    - ``perfect consensus``: all opinions within a thousandth of the range;
+    - ``consensus``: one group of at most 0.4 of the bins (but never fewer than one bin);
+    - ``polarization``: two groups, the middle of one below and of the other above the middle of the range;
+    - ``dissensus``: one wider group;
+    - ``clustering``: anything else: three groups and more, or two on one side.
+
+    Parameters
+    ----------
+    opinions : array_like (..., N)
+        One opinion an agent, within the range; NaN where there is none, which is left out.
+    range : (float, float)
+        Ends of the opinion scale.
+    bins : int
+        Equal-width bins, at least 3: k for a scale of k points, about 10 for continuous opinions.
+
+    Returns
+    -------
+    ndarray of str (...)
+        One of :data:`CLASSES`; the empty string where no agent has an opinion.
+
+    Raises
+    ------
+    MeasurementError
+        If an argument is not valid or an opinion lies outside the range.
+
+    Notes
+    -----
+    The classes are those of Devia and Giordano 2022, doi 10.1038/s41598-022-17348-z. The rule and its thresholds
+    are this package's own and need not agree with theirs.
+    """
+    rows = Rows.of(opinions, range)
+    filled = rows.counts(bins, 3) * (2 * bins) >= np.maximum(rows.n, 1)[:, None]
+    begins = filled & ~np.pad(filled, ((0, 0), (1, 0)))[:, :-1]
+    ends = filled & ~np.pad(filled, ((0, 0), (0, 1)))[:, 1:]
+    groups = begins.sum(axis=1)
+    first_begin, first_end = begins.argmax(axis=1), ends.argmax(axis=1)
+    last_begin = bins - 1 - begins[:, ::-1].argmax(axis=1)
+    last_end = bins - 1 - ends[:, ::-1].argmax(axis=1)
+    narrow = filled.sum(axis=1) <= max(1, int(_NARROW * bins))
+    opposed = (first_begin + first_end < bins - 1) & (last_begin + last_end > bins - 1)
+    chosen = [
+        rows.n == 0,
+        rows.spread <= _PERFECT * rows.width,
+        (groups == 1) & narrow,
+        (groups == 2) & opposed,
+        groups == 1,
+    ]
+    names = np.select(chosen, ["", "perfect consensus", "consensus", "polarization", "dissensus"], "clustering")
+    return names.reshape(rows.shape)
+
+
+def class_transitions(before: ArrayLike, after: ArrayLike) -> np.ndarray:
+    """How many distributions went from one class to another.
+
+    Parameters
+    ----------
+    before, after : array_like of str (...)
+        Classes (:func:`qualitative_class`) of the same runs at two times.
+
+    Returns
+    -------
+    ndarray of int64 (5, 5)
+        Counts, row the class before and column that after, in the order of :data:`CLASSES`. Pairs of which
+        one has no class are left out.
+
+    Raises
+    ------
+    MeasurementError
+        If the shapes differ or a class is unknown.
+    """
+    first, second = np.asarray(before, dtype=str), np.asarray(after, dtype=str)
+    if first.shape != second.shape:
+        raise MeasurementError(f"before and after must be classes of the same runs; got {first.shape}, {second.shape}")
+    unknown = sorted({*first.ravel().tolist(), *second.ravel().tolist()} - {*CLASSES, ""})
+    if unknown:
+        raise MeasurementError(f"classes must be of {', '.join(CLASSES)}; got {unknown[0]!r}")
+    kept = (first != "") & (second != "")
+    order = np.argsort(CLASSES)
+    names = np.array(CLASSES)[order]
+    rows, columns = (order[np.searchsorted(names, values[kept])] for values in (first, second))
+    counts = np.bincount(rows * len(CLASSES) + columns, minlength=len(CLASSES) ** 2)
+    return counts.reshape(len(CLASSES), len(CLASSES)).astype(np.int64)

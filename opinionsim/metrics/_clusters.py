@@ -1,0 +1,114 @@
+"""Clusters of opinions: what no gap wider than a stated distance separates."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from opinionsim.metrics._arrays import Measured, Rows, positive, ratio, tally
+
+__all__ = ["cluster_labels", "clusters", "effective_clusters", "largest_cluster"]
+
+
+def _labels(rows: Rows, delta: float) -> np.ndarray:
+    """Cluster of each agent from 0, (R, N); -1 where there is no opinion."""
+    positive(delta, "delta", zero=True)
+    order = np.argsort(rows.x, axis=1, kind="stable")
+    ranked = np.zeros(rows.x.shape, dtype=np.int64)
+    ranked[:, 1:] = np.cumsum(rows.gaps > delta, axis=1)
+    labels = np.empty_like(ranked)
+    np.put_along_axis(labels, order, ranked, axis=1)
+    return np.where(rows.present, labels, -1)
+
+
+def _sizes(rows: Rows, delta: float) -> np.ndarray:
+    """Agents in each cluster, (R, most clusters)."""
+    labels = _labels(rows, delta)
+    return tally(labels, int(labels.max(initial=0)) + 1)
+
+
+def cluster_labels(opinions: ArrayLike, delta: float) -> np.ndarray:
+    """Cluster of each agent.
+
+    Parameters
+    ----------
+    opinions : array_like (..., N)
+        One opinion an agent; NaN where there is none.
+    delta : float
+        Neighbours in the order of opinions are in one cluster unless they are further apart than this; at
+        least 0.
+
+    Returns
+    -------
+    ndarray of int64 (..., N)
+        0, 1, ... from low to high opinions; -1 where there is no opinion.
+
+    Raises
+    ------
+    MeasurementError
+        If `delta` is negative or not finite.
+    """
+    rows = Rows.of(opinions)
+    return _labels(rows, delta).reshape(*rows.shape, -1)
+
+
+def clusters(opinions: ArrayLike, delta: float = 0.01) -> Measured:
+    """Number of clusters, however small.
+
+    Parameters
+    ----------
+    opinions : array_like (..., N)
+        One opinion an agent; NaN where there is none, which is left out.
+    delta : float
+        Largest gap within a cluster, in units of opinion (:func:`cluster_labels`).
+
+    Returns
+    -------
+    float or ndarray (...)
+        At least 1; NaN when no agent has an opinion.
+    """
+    rows = Rows.of(opinions)
+    found = np.count_nonzero(rows.gaps > positive(delta, "delta", zero=True), axis=1) + 1
+    return rows.back(np.where(rows.n > 0, found, np.nan))
+
+
+def effective_clusters(opinions: ArrayLike, delta: float = 0.01) -> Measured:
+    r"""Number of equal clusters that would be as concentrated, :math:`(\sum_k c_k)^2 / \sum_k c_k^2`.
+
+    Parameters
+    ----------
+    opinions : array_like (..., N)
+        One opinion an agent; NaN where there is none, which is left out.
+    delta : float
+        Largest gap within a cluster, in units of opinion (:func:`cluster_labels`).
+
+    Returns
+    -------
+    float or ndarray (...)
+        From 1 to the number of clusters; NaN when no agent has an opinion.
+
+    Notes
+    -----
+    The effective number of Laakso and Taagepera 1979, doi 10.1177/001041407901200101, of clusters of size c.
+    """
+    rows = Rows.of(opinions)
+    return rows.back(ratio(rows.n.astype(float) ** 2, (_sizes(rows, delta).astype(float) ** 2).sum(axis=1)))
+
+
+def largest_cluster(opinions: ArrayLike, delta: float = 0.01) -> Measured:
+    """Share of agents in the largest cluster.
+
+    Parameters
+    ----------
+    opinions : array_like (..., N)
+        One opinion an agent; NaN where there is none, which is left out.
+    delta : float
+        Largest gap within a cluster, in units of opinion (:func:`cluster_labels`).
+
+    Returns
+    -------
+    float or ndarray (...)
+        From 1/n to 1; NaN when no agent has an opinion.
+    """
+    rows = Rows.of(opinions)
+    return rows.back(ratio(_sizes(rows, delta).max(axis=1), rows.n))

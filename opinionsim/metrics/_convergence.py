@@ -1,0 +1,209 @@
+"""When opinions stop moving or agree, and where runs end; what was not seen to happen is marked as censored."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from opinionsim.errors import MeasurementError
+from opinionsim.metrics._arrays import Measured, Rows, opinion_array, positive
+
+__all__ = [
+    "ExitProbability",
+    "FirstTime",
+    "consensus_time",
+    "convergence_time",
+    "exit_probability",
+    "largest_change",
+]
+
+
+class FirstTime(NamedTuple):
+    """Time of an event in each run.
+
+    Attributes
+    ----------
+    time : float or ndarray (...)
+        Time of the record at which it is first seen; NaN where it is not within the records.
+    censored : bool or ndarray of bool (...)
+        True where it is not: it may happen later. Leaving such runs out makes a mean time too small.
+    """
+
+    time: Measured
+    censored: Measured
+
+
+class ExitProbability(NamedTuple):
+    """Where runs end.
+
+    Attributes
+    ----------
+    probability : float
+        Share of all runs that ended in consensus on the value.
+    n_runs : int
+        All runs.
+    n_undecided : int
+        Runs that ended without a consensus on any value: censored, and part of `n_runs`.
+    """
+
+    probability: float
+    n_runs: int
+    n_undecided: int
+
+
+def _records(opinions: ArrayLike) -> np.ndarray:
+    """Opinions of shape (..., K, N)."""
+    values = opinion_array(opinions)
+    if values.ndim < 2 or values.shape[-2] == 0:
+        raise MeasurementError(f"opinions must be records of agents, shape (..., K, N), K > 0; got {values.shape}")
+    return values
+
+
+def _times(times: ArrayLike | None, size: int) -> np.ndarray:
+    """Time of each record; its number by default."""
+    if times is None:
+        return np.arange(size, dtype=float)
+    values = np.asarray(times, dtype=float)
+    if values.shape != (size,) or not np.isfinite(values).all() or (np.diff(values) <= 0).any():
+        raise MeasurementError(f"times must be {size} finite increasing numbers, one a record")
+    return values
+
+
+def _first(happened: np.ndarray, times: np.ndarray) -> FirstTime:
+    """Time of the first True along the last axis."""
+    seen = happened.any(axis=-1)
+    first = happened.argmax(axis=-1) if happened.shape[-1] else np.zeros(seen.shape, dtype=np.int64)
+    found = np.where(seen, times[first], np.nan)
+    return FirstTime(found.item(), bool(~seen)) if found.ndim == 0 else FirstTime(found, ~seen)
+
+
+def largest_change(opinions: ArrayLike) -> np.ndarray:
+    """Largest change of any agent's opinion from one record to the next.
+
+    Parameters
+    ----------
+    opinions : array_like (..., K, N)
+        K records of N agents; NaN where there is no opinion.
+
+    Returns
+    -------
+    ndarray (..., K-1)
+        At least 0. An opinion that appears or is lost is a change without bound, infinity; no opinion in
+        either record is none.
+
+    Raises
+    ------
+    MeasurementError
+        If there are not records of agents.
+    """
+    values = _records(opinions)
+    change = np.abs(np.diff(values, axis=-2))
+    missing = np.isnan(values)
+    change = np.where(missing[..., 1:, :] & missing[..., :-1, :], 0.0, change)
+    return np.asarray(np.where(np.isnan(change), np.inf, change).max(axis=-1))
+
+
+def convergence_time(
+    opinions: ArrayLike, times: ArrayLike | None = None, tolerance: float = 1e-4, window: int = 1
+) -> FirstTime:
+    """Time from which opinions stay put for a number of records.
+
+    Parameters
+    ----------
+    opinions : array_like (..., K, N)
+        K records of N agents; NaN where there is no opinion.
+    times : array_like (K,), optional
+        Time of each record; default 0, 1, ...
+    tolerance : float
+        Opinions stay put from one record to the next when no agent's changes by this much or more.
+    window : int
+        Changes between records in a row that must be below it.
+
+    Returns
+    -------
+    FirstTime
+        The record after which the first such stretch begins; censored where there is none.
+
+    Raises
+    ------
+    MeasurementError
+        If an argument is not valid.
+
+    Notes
+    -----
+    Both numbers matter: where one pair moves a step, quiet steps occur long before convergence, so records
+    should lie at least a sweep apart or the window be long.
+    """
+    positive(tolerance, "tolerance")
+    if not isinstance(window, int | np.integer) or window < 1:
+        raise MeasurementError(f"window must be a whole number, at least 1; got {window!r}")
+    quiet: np.ndarray = largest_change(opinions) < tolerance
+    records = quiet.shape[-1] + 1
+    begins = np.zeros((*quiet.shape[:-1], max(records - window, 0)), dtype=bool)
+    if begins.shape[-1]:
+        begins = np.asarray(np.lib.stride_tricks.sliding_window_view(quiet, window, axis=-1).all(axis=-1))
+    return _first(begins, _times(times, records))
+
+
+def consensus_time(opinions: ArrayLike, times: ArrayLike | None = None, tolerance: float = 0.0) -> FirstTime:
+    """Time of the first record in which all opinions agree.
+
+    Parameters
+    ----------
+    opinions : array_like (..., K, N)
+        K records of N agents; NaN where there is no opinion, which is left out.
+    times : array_like (K,), optional
+        Time of each record; default 0, 1, ...
+    tolerance : float
+        Opinions agree when the largest less the smallest is at most this; at least 0.
+
+    Returns
+    -------
+    FirstTime
+        Censored where opinions never agree within the records. With noise they may part again.
+
+    Raises
+    ------
+    MeasurementError
+        If an argument is not valid.
+    """
+    values = _records(opinions)
+    positive(tolerance, "tolerance", zero=True)
+    rows = Rows.of(values)
+    return _first((rows.spread <= tolerance).reshape(rows.shape), _times(times, values.shape[-2]))
+
+
+def exit_probability(final: ArrayLike, value: float, tolerance: float = 0.0) -> ExitProbability:
+    """Share of runs that end in consensus on a value.
+
+    Parameters
+    ----------
+    final : array_like (R, N)
+        Last opinions of N agents in R runs; NaN where there is none, which is left out.
+    value : float
+        The opinion in question.
+    tolerance : float
+        Opinions agree, and lie at the value, when they are within this of each other and of it; at least 0.
+
+    Returns
+    -------
+    ExitProbability
+        With the number of runs that are undecided: with any of those the share is a lower bound.
+
+    Raises
+    ------
+    MeasurementError
+        If an argument is not valid.
+    """
+    positive(tolerance, "tolerance", zero=True)
+    if not np.isfinite(value):
+        raise MeasurementError(f"value must be finite; got {value!r}")
+    values = opinion_array(final)
+    if values.ndim != 2 or not len(values):
+        raise MeasurementError(f"final must be the last opinions of runs, shape (R, N), R > 0; got {values.shape}")
+    rows = Rows.of(values)
+    decided = rows.spread <= tolerance
+    there = decided & (rows.total(np.abs(rows.x - value) > tolerance) == 0)
+    return ExitProbability(float(there.mean()), len(values), int(np.count_nonzero(~decided)))

@@ -1,0 +1,191 @@
+"""Hartigan's dip: how far a sample is from every unimodal distribution."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from opinionsim.errors import MeasurementError
+from opinionsim.metrics._arrays import Measured, Rows
+from opinionsim.streams import stream
+
+__all__ = ["dip", "dip_p_value"]
+
+#: Opinions from which on compiling, which takes seconds, pays.
+_COMPILE_FROM = 400_000
+
+
+def _hull(x: Any, y: Any, first: int, last: int, sign: float, contact: Any) -> int:
+    """Corners of the greatest convex minorant (sign 1) or least concave majorant (-1) of points first..last.
+
+    Their indices are written to `contact`; returns how many there are.
+    """
+    size = 0
+    for k in range(first, last + 1):
+        while size > 1:
+            a, b = contact[size - 2], contact[size - 1]
+            if sign * ((y[b] - y[a]) * (x[k] - x[a]) - (y[k] - y[a]) * (x[b] - x[a])) < 0:
+                break
+            size -= 1
+        contact[size] = k
+        size += 1
+    return size
+
+
+def _dip_of_row(row: Any, n: int, x: Any, low: Any, high: Any, minor: Any, major: Any, hull: Any) -> float:
+    """Dip of the first n values of an increasing row; the arrays are room to work in, `hull` is :func:`_hull`."""
+    # Distinct values and the share of the sample below, and at or below, each of them.
+    size = 0
+    for k in range(n):
+        if size == 0 or row[k] != x[size - 1]:
+            x[size] = row[k]
+            low[size] = k / n
+            size += 1
+        high[size - 1] = (k + 1) / n
+    start, end, twice = 0, size - 1, 0.0
+    while start < end:
+        n_minor = hull(x, low, start, end, 1.0, minor)
+        n_major = hull(x, high, start, end, -1.0, major)
+        # Where the two are furthest apart lies a corner of one of them; the modal interval shrinks to it.
+        widest, left, right = -1.0, start, end
+        j = 0
+        for i in range(n_minor):
+            g = minor[i]
+            while major[j + 1 if j + 1 < n_major else j] < g:
+                j += 1
+            # major[j] < g <= major[j + 1], or g is the first point.
+            upper = major[j] if major[j] >= g else major[j + 1]
+            a = major[j]
+            level = high[g] if upper == g else high[a] + (high[upper] - high[a]) * (x[g] - x[a]) / (x[upper] - x[a])
+            if level - low[g] > widest:
+                widest, left, right = level - low[g], g, upper
+        i = 0
+        for j in range(n_major):
+            m = major[j]
+            while i + 1 < n_minor and minor[i + 1] <= m:
+                i += 1
+            # minor[i] <= m < minor[i + 1], or m is the last point.
+            a = minor[i]
+            level = low[m]
+            if a != m:
+                b = minor[i + 1]
+                level = low[a] + (low[b] - low[a]) * (x[m] - x[a]) / (x[b] - x[a])
+            if high[m] - level > widest:
+                widest, left, right = high[m] - level, a, m
+        if widest <= twice:
+            break
+        # Outside the modal interval the distribution has to be convex before, and concave after.
+        i = 0
+        for k in range(start, left):
+            while minor[i + 1] <= k:
+                i += 1
+            a, b = minor[i], minor[i + 1]
+            twice = max(twice, high[k] - low[a] - (low[b] - low[a]) * (x[k] - x[a]) / (x[b] - x[a]))
+        j = 0
+        for k in range(right + 1, end + 1):
+            while major[j + 1] < k:
+                j += 1
+            a, b = major[j], major[j + 1]
+            twice = max(twice, high[a] + (high[b] - high[a]) * (x[k] - x[a]) / (x[b] - x[a]) - low[k])
+        if left == start and right == end:
+            break
+        start, end = left, right
+    return twice / 2
+
+
+def _dips(ordered: Any, n: Any, dip_of_row: Any, hull: Any) -> Any:
+    """Dip of every row of increasing values, of which the first n[r] count."""
+    found = np.full(len(ordered), np.nan)
+    columns = ordered.shape[1]
+    x, low, high = np.empty(columns), np.empty(columns), np.empty(columns)
+    minor, major = np.empty(columns, dtype=np.int64), np.empty(columns, dtype=np.int64)
+    for r in range(len(ordered)):
+        if n[r] > 0:
+            found[r] = dip_of_row(ordered[r], n[r], x, low, high, minor, major, hull)
+    return found
+
+
+@cache
+def _compiled() -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+    """:func:`_dips`, compiled at first use."""
+    import numba
+
+    dips, row, hull = numba.njit(_dips), numba.njit(_dip_of_row), numba.njit(_hull)
+    return lambda ordered, n: np.asarray(dips(ordered, n, row, hull))
+
+
+def _dip_rows(ordered: np.ndarray, n: np.ndarray) -> np.ndarray:
+    """Dips of sorted rows, by the compiled functions where that is worth the wait for them."""
+    if ordered.size < _COMPILE_FROM:
+        return np.asarray(_dips(ordered, n, _dip_of_row, _hull))
+    return _compiled()(np.ascontiguousarray(ordered), n)
+
+
+def dip(opinions: ArrayLike) -> Measured:
+    r"""Dip statistic, :math:`\min_G \sup_x |F_n(x) - G(x)|` over all unimodal distributions G.
+
+    Parameters
+    ----------
+    opinions : array_like (..., N)
+        One opinion an agent; NaN where there is none, which is left out.
+
+    Returns
+    -------
+    float or ndarray (...)
+        From 0, consensus, to 1/4, two equal point masses; at least 1/(2n) for n > 1 distinct opinions. NaN when
+        no agent has an opinion.
+
+    Notes
+    -----
+    Hartigan and Hartigan 1985, doi 10.1214/aos/1176346577. G may have a point mass at its mode, so that
+    opinions that tie there do not count against it; a tie elsewhere does, with half its share.
+    """
+    rows = Rows.of(opinions)
+    return rows.back(_dip_rows(rows.ordered, rows.n))
+
+
+def dip_p_value(opinions: ArrayLike, n_null: int = 2000, seed: int = 0) -> Measured:
+    """Share of uniform samples of as many opinions that have a dip at least as large.
+
+    Parameters
+    ----------
+    opinions : array_like (..., N)
+        One opinion an agent; NaN where there is none, which is left out.
+    n_null : int
+        Uniform samples to draw for each number of opinions that occurs.
+    seed : int
+        Of these samples, >= 0.
+
+    Returns
+    -------
+    float or ndarray (...)
+        (1 + number of samples with a dip at least as large) / (1 + n_null). NaN for fewer than four opinions.
+
+    Raises
+    ------
+    MeasurementError
+        If `n_null` is no whole number above 0.
+
+    Notes
+    -----
+    The uniform distribution is the least favourable unimodal one asymptotically (Hartigan and Hartigan 1985,
+    doi 10.1214/aos/1176346577). The test is for continuous opinions: ratings on a few points tie, and then
+    small values say no more than that there are few points.
+    """
+    if not isinstance(n_null, int | np.integer) or n_null < 1:
+        raise MeasurementError(f"n_null must be a whole number, at least 1; got {n_null!r}")
+    rows = Rows.of(opinions)
+    observed = _dip_rows(rows.ordered, rows.n)
+    found = np.full(len(observed), np.nan)
+    for n in np.unique(rows.n[rows.n >= 4]):
+        draw = stream(seed, "dip null", 0, int(n))
+        null = np.sort(_dip_rows(np.sort(draw.random((n_null, n)), axis=1), np.full(n_null, n)))
+        chosen = rows.n == n
+        # Equal dips, which only rounding separates, count as at least as large.
+        below = np.searchsorted(null, observed[chosen] - 1e-12, side="left")
+        found[chosen] = (1 + n_null - below) / (1 + n_null)
+    return rows.back(found)

@@ -1,0 +1,153 @@
+"""Location, scale and shape of opinions: median, skewness, extremeness, and bias and diversity beside the range."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from opinionsim.errors import MeasurementError
+from opinionsim.metrics._arrays import Measured, Range, Rows, ratio
+from opinionsim.metrics._opinions import check_ddof
+
+__all__ = ["extreme_share", "extremeness", "median", "relative_bias", "relative_diversity", "skewness"]
+
+
+def median(opinions: ArrayLike) -> Measured:
+    """Median opinion.
+
+    Parameters
+    ----------
+    opinions : array_like (..., N)
+        One opinion an agent; NaN where there is none, which is left out.
+
+    Returns
+    -------
+    float or ndarray (...)
+        Mean of the two middle opinions where their number is even; NaN when no agent has an opinion.
+    """
+    rows = Rows.of(opinions)
+    last = np.maximum(rows.n - 1, 0)
+    middle = np.stack([last // 2, (last + 1) // 2], axis=1)
+    return rows.back(np.take_along_axis(rows.ordered, middle, axis=1).mean(axis=1))
+
+
+def skewness(opinions: ArrayLike) -> Measured:
+    r"""Asymmetry of the distribution, :math:`g_1 = m_3 / m_2^{3/2}` from central moments.
+
+    Parameters
+    ----------
+    opinions : array_like (..., N)
+        One opinion an agent; NaN where there is none, which is left out.
+
+    Returns
+    -------
+    float or ndarray (...)
+        Above 0 with a longer tail upwards; NaN where opinions do not differ.
+    """
+    rows = Rows.of(opinions)
+    second, third = (rows.average(rows.deviations**power) for power in (2, 3))
+    return rows.back(ratio(third, second**1.5))
+
+
+def relative_bias(opinions: ArrayLike, range: Range) -> Measured:
+    r"""Distance of the mean from the middle of the range, :math:`|\bar x - c| / M`, M half the range.
+
+    Parameters
+    ----------
+    opinions : array_like (..., N)
+        One opinion an agent, within the range; NaN where there is none, which is left out.
+    range : (float, float)
+        Ends of the opinion scale.
+
+    Returns
+    -------
+    float or ndarray (...)
+        From 0 to 1: "bias" in Lorenz et al. 2021 (doi 10.1037/rev0000291); it has no sign.
+
+    Raises
+    ------
+    MeasurementError
+        If the range is not increasing, or an opinion lies outside it.
+    """
+    rows = Rows.of(opinions, range)
+    return rows.back(np.abs(rows.mean - rows.middle) / (rows.width / 2))
+
+
+def relative_diversity(opinions: ArrayLike, range: Range, ddof: int = 1) -> Measured:
+    r"""Standard deviation as a share of half the range, :math:`s / M`.
+
+    Parameters
+    ----------
+    opinions : array_like (..., N)
+        One opinion an agent, within the range; NaN where there is none, which is left out.
+    range : (float, float)
+        Ends of the opinion scale.
+    ddof : int
+        The sum of squares is divided by n - ddof.
+
+    Returns
+    -------
+    float or ndarray (...)
+        At least 0, 1 for two equal poles and ddof=0: "diversity" in Lorenz et al. 2021
+        (doi 10.1037/rev0000291). NaN when no more than `ddof` agents have an opinion.
+
+    Raises
+    ------
+    MeasurementError
+        If the range is not increasing, or an opinion lies outside it.
+    """
+    check_ddof(ddof)
+    rows = Rows.of(opinions, range)
+    return rows.back(rows.sd(ddof) / (rows.width / 2))
+
+
+def extremeness(opinions: ArrayLike, range: Range) -> Measured:
+    r"""Mean distance from the middle of the range, :math:`\overline{|x - c|} / M`.
+
+    Parameters
+    ----------
+    opinions : array_like (..., N)
+        One opinion an agent, within the range; NaN where there is none, which is left out.
+    range : (float, float)
+        Ends of the opinion scale.
+
+    Returns
+    -------
+    float or ndarray (...)
+        From 0, all neutral, to 1, all at an end.
+
+    Raises
+    ------
+    MeasurementError
+        If the range is not increasing, or an opinion lies outside it.
+    """
+    rows = Rows.of(opinions, range)
+    return rows.back(rows.average(np.abs(rows.x - rows.middle)) / (rows.width / 2))
+
+
+def extreme_share(opinions: ArrayLike, range: Range, threshold: float = 0.9) -> Measured:
+    r"""Share of agents with :math:`|x - c| > \theta M`.
+
+    Parameters
+    ----------
+    opinions : array_like (..., N)
+        One opinion an agent, within the range; NaN where there is none, which is left out.
+    range : (float, float)
+        Ends of the opinion scale.
+    threshold : float
+        Theta above, from 0 to below 1.
+
+    Returns
+    -------
+    float or ndarray (...)
+        From 0 to 1.
+
+    Raises
+    ------
+    MeasurementError
+        If the threshold or the range is not valid, or an opinion lies outside the range.
+    """
+    if not 0 <= threshold < 1:
+        raise MeasurementError(f"threshold must be from 0 to below 1; got {threshold!r}")
+    rows = Rows.of(opinions, range)
+    return rows.back(rows.average(np.abs(rows.x - rows.middle) > threshold * rows.width / 2))

@@ -1,0 +1,210 @@
+"""Indices of polarization: how far opinions form two opposed camps."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from opinionsim.errors import MeasurementError
+from opinionsim.metrics._arrays import Measured, Range, Rows, positive, ratio
+from opinionsim.metrics._density import density
+
+__all__ = ["agreement", "bimodality", "duclos_esteban_ray", "esteban_ray", "opinion_polarization_index"]
+
+
+def esteban_ray(opinions: ArrayLike, range: Range, alpha: float = 1.6, bins: int = 5) -> Measured:
+    r"""Polarization of Esteban and Ray, :math:`K \sum_{ij} p_i^{1+\alpha} p_j |y_i - y_j|`.
+
+    Parameters
+    ----------
+    opinions : array_like (..., N)
+        One opinion an agent, within the range; NaN where there is none, which is left out.
+    range : (float, float)
+        Ends of the opinion scale, mapped to 0 and 1.
+    alpha : float
+        Weight of identification within a camp, above 0 and at most 1.6.
+    bins : int
+        Equal-width bins, the first placed at 0 and the last at 1: k for a scale of k points.
+
+    Returns
+    -------
+    float or ndarray (...)
+        0 for consensus, 1 for two equal poles at the ends: :math:`K = 2^{1+\alpha}`. NaN when no agent has an
+        opinion.
+
+    Raises
+    ------
+    MeasurementError
+        If an argument is not valid or an opinion lies outside the range.
+
+    Notes
+    -----
+    Esteban and Ray 1994, doi 10.2307/2951734. The value depends on the bins.
+    """
+    if not 0 < alpha <= 1.6:
+        raise MeasurementError(f"alpha of Esteban and Ray must be above 0 and at most 1.6; got {alpha!r}")
+    rows = Rows.of(opinions, range)
+    shares = ratio(rows.counts(bins), rows.n[:, None])
+    place = np.linspace(0, 1, bins)
+    distance = shares @ np.abs(place[:, None] - place)
+    return rows.back(2 ** (1 + alpha) * (shares ** (1 + alpha) * distance).sum(axis=1))
+
+
+def duclos_esteban_ray(opinions: ArrayLike, range: Range, alpha: float = 1.0, bandwidth: float = 0.05) -> Measured:
+    r"""Continuous polarization, :math:`\frac{1}{n} \sum_i \hat f(y_i)^{\alpha}\, \frac{1}{n} \sum_j |y_i - y_j|`.
+
+    Parameters
+    ----------
+    opinions : array_like (..., N)
+        One opinion an agent, within the range; NaN where there is none, which is left out.
+    range : (float, float)
+        Ends of the opinion scale, mapped to 0 and 1.
+    alpha : float
+        Weight of identification within a camp, from 0.25 to 1.
+    bandwidth : float
+        Standard deviation of the Gaussian kernel, as a share of the range.
+
+    Returns
+    -------
+    float or ndarray (...)
+        At least 0. It has no upper bound but that which the bandwidth sets: state it.
+
+    Raises
+    ------
+    MeasurementError
+        If an argument is not valid or an opinion lies outside the range.
+
+    Notes
+    -----
+    Duclos, Esteban and Ray 2004, doi 10.1111/j.1468-0262.2004.00552.x. The density is read off a grid a tenth of
+    the bandwidth apart, linearly between its points.
+    """
+    if not 0.25 <= alpha <= 1:
+        raise MeasurementError(f"alpha of Duclos, Esteban and Ray must be from 0.25 to 1; got {alpha!r}")
+    rows = Rows.of(opinions, range)
+    unit = Rows((rows.ordered - rows.low) / rows.width, rows.shape, 0.0, 1.0)
+    grid, values = density(unit.x, (0.0, 1.0), positive(bandwidth, "bandwidth"))
+    position = np.where(unit.present, unit.x, 0.0) * (len(grid) - 1)
+    left = np.minimum(position.astype(np.int64), len(grid) - 2)
+    weight = position - left
+    low, high = (np.take_along_axis(values, left + side, axis=1) for side in (0, 1))
+    return rows.back(unit.average((low + weight * (high - low)) ** alpha * _alienation(unit)))
+
+
+def _alienation(rows: Rows) -> np.ndarray:
+    """Mean distance of each agent, itself included, to all; of opinions in order, (R, N)."""
+    values = np.where(rows.present, rows.x, 0.0)
+    before = np.cumsum(values, axis=1)
+    rank = np.arange(1, values.shape[1] + 1)
+    distance = values * (2 * rank - rows.n[:, None]) - 2 * before + before[:, -1:]
+    return ratio(np.where(rows.present, np.maximum(distance, 0), 0.0), rows.n[:, None])
+
+
+def bimodality(opinions: ArrayLike) -> Measured:
+    r"""Bimodality coefficient, :math:`\frac{G_1^2 + 1}{G_2 + 3(n-1)^2 / ((n-2)(n-3))}`.
+
+    Parameters
+    ----------
+    opinions : array_like (..., N)
+        One opinion an agent; NaN where there is none, which is left out.
+
+    Returns
+    -------
+    float or ndarray (...)
+        With sample skewness and excess kurtosis, both corrected for bias. Near 1 for two equal poles, 5/9 for
+        a uniform distribution, about 1/3 for a normal one. NaN for fewer than four opinions, or where they do
+        not differ.
+
+    Notes
+    -----
+    Pfister et al. 2013, doi 10.3389/fpsyg.2013.00700. Above 5/9 hints at two modes, but skewed unimodal
+    distributions and ratings on few points get there too: look at :func:`dip` or the histogram.
+    """
+    rows = Rows.of(opinions)
+    n = np.where(rows.n > 3, rows.n, 4).astype(float)
+    second, third, fourth = (rows.average(rows.deviations**power) for power in (2, 3, 4))
+    skew = ratio(third, second**1.5) * np.sqrt(n * (n - 1)) / (n - 2)
+    excess = (n - 1) / ((n - 2) * (n - 3)) * ((n + 1) * (ratio(fourth, second**2) - 3) + 6)
+    found = (skew**2 + 1) / (excess + 3 * (n - 1) ** 2 / ((n - 2) * (n - 3)))
+    return rows.back(np.where(rows.n > 3, found, np.nan))
+
+
+def agreement(opinions: ArrayLike, range: Range, bins: int = 5) -> Measured:
+    r"""Agreement A of van der Eijk on an ordered scale.
+
+    Parameters
+    ----------
+    opinions : array_like (..., N)
+        One opinion an agent, within the range; NaN where there is none, which is left out.
+    range : (float, float)
+        Ends of the opinion scale.
+    bins : int
+        Equal-width bins K that stand for the points of the scale, at least 3.
+
+    Returns
+    -------
+    float or ndarray (...)
+        1 when all are in one bin, 0 when bins are equally full, -1 for two equal poles at the ends. NaN when no
+        agent has an opinion.
+
+    Raises
+    ------
+    MeasurementError
+        If an argument is not valid or an opinion lies outside the range.
+
+    Notes
+    -----
+    The histogram is cut into layers of equal height. A layer with S filled bins has
+    :math:`A = U (1 - (S - 1)/(K - 1))`, :math:`U = \frac{(K-2) T_U - (K-1) T_D}{(K-2)(T_U + T_D)}`, with the
+    numbers of triples of bins filled as 110 or 011 (:math:`T_U`) and 101 (:math:`T_D`), U = 1 without either.
+    A is the mean over layers weighted by the agents in them: van der Eijk 2001, doi 10.1023/A:1010374114305.
+    """
+    rows = Rows.of(opinions, range)
+    counts = rows.counts(bins, 3).astype(float)
+    tops = np.sort(counts, axis=1)
+    heights = np.diff(tops, axis=1, prepend=0.0)
+    # (R, layers, bins): which bins reach through each layer.
+    filled = counts[:, None, :] >= tops[:, :, None]
+    size = filled.sum(axis=2)
+    before: np.ndarray = np.cumsum(filled, axis=2) - filled
+    after = size[:, :, None] - before - filled
+    empty_before = np.arange(bins) - before
+    empty_after = (bins - 1 - np.arange(bins)) - after
+    unimodal = np.where(filled, before * empty_after + empty_before * after, 0).sum(axis=2)
+    deviating = np.where(filled, 0, before * after).sum(axis=2)
+    triples = (bins - 2) * (unimodal + deviating)
+    u = np.where(triples > 0, ((bins - 2) * unimodal - (bins - 1) * deviating) / np.maximum(triples, 1), 1.0)
+    layer = u * (1 - (size - 1) / (bins - 1))
+    return rows.back(ratio((layer * heights * size).sum(axis=1), rows.n))
+
+
+def opinion_polarization_index(opinions: ArrayLike, range: Range) -> Measured:
+    r"""Polarization index weighted by expert judgements, on five ordered categories.
+
+    Parameters
+    ----------
+    opinions : array_like (..., N)
+        One opinion an agent, within the range; NaN where there is none, which is left out.
+    range : (float, float)
+        Ends of the opinion scale, cut into five equal bins.
+
+    Returns
+    -------
+    float or ndarray (...)
+        :math:`(2.14\, n_2 n_4 + 2.70 (n_1 n_4 + n_2 n_5) + 3.96\, n_1 n_5) / (0.0099\, n^2)`: 0 without pairs on
+        opposite sides, 100 for two equal poles at the ends. NaN when no agent has an opinion.
+
+    Raises
+    ------
+    MeasurementError
+        If the range is not increasing, or an opinion lies outside it.
+
+    Notes
+    -----
+    Koudenburg, Kiers and Kashima 2021, doi 10.3389/fpsyg.2021.738258: the weights come from 58 experts who rated
+    distributions on a scale of five points. Cutting any other scale into five is not what they rated.
+    """
+    rows = Rows.of(opinions, range)
+    one, two, _, four, five = rows.counts(5).T
+    pairs = 2.14 * two * four + 2.70 * (one * four + two * five) + 3.96 * one * five
+    return rows.back(ratio(pairs, 0.0099 * rows.n**2))

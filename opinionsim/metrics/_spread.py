@@ -1,0 +1,152 @@
+"""How widely opinions lie apart: spread, dispersion, coverage, gaps and mean distance of pairs."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from opinionsim.metrics._arrays import Measured, Range, Rows, positive, ratio
+
+__all__ = ["coverage", "dispersion", "mean_distance", "regionalization", "spread"]
+
+
+def spread(opinions: ArrayLike) -> Measured:
+    """Largest less smallest opinion.
+
+    Parameters
+    ----------
+    opinions : array_like (..., N)
+        One opinion an agent; NaN where there is none, which is left out.
+
+    Returns
+    -------
+    float or ndarray (...)
+        In units of opinion; NaN when no agent has an opinion.
+
+    Notes
+    -----
+    Sense 1 of Bramson et al. 2016, doi 10.1080/0022250X.2016.1147443.
+    """
+    rows = Rows.of(opinions)
+    return rows.back(rows.spread)
+
+
+def dispersion(opinions: ArrayLike, range: Range) -> Measured:
+    r"""Mean absolute deviation beside its largest value, :math:`2\,\overline{|x - \bar x|} / (b - a)`.
+
+    Parameters
+    ----------
+    opinions : array_like (..., N)
+        One opinion an agent, within the range; NaN where there is none, which is left out.
+    range : (float, float)
+        Ends a, b of the opinion scale.
+
+    Returns
+    -------
+    float or ndarray (...)
+        From 0, consensus, to 1, two equal poles at the ends.
+
+    Raises
+    ------
+    MeasurementError
+        If the range is not increasing, or an opinion lies outside it.
+
+    Notes
+    -----
+    Sense 2 of Bramson et al. 2016, doi 10.1080/0022250X.2016.1147443.
+    """
+    rows = Rows.of(opinions, range)
+    return rows.back(2 * rows.average(np.abs(rows.deviations)) / rows.width)
+
+
+def coverage(opinions: ArrayLike, range: Range) -> Measured:
+    r"""Share of the range that opinions occupy, each as an interval of width :math:`(b - a) / n` around it.
+
+    Parameters
+    ----------
+    opinions : array_like (..., N)
+        One opinion an agent, within the range; NaN where there is none, which is left out.
+    range : (float, float)
+        Ends a, b of the opinion scale; intervals are cut off there.
+
+    Returns
+    -------
+    float or ndarray (...)
+        Length of the union of the intervals over b - a: 1 for n opinions in the middles of n equal parts,
+        1/n for a consensus away from the ends. The opinions .2, .9, .9, .9 on 0 to 1 give .475.
+
+    Raises
+    ------
+    MeasurementError
+        If the range is not increasing, or an opinion lies outside it.
+
+    Notes
+    -----
+    Sense 3 of Bramson et al. 2016, doi 10.1080/0022250X.2016.1147443.
+    """
+    rows = Rows.of(opinions, range)
+    half = ratio(np.full(len(rows.x), rows.width / 2), rows.n)[:, None]
+    # Intervals of one width lie in the order of their centres, so that each overlaps at most what ended before it.
+    start = np.maximum(rows.ordered - half, rows.low)
+    end = np.minimum(rows.ordered + half, rows.high)
+    start[:, 1:] = np.maximum(start[:, 1:], end[:, :-1])
+    return rows.back(np.where(rows.n > 0, np.nansum(end - start, axis=1) / rows.width, np.nan))
+
+
+def regionalization(opinions: ArrayLike, range: Range, gap: float | None = None) -> Measured:
+    """Number of empty stretches between opinions.
+
+    Parameters
+    ----------
+    opinions : array_like (..., N)
+        One opinion an agent, within the range; NaN where there is none, which is left out.
+    range : (float, float)
+        Ends of the opinion scale.
+    gap : float, optional
+        Neighbouring opinions further apart than this leave a stretch empty. Default range / n, which makes
+        these the gaps in :func:`coverage` between occupied parts.
+
+    Returns
+    -------
+    float or ndarray (...)
+        0, 1, 2, ...; NaN when no agent has an opinion.
+
+    Raises
+    ------
+    MeasurementError
+        If the gap or the range is not valid, or an opinion lies outside the range.
+
+    Notes
+    -----
+    After sense 4 of Bramson et al. 2016, doi 10.1080/0022250X.2016.1147443.
+    """
+    rows = Rows.of(opinions, range)
+    limit = (
+        ratio(np.full(len(rows.x), rows.width), rows.n) if gap is None else np.full(len(rows.x), positive(gap, "gap"))
+    )
+    # What is evenly spaced at the limit itself leaves no gap, whichever way its distances are rounded.
+    empty = np.count_nonzero(rows.gaps > limit[:, None] * (1 + 1e-9), axis=1)
+    return rows.back(np.where(rows.n > 0, empty, np.nan))
+
+
+def mean_distance(opinions: ArrayLike) -> Measured:
+    r"""Mean distance of two agents' opinions, :math:`\frac{2}{n(n-1)}\sum_{i<j} |x_i - x_j|`.
+
+    Parameters
+    ----------
+    opinions : array_like (..., N)
+        One opinion an agent; NaN where there is none, which is left out.
+
+    Returns
+    -------
+    float or ndarray (...)
+        In units of opinion; NaN for fewer than two opinions. Half of it over the mean is the Gini coefficient.
+
+    Notes
+    -----
+    From the sorted opinions in O(N log N): the gap after the k-th lies between k (n - k) pairs.
+    """
+    rows = Rows.of(opinions)
+    below = np.arange(1, rows.x.shape[1])
+    pairs = below * (rows.n[:, None] - below)
+    return rows.back(ratio(2 * np.nansum(rows.gaps * pairs, axis=1), rows.n * (rows.n - 1)))

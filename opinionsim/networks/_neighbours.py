@@ -1,0 +1,90 @@
+"""Who may meet whom, for schedules that draw pairs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from opinionsim.errors import SpecError
+from opinionsim.networks._network import Network
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+__all__ = ["Neighbours"]
+
+
+class Neighbours:
+    """Speakers and listeners of a network on which somebody can speak to somebody.
+
+    Parameters
+    ----------
+    network : Network, networkx graph or int
+        As :meth:`Network.of` takes it; a number stands for the complete graph. Weights have no effect.
+
+    Raises
+    ------
+    SpecError
+        If there are fewer than two agents, there is no edge, or it is no network.
+
+    Attributes
+    ----------
+    network : Network
+        The network itself.
+    n : int
+        Number of agents.
+    can_speak, can_hear : ndarray of int
+        Agents that somebody hears, and agents that hear somebody, ascending.
+    """
+
+    def __init__(self, network: Network | nx.Graph | int) -> None:
+        if isinstance(network, (int, np.integer)) and network < 2:
+            raise SpecError(f"speaking and listening need N >= 2 agents; got population.size = {network}")
+        self.network = Network.of(network)
+        self.n = self.network.n
+        if self.network.complete:
+            if self.n < 2:
+                raise SpecError(f"speaking and listening need N >= 2 agents; got population.size = {self.n}")
+            self.can_speak = self.can_hear = np.arange(self.n)
+            return
+        if not len(self.network.speakers):
+            raise SpecError(
+                f"interaction.network: the network on {self.n} agents has no edge, so nobody can speak to anybody"
+            )
+        self._heard_starts, self._heard = self.network.heard
+        self._starts, self._listeners, _ = self.network.audience
+        self.can_speak = np.flatnonzero(np.diff(self._starts))
+        self.can_hear = np.flatnonzero(np.diff(self._heard_starts))
+
+    def join(self, pairs: np.ndarray) -> np.ndarray:
+        """Which of the ordered pairs (speaker, listener), shape (m, 2), may meet; shape (m,)."""
+        inside = ((pairs >= 0) & (pairs < self.n)).all(axis=1) & (pairs[:, 0] != pairs[:, 1])
+        if self.network.complete:
+            return np.asarray(inside)
+        codes = self.network.listeners.astype(np.int64) * self.n + self.network.speakers
+        asked = pairs[:, 1] * self.n + pairs[:, 0]
+        places = np.minimum(np.searchsorted(codes, asked), len(codes) - 1)
+        return np.asarray(inside & (codes[places] == asked))
+
+    def draw_pairs(self, steps: int, rng: np.random.Generator) -> np.ndarray:
+        """Ordered pairs (speaker, listener), uniform among those that may meet; shape (steps, 2)."""
+        if self.network.complete:
+            speakers = rng.integers(self.n, size=steps)
+            listeners = rng.integers(self.n - 1, size=steps)
+            return np.stack([speakers, listeners + (listeners >= speakers)], axis=1)
+        drawn = rng.integers(len(self._listeners), size=steps)
+        speakers = np.searchsorted(self._starts, drawn, side="right") - 1
+        return np.stack([speakers, self._listeners[drawn].astype(np.int64)], axis=1)
+
+    def audience(self, speaker: int) -> np.ndarray:
+        """Agents that hear `speaker`, ascending."""
+        if self.network.complete:
+            return np.delete(self.can_hear, speaker)
+        return self._listeners[self._starts[speaker] : self._starts[speaker + 1]]
+
+    def sources(self, listener: int) -> np.ndarray:
+        """Agents that `listener` hears, ascending."""
+        if self.network.complete:
+            return np.delete(self.can_speak, listener)
+        return self._heard[self._heard_starts[listener] : self._heard_starts[listener + 1]]

@@ -1,0 +1,303 @@
+"""A contact network as flat arrays, and what can be read as one."""
+
+from __future__ import annotations
+
+import operator
+import sys
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from opinionsim.networks._reading import Edges, from_graph, from_matrix, from_rows, named, refuse
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+__all__ = ["Network"]
+
+#: Agents are numbered in 32 bits.
+_MAX_AGENTS = 2**32 - 1
+
+
+@dataclass(frozen=True, eq=False)
+class Network:
+    """Who can speak to whom: an edge u -> v lets u speak to v, so that v hears u.
+
+    Made by :meth:`of`, :meth:`from_edges` or :func:`build_network`. The arrays are shared, not copied: nobody may
+    write to them.
+
+    Attributes
+    ----------
+    n : int
+        Number of agents, numbered 0..n-1.
+    speakers, listeners : ndarray (E,) of uint32
+        Ordered pairs, ascending by (listener, speaker), without loops and repetition. An undirected edge stands in
+        both directions.
+    weights : ndarray (E,) of float64, or None
+        Weight of each pair, finite, of any sign; None where all are 1.
+    directed : bool
+        Whether edges have one direction. Otherwise pairs and weights are symmetric.
+    complete : bool
+        Whether everybody hears everybody else. No pair is stored then: all arrays are empty.
+    """
+
+    n: int
+    speakers: np.ndarray
+    listeners: np.ndarray
+    weights: np.ndarray | None
+    directed: bool
+    complete: bool
+
+    @classmethod
+    def of(cls, network: Any, n: int | None = None) -> Network:
+        """Whatever describes a network, as a Network.
+
+        Parameters
+        ----------
+        network : Network, int, networkx graph, array_like or scipy.sparse matrix
+            A number stands for the complete graph on that many agents. Of a networkx graph, labels that are
+            numbers are agents 0..n-1 and other labels are numbered in the order of its nodes; the edge attribute
+            ``weight`` counts 1 where it is missing, and parallel edges of a multigraph become one that weighs their
+            sum. A square matrix, dense or sparse, holds at [i, j] what speaker j weighs for listener i, and 0 where
+            i does not hear j; it is undirected if it is symmetric. Rows of two or three numbers, (E, 2) or (E, 3),
+            are undirected edges, the third being their weight; then agents are 0 to the largest number named, or
+            to n-1.
+        n : int, optional
+            Number of agents there are to be.
+
+        Returns
+        -------
+        Network
+            Agents without a neighbour, and negative weights, are kept.
+
+        Raises
+        ------
+        SpecError
+            If it is none of these, is not on n agents, names an agent there is not, joins an agent to itself, or
+            has a weight that is no finite number.
+
+        Notes
+        -----
+        An array of two rows and columns, or of three, is a matrix; a list or tuple of that shape holds edges.
+        :meth:`from_edges` leaves no doubt.
+        """
+        with named("network"):
+            if isinstance(network, cls):
+                found = network
+            elif isinstance(network, (int, np.integer)) and not isinstance(network, bool):
+                found = cls._complete(int(network))
+            else:
+                found = cls._from(_read(network, n))
+            if n is not None and found.n != n:
+                refuse(f"there are {found.n} agents in it, and {n} are needed")
+        return found
+
+    @classmethod
+    def from_edges(cls, edges: Any, n: int | None = None, weights: Any = None, *, directed: bool = False) -> Network:
+        """The network of edges written out.
+
+        Parameters
+        ----------
+        edges : array_like (E, 2) of int
+            Pairs of agents; directed ones are (speaker, listener). A pair given twice counts once.
+        n : int, optional
+            Number of agents; by default the largest number named and 1.
+        weights : array_like (E,), optional
+            Weight of each edge, finite; 1 by default.
+        directed : bool
+            Whether an edge has one direction.
+
+        Raises
+        ------
+        SpecError
+            If edges or weights are not of that form, an agent is not in 0..n-1 or joined to itself, or an edge is
+            given twice with different weights.
+        """
+        with named("network"):
+            return cls._from(from_rows(edges, n, weights, directed=directed))
+
+    @classmethod
+    def _complete(cls, n: int) -> Network:
+        _check_size(n)
+        none = np.empty(0, dtype=np.uint32)
+        return cls(n, none, none, None, directed=False, complete=True)
+
+    @classmethod
+    def _from(cls, edges: Edges) -> Network:
+        """Sort pairs by listener and speaker; what is wrong with them is refused."""
+        _check_size(edges.n)
+        speakers, listeners, weights = edges.speakers, edges.listeners, edges.weights
+        _check_pairs(edges)
+        # One number a pair, the listener in its upper half: numbers sort fast, and are read as pairs without a copy.
+        codes = _codes(speakers, listeners, edges.directed)
+        if weights is None:
+            codes.sort()
+            again = codes[1:] == codes[:-1]
+        else:
+            weights = weights if edges.directed else np.concatenate([weights, weights])
+            order = np.argsort(codes)
+            codes, weights = codes[order], weights[order]
+            again = codes[1:] == codes[:-1]
+            _check_repeated(codes, weights, again)
+        if again.any():
+            first = np.concatenate([[True], ~again])
+            codes = codes[first]
+            weights = None if weights is None else weights[first]
+        if weights is not None and (weights == 1).all():
+            weights = None
+        halves = codes.view(np.uint32).reshape(-1, 2)
+        low = 0 if sys.byteorder == "little" else 1
+        found_speakers, found_listeners = halves[:, low].copy(), halves[:, 1 - low].copy()
+        return cls(edges.n, found_speakers, found_listeners, weights, edges.directed, complete=False)
+
+    @cached_property
+    def heard(self) -> tuple[np.ndarray, np.ndarray]:
+        """Whom each agent hears: ``indices[indptr[i] : indptr[i + 1]]``, ascending, for listener i.
+
+        Returns
+        -------
+        indptr : ndarray (n + 1,) of int64
+        indices : ndarray (E,) of uint32
+            Speakers, in the order of :attr:`weights`.
+        """
+        return self._starts(self.listeners), self.speakers
+
+    @cached_property
+    def audience(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Who hears each agent: ``indices[indptr[j] : indptr[j + 1]]``, ascending, for speaker j.
+
+        Returns
+        -------
+        indptr : ndarray (n + 1,) of int64
+        indices : ndarray (E,) of uint32
+            Listeners.
+        order : ndarray (E,) of int64
+            Where each of these pairs stands in :attr:`weights`.
+        """
+        from scipy.sparse import csr_array
+
+        starts, speakers = self.heard
+        size = len(speakers)
+        # Turning rows into columns takes one pass, where sorting takes many.
+        by_listener = csr_array((np.arange(size), speakers.astype(np.int64), starts), shape=(self.n, self.n))
+        by_speaker = by_listener.tocsc()
+        return by_speaker.indptr.astype(np.int64), by_speaker.indices.astype(np.uint32), by_speaker.data
+
+    def _starts(self, agents: np.ndarray) -> np.ndarray:
+        """Where each agent's entries start in an ascending array of agents."""
+        starts = np.zeros(self.n + 1, dtype=np.int64)
+        np.cumsum(np.bincount(agents, minlength=self.n), out=starts[1:])
+        return starts
+
+    @cached_property
+    def edges(self) -> tuple[np.ndarray, np.ndarray | None]:
+        """Each edge once.
+
+        Returns
+        -------
+        pairs : ndarray (M, 2) of int64
+            Of a directed network (speaker, listener), otherwise the smaller agent first; ascending. Of a complete
+            network none, since none is stored.
+        weights : ndarray (M,) of float64, or None
+            In the same order.
+        """
+        if self.directed:
+            order = self.audience[2]
+            pairs = np.stack([self.speakers[order], self.listeners[order]], axis=1)
+        else:
+            order = np.flatnonzero(self.listeners < self.speakers)
+            pairs = np.stack([self.listeners[order], self.speakers[order]], axis=1)
+        return pairs.astype(np.int64), None if self.weights is None else self.weights[order]
+
+    def graph(self) -> nx.Graph | nx.DiGraph:
+        """The network as networkx holds it, on nodes 0..n-1; weights are the edge attribute ``weight``."""
+        import networkx as nx
+
+        if self.complete:
+            return nx.complete_graph(self.n)
+        graph = nx.DiGraph() if self.directed else nx.Graph()
+        graph.add_nodes_from(range(self.n))
+        pairs, weights = self.edges
+        if weights is None:
+            graph.add_edges_from(pairs.tolist())
+        else:
+            rows = zip(*pairs.T.tolist(), weights.tolist(), strict=True)
+            graph.add_weighted_edges_from(rows)
+        return graph
+
+
+def _read(network: Any, n: int | None) -> Edges:
+    """Edges of a graph, a matrix, or rows."""
+    if hasattr(network, "adj") and hasattr(network, "is_directed"):
+        if n is not None and len(network) != n:
+            refuse(f"there are {len(network)} agents in it, and {n} are needed")
+        return from_graph(network, n)
+    if hasattr(network, "tocoo"):
+        return from_matrix(network)
+    try:
+        array = np.asarray(network)
+    except ValueError:  # rows of different lengths
+        array = np.empty(0)
+    rows = array.ndim == 2 and array.shape[1] in (2, 3)
+    if array.dtype.kind in "iufb" and array.ndim == 2:
+        square = array.shape[0] == array.shape[1]
+        if square and (isinstance(network, np.ndarray) or not rows):
+            return from_matrix(array)
+        if rows:
+            return from_rows(array[:, :2], n, array[:, 2] if array.shape[1] == 3 else None)
+    return refuse(
+        "must be a Network, a number of agents, a networkx graph, a square matrix or rows of two or three numbers; "
+        f"got {type(network).__name__}" + (f" of shape {array.shape}" if array.shape else "")
+    )
+
+
+def _check_size(n: int) -> None:
+    try:
+        n = operator.index(n)
+    except TypeError:
+        refuse(f"the number of agents must be an integer; got {n!r}")
+    if not 1 <= n <= _MAX_AGENTS:
+        refuse(f"the number of agents must be from 1 to {_MAX_AGENTS}; got {n}")
+
+
+def _check_pairs(edges: Edges) -> None:
+    """Refuse loops, agents there are not, and weights that are no finite numbers."""
+    speakers, listeners, weights = edges.speakers, edges.listeners, edges.weights
+    for agents in (speakers, listeners):
+        if len(agents) and not (int(agents.min()) >= 0 and int(agents.max()) < edges.n):
+            stranger = agents[(agents < 0) | (agents >= edges.n)][0]
+            refuse(f"edges must join agents 0..{edges.n - 1} (N = {edges.n}); got agent {stranger}")
+    loops = np.flatnonzero(speakers == listeners)
+    if len(loops):
+        refuse(f"an agent cannot be joined to itself; got agent {speakers[loops[0]]}")
+    if weights is not None and not np.isfinite(weights).all():
+        bad = int(np.argmin(np.isfinite(weights)))
+        refuse(
+            f"the weight of the edge between agents {speakers[bad]} and {listeners[bad]} must be a finite number; "
+            f"got {weights[bad]}"
+        )
+
+
+def _codes(speakers: np.ndarray, listeners: np.ndarray, directed: bool) -> np.ndarray:
+    """One number an ordered pair, of undirected edges both."""
+    size = len(speakers)
+    codes = np.empty(size if directed else 2 * size, dtype=np.uint64)
+    half = np.uint64(32)
+    np.left_shift(listeners, half, out=codes[:size], dtype=np.uint64, casting="unsafe")
+    np.bitwise_or(codes[:size], speakers, out=codes[:size], dtype=np.uint64, casting="unsafe")
+    if not directed:
+        np.left_shift(speakers, half, out=codes[size:], dtype=np.uint64, casting="unsafe")
+        np.bitwise_or(codes[size:], listeners, out=codes[size:], dtype=np.uint64, casting="unsafe")
+    return codes
+
+
+def _check_repeated(codes: np.ndarray, weights: np.ndarray, again: np.ndarray) -> None:
+    differ = np.flatnonzero(again & (weights[1:] != weights[:-1]))
+    if len(differ):
+        listener, speaker = divmod(int(codes[differ[0]]), 2**32)
+        refuse(
+            f"the edge between agents {speaker} and {listener} is given twice, with the weights "
+            f"{weights[differ[0]]:g} and {weights[differ[0] + 1]:g}"
+        )

@@ -1,0 +1,203 @@
+"""Graphs, matrices and rows of numbers, read as pairs of numbered agents."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+
+from opinionsim.errors import SpecError
+
+__all__ = ["Edges", "Unfit", "agent_numbers", "from_graph", "from_matrix", "from_rows", "is_weight", "named", "refuse"]
+
+
+class Unfit(Exception):
+    """What is wrong with a network, before it is known what the network is called."""
+
+
+def refuse(problem: str) -> NoReturn:
+    """Say what is wrong with a network."""
+    raise Unfit(problem)
+
+
+@contextmanager
+def named(what: str) -> Iterator[None]:
+    """Turn what is wrong with a network into a SpecError that begins with the name of it."""
+    try:
+        yield
+    except Unfit as problem:
+        raise SpecError(f"{what}: {problem}") from None
+
+
+@dataclass(frozen=True, eq=False)
+class Edges:
+    """Edges in any order, each undirected one in one direction.
+
+    Attributes
+    ----------
+    n : int
+        Number of agents.
+    speakers, listeners : ndarray (M,) of int
+        Ends of each edge.
+    weights : ndarray (M,) of float64, or None
+        Weight of each edge; None where all are 1.
+    directed : bool
+        Whether an edge has one direction.
+    """
+
+    n: int
+    speakers: np.ndarray
+    listeners: np.ndarray
+    weights: np.ndarray | None = None
+    directed: bool = False
+
+
+def is_weight(value: Any) -> bool:
+    """Whether a value is a finite number."""
+    real = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+    return real and math.isfinite(value)
+
+
+def _agent_number(label: Any) -> int | None:
+    """The agent a label numbers; None for a name."""
+    if isinstance(label, (int, np.integer)) and not isinstance(label, bool):
+        return int(label)
+    return int(label) if isinstance(label, str) and re.fullmatch(r"-?[0-9]{1,18}", label) else None
+
+
+def agent_numbers(labels: Sequence[Any], n: int) -> list[int]:
+    """The agents that distinct labels stand for: numbers are agents, names are numbered as they come.
+
+    Parameters
+    ----------
+    labels : sequence
+        Any hashable values.
+    n : int
+        Number of agents.
+
+    Returns
+    -------
+    list of int
+        One agent in 0..n-1 for each label, all different.
+    """
+    given = [_agent_number(label) for label in labels]
+    numbers = [number for number in given if number is not None]
+    if not numbers:
+        numbers = list(range(len(labels)))
+    elif len(numbers) < len(labels):
+        name = labels[given.index(None)]
+        refuse(f"node labels must be all numbers or all names; got the number {numbers[0]} and the name {name!r}")
+    if len(set(numbers)) != len(numbers) or (numbers and not (min(numbers) >= 0 and max(numbers) < n)):
+        refuse(
+            f"node labels must be agents 0..{n - 1} (N = {n}) or other names, at most {n} of them; "
+            f"got {len(labels)} nodes, for instance {list(labels[:3])}"
+        )
+    return numbers
+
+
+def from_graph(graph: Any, n: int | None = None) -> Edges:
+    """Edges of a networkx graph; agents without a node have no neighbour.
+
+    Parameters
+    ----------
+    graph : networkx.Graph, DiGraph, MultiGraph or MultiDiGraph
+        Parallel edges become one that weighs their sum.
+    n : int, optional
+        Number of agents; by default that of nodes.
+    """
+    labels = list(graph.nodes)
+    n = len(labels) if n is None else n
+    numbers = dict(zip(labels, agent_numbers(labels, n), strict=True))
+    directed, multiple = bool(graph.is_directed()), bool(graph.is_multigraph())
+    ends = np.fromiter(
+        (numbers[label] for edge in graph.edges() for label in edge[:2]),
+        dtype=np.int64,
+        count=2 * graph.number_of_edges(),
+    ).reshape(-1, 2)
+    stated = [weight for _, _, weight in graph.edges(data="weight")]
+    weights: np.ndarray | None = None
+    if multiple or any(weight is not None for weight in stated):
+        weights = np.empty(len(stated))
+        for position, weight in enumerate(stated):
+            if weight is not None and not is_weight(weight):
+                source, target = ends[position].tolist()
+                refuse(
+                    f"the weight of the edge between agents {source} and {target} must be a finite number; "
+                    f"got {weight!r}"
+                )
+            weights[position] = 1.0 if weight is None else weight
+    if multiple and weights is not None:
+        ends = ends if directed else np.sort(ends, axis=1)
+        ends, which = np.unique(ends, axis=0, return_inverse=True)
+        weights = np.bincount(which.ravel(), weights, minlength=len(ends))
+    return Edges(n, ends[:, 0], ends[:, 1], weights, directed)
+
+
+def from_matrix(matrix: Any) -> Edges:
+    """Edges of a square matrix, dense or sparse, that holds at [i, j] what speaker j weighs for listener i."""
+    from scipy.sparse import coo_array
+
+    if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1]:
+        refuse(f"a matrix must be square; got the shape {matrix.shape}")
+    if matrix.dtype.kind not in "iufb":
+        refuse(f"the weights of a matrix must be real numbers; got {matrix.dtype}")
+    entries = coo_array(matrix, dtype=float, copy=True)
+    entries.sum_duplicates()
+    entries.eliminate_zeros()
+    listeners, speakers, weights = entries.row.astype(np.int64), entries.col.astype(np.int64), entries.data
+    loops = np.flatnonzero(listeners == speakers)
+    if len(loops):
+        refuse(
+            f"an agent cannot be joined to itself: the diagonal must be 0; got {weights[loops[0]]:g} "
+            f"for agent {listeners[loops[0]]}"
+        )
+    back = coo_array((weights, (speakers, listeners)), shape=entries.shape)
+    # NaN differs from itself; it is refused later, whichever way the edges are read.
+    directed = (coo_array((weights, (listeners, speakers)), shape=entries.shape).tocsr() != back.tocsr()).nnz > 0
+    if not directed:
+        once = listeners < speakers
+        listeners, speakers, weights = listeners[once], speakers[once], weights[once]
+    return Edges(matrix.shape[0], speakers, listeners, weights, directed)
+
+
+def from_rows(edges: Any, n: int | None, weights: Any = None, *, directed: bool = False) -> Edges:
+    """Edges written out as pairs of agents, with weights or without."""
+    try:
+        pairs = np.asarray(edges)
+    except ValueError:  # rows of different lengths
+        pairs = np.empty((0, 0))
+    if pairs.size == 0 and pairs.shape in ((0,), (0, 2)):
+        pairs = np.empty((0, 2), dtype=np.int64)
+    if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iuf":
+        refuse(f"edges must be pairs of agents, of the shape (E, 2); got {edges!r:.80}")
+    if pairs.dtype.kind == "f":
+        # Rows with weights are of one type; agents are whole numbers all the same.
+        whole = np.isfinite(pairs) & (pairs == np.floor(pairs)) & (np.abs(pairs) < 2**53)
+        if not whole.all():
+            refuse(f"edges must join agents, which are numbers 0, 1, ...; got {pairs[~whole][0]:g}")
+    if pairs.dtype.kind == "u" and pairs.size and int(pairs.max()) >= 2**63:
+        refuse(f"edges must join agents, which are numbers 0, 1, ...; got {pairs.max()}")
+    pairs = pairs.astype(np.int64)
+    if n is None:
+        if not pairs.size:
+            refuse("without an edge, the number of agents n must be given")
+        n = int(pairs.max()) + 1
+    return Edges(n, pairs[:, 0], pairs[:, 1], _numbers(weights, len(pairs)), directed)
+
+
+def _numbers(weights: Any, size: int) -> np.ndarray | None:
+    """Weights as an array (size,)."""
+    if weights is None:
+        return None
+    try:
+        given = np.asarray(weights)
+    except ValueError:  # rows of different lengths
+        given = np.empty((0, 0))
+    if given.shape != (size,) or (given.dtype.kind not in "iuf" and size):
+        refuse(f"weights must give one number for each of the {size} edges; got {weights!r:.80}")
+    return given.astype(float)

@@ -1,0 +1,500 @@
+"""Opinions of runs over time, alike for the frames of a store and for classic models."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from opinionsim import metrics
+from opinionsim.classic import Trajectories
+from opinionsim.errors import SpecError
+from opinionsim.metrics._conditions import check_conditions
+from opinionsim.networks import Network
+from opinionsim.opinions import OpinionScale
+from opinionsim.plots._inputs import (
+    HasFrames,
+    describe,
+    has_frames,
+    level_name,
+    name_instrument,
+    outdated,
+    pick_kind,
+    pick_run,
+    provenance,
+)
+from opinionsim.plots._style import point_name
+
+__all__ = [
+    "Bins",
+    "Course",
+    "Courses",
+    "Source",
+    "bins_of",
+    "conditions",
+    "courses_of",
+    "of_runs",
+    "one_course",
+    "select",
+    "stacked",
+]
+
+#: What figures over time are drawn from.
+Source = HasFrames | Trajectories | Sequence[Trajectories] | Mapping[str, Trajectories]
+
+#: Most conditions of one figure.
+_MOST_CELLS = 12
+#: Most different whole numbers that are opinions of a discrete model, each with a place of its own.
+_MOST_POINTS = 12
+
+
+@dataclass(frozen=True, eq=False)
+class Course:
+    """Opinions of the N agents of one run at K moments.
+
+    Attributes
+    ----------
+    run_id, cell : str
+        The run, and the condition it belongs to.
+    times : ndarray (K,)
+        Steps or sweeps, increasing.
+    values : ndarray (K, N)
+        Opinions, NaN for an agent that has none yet.
+    measured : ndarray (K, N) of bool
+        Where an opinion is known of this very moment; elsewhere it is the last one before.
+    evidence : str
+        What kind of evidence the run is.
+    network : Network or None
+        Who hears whom, of a classic model.
+    """
+
+    run_id: str
+    cell: str
+    times: np.ndarray
+    values: np.ndarray
+    measured: np.ndarray
+    evidence: str
+    network: Network | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Courses:
+    """All runs a figure is drawn from.
+
+    Attributes
+    ----------
+    cells : dict of str to list of Course
+        Runs of each condition, in the order to show them.
+    span : (float, float)
+        Range of opinions.
+    scale : OpinionScale or None
+        The scale of a measurement; None for a model whose opinions are numbers of its own.
+    unit : str
+        What time is counted in: ``step`` or ``sweep``.
+    evidence : str
+        What kind of evidence the runs are, in words.
+    notes : tuple of str
+        What all runs share, and what is known of the instruments.
+    """
+
+    cells: dict[str, list[Course]]
+    span: tuple[float, float]
+    scale: OpinionScale | None
+    unit: str
+    evidence: str
+    notes: tuple[str, ...]
+
+    @property
+    def averaged(self) -> str:
+        """How many runs stand behind each condition, in words."""
+        counts = [len(runs) for runs in self.cells.values()]
+        low, high = min(counts), max(counts)
+        said = f"mean of {low}" if low > 1 else "1"
+        said += f" to {high} runs" if low != high else " runs" if low > 1 else " run"
+        return said + (" a condition" if len(counts) > 1 else "")
+
+
+def courses_of(
+    source: Source,
+    kind: str | None = None,
+    where: Mapping[str, Any] | None = None,
+    by: str | Sequence[str] | None = None,
+) -> Courses:
+    """Opinions over time of the runs of a store or of classic models.
+
+    Parameters
+    ----------
+    source : Results, Frames, Trajectories, sequence or mapping of Trajectories
+        Frames of a store, of which complete runs count; or simulations of classic models, each a condition that
+        is named by its model and what it differs in, or by its key in a mapping.
+    kind : str, optional
+        Kind of text the opinions were coded from; default the first present of report, response, post, probe,
+        self-report. Of a store alone, as the next two.
+    where : mapping, optional
+        Column of ``runs`` to the value it must have.
+    by : str or sequence of str, optional
+        Columns of ``runs`` that make a condition; topics may differ within one. Default each cell.
+
+    Raises
+    ------
+    SpecError
+        If there is nothing to draw, a column or level does not exist, conditions would be mixed, simulations count
+        time differently, or opinions are vectors.
+    """
+    if isinstance(source, Trajectories):
+        source = [source]
+    if has_frames(source):
+        return _of_store(source, kind, where or {}, by)
+    given = {"kind": kind, "where": where, "by": by}
+    idle = [name for name, value in given.items() if value]
+    if idle:
+        raise SpecError(f"{' and '.join(idle)} choose runs of a store; simulations of classic models are drawn whole")
+    return _of_models(source)
+
+
+def select(runs: pd.DataFrame, where: Mapping[str, Any]) -> pd.DataFrame:
+    """Complete runs that have the values asked for.
+
+    Raises
+    ------
+    SpecError
+        Naming what is valid.
+    """
+    chosen = runs[runs["status"] == "complete"] if "status" in runs else runs
+    if chosen.empty:
+        raise SpecError("no run is complete, so there is nothing to draw")
+    for column, value in where.items():
+        if column not in runs.columns:
+            raise SpecError(f"the runs have no column {column!r}; there are {', '.join(map(str, runs.columns))}")
+        levels = metrics.order_levels(chosen[column])
+        chosen = chosen[chosen[column] == value]
+        if chosen.empty:
+            raise SpecError(f"no complete run has {column} = {value!r}; valid: {', '.join(map(str, levels))}")
+    return chosen
+
+
+def conditions(runs: pd.DataFrame, by: str | Sequence[str] | None = None) -> tuple[pd.DataFrame, list[str]]:
+    """Runs with the name of their condition in column ``condition``, and what there is to say of them.
+
+    Parameters and errors as for :func:`courses_of`.
+    """
+    axes = [by] if isinstance(by, str) else None if by is None else list(by)
+    for axis in axes or ():
+        if axis not in runs.columns:
+            valid = ", ".join(metrics.condition_axes(runs)) or "none, for no condition varies"
+            raise SpecError(f"the runs have no column {axis!r}; conditions that vary: {valid}")
+    if axes is not None:
+        check_conditions(runs, axes)
+    shown = list(metrics.condition_axes(runs)) if axes is None else axes
+    runs = _sorted(runs, shown)
+    levels = runs[shown].astype(object).where(runs[shown].notna(), None)
+    names = [
+        ", ".join(level_name(axis, level) for axis, level in zip(shown, row, strict=True) if level is not None)
+        for row in levels.itertuples(index=False)
+    ]
+    named = runs.assign(condition=pd.Series(names, index=runs.index, dtype=object).replace("", "all runs"))
+    if axes is None:
+        # Cells that differ in their instrument alone are told apart by the label of the cell.
+        alike = named.groupby("condition")["cell"].transform("nunique") > 1
+        named.loc[alike, "condition"] = named.loc[alike, "cell"].astype(object)
+    twice = named.duplicated(["condition", "run_id"])
+    if twice.any():
+        raise SpecError(
+            f"run {named.loc[twice, 'run_id'].iloc[0]!r} counts twice in one condition; add the column that tells its "
+            "measurements apart to by, or pass the runs of one"
+        )
+    notes = []
+    pooled = named.groupby("condition")["topic"].nunique().max()
+    if pooled > 1:
+        notes.append(f"up to {pooled} topics a condition")
+    kept = list(dict.fromkeys(named["condition"]))
+    if len(kept) > _MOST_CELLS:
+        notes.append(f"{len(kept) - _MOST_CELLS} of {len(kept)} conditions left out")
+    return named[named["condition"].isin(kept[:_MOST_CELLS])], notes
+
+
+def _sorted(runs: pd.DataFrame, axes: Sequence[str]) -> pd.DataFrame:
+    """Runs in the order of the levels of each condition, those that know none last."""
+    ranks = pd.DataFrame(index=runs.index)
+    for axis in axes:
+        rank = {level: place for place, level in enumerate(metrics.order_levels(runs[axis]))}
+        ranks[axis] = runs[axis].map(rank).astype(float).fillna(len(rank))
+    return runs.loc[ranks.sort_values(list(axes), kind="stable").index] if len(axes) else runs
+
+
+def _of_store(
+    results: HasFrames, kind: str | None, where: Mapping[str, Any], by: str | Sequence[str] | None
+) -> Courses:
+    runs, notes = conditions(select(results.runs, where), by)
+    return of_runs(results, runs, kind, notes)
+
+
+def of_runs(results: HasFrames, runs: pd.DataFrame, kind: str | None, notes: Sequence[str] = ()) -> Courses:
+    """Opinions over time of the given runs, which have the name of their condition in column ``condition``.
+
+    The runs of each condition are in the order given.
+    """
+    keys = ["run_id", "cell", "measurement_id"]
+    opinions = results.opinions[results.opinions["variable"] == "stance"].merge(runs[keys], on=keys)
+    by_cell = dict(list(opinions.groupby("cell", sort=False)))
+    kinds = {cell: pick_kind(by_cell.get(cell, opinions.iloc[:0]), kind) for cell in dict.fromkeys(runs["cell"])}
+    found: dict[tuple[str, str], pd.DataFrame] = {}
+    for chosen in dict.fromkeys(kinds.values()):
+        own = runs[runs["cell"].map(kinds) == chosen]
+        frame = metrics.trajectories(own, results.agents, opinions[opinions["cell"].isin(own["cell"])], chosen)
+        found.update(((str(run_id), str(cell)), part) for (run_id, cell), part in frame.groupby(["run_id", "cell"]))
+    cells: dict[str, list[Course]] = {}
+    for _, run in runs.iterrows():
+        part = found[str(run["run_id"]), str(run["cell"])]
+        values, measured = (part[name].to_numpy().reshape(run["n_agents"], -1).T for name in ("value", "measured"))
+        name, times = str(run["condition"]), np.arange(len(values))
+        course = Course(str(run["run_id"]), name, times, values, measured, str(run["evidence"]))
+        cells.setdefault(name, []).append(course)
+    scale = _scale_of(opinions)
+    return Courses(
+        cells,
+        (scale.lowest, scale.highest),
+        scale,
+        "step",
+        metrics.evidence_statement(runs["evidence"]),
+        (*_told(runs, [kinds[cell] for cell in runs["cell"]]), *notes),
+    )
+
+
+def one_course(source: Source, run: str | int | None, kind: str | None) -> tuple[Course, Courses]:
+    """One run, and what is told of it.
+
+    Parameters
+    ----------
+    source : Results, Frames, Trajectories, or a sequence or mapping with one Trajectories
+        Where it is from.
+    run : str or int, optional
+        Of a store, identity of the run or its position in ``runs``, default the first complete one of the lowest
+        replicate; of a classic model the replicate, default 0.
+    kind : str, optional
+        Kind of text, of a store.
+
+    Raises
+    ------
+    SpecError
+        If there is no such run, or several simulations are given.
+    """
+    if has_frames(source):
+        own = pick_run(source, run)
+        row = own.runs.iloc[0]
+        replicates = source.runs.loc[source.runs["cell"] == row["cell"], "replicate"].nunique()
+        courses = of_runs(own, own.runs.assign(condition="run"), kind, [provenance(row, replicates)])
+        return courses.cells["run"][0], courses
+    courses = courses_of(source, kind)
+    if len(courses.cells) > 1:
+        raise SpecError(f"one simulation is drawn at a time; got {len(courses.cells)}: {', '.join(courses.cells)}")
+    (runs,) = courses.cells.values()
+    position = 0 if run is None else run
+    if isinstance(position, str) or not 0 <= position < len(runs):
+        raise SpecError(f"run must be a replicate from 0 to {len(runs) - 1}; got {run!r}")
+    told = f"replicate {position} (of {len(runs)})" if len(runs) > 1 else "one run"
+    return runs[position], replace(courses, notes=(*courses.notes, told))
+
+
+def _scale_of(opinions: pd.DataFrame) -> OpinionScale:
+    """The scale of all measurements; where there are several, all their points, named by numbers alone."""
+    scales = {metrics.scale_of(part) for _, part in opinions.groupby("measurement_id", sort=True)}
+    if len(scales) == 1:
+        return scales.pop()
+    points = tuple(sorted({point for scale in scales for point in scale.points}))
+    return OpinionScale(points, tuple(point_name(point) for point in points))
+
+
+def _told(runs: pd.DataFrame, kinds: Sequence[str]) -> list[str]:
+    """What all runs share, by what their opinions are known, and what is known of that."""
+    differing = tuple(str(column) for column in runs.columns if runs[column].nunique(dropna=False) > 1)
+    instruments = dict.fromkeys(
+        name_instrument(kind, str(name)) for kind, name in zip(kinds, runs["classifier"], strict=True)
+    )
+    said = [metrics.validation_statement([text], kind) for text, kind in zip(runs["validation"], kinds, strict=True)]
+    told = [
+        describe(runs.iloc[0], without=differing),
+        ", ".join(instruments),
+        metrics.played_by(runs["model"].astype(str)),
+        metrics.validation_statement(said),
+        outdated([row for _, row in runs.iterrows()]),
+    ]
+    return [text for text in told if text]
+
+
+def _of_models(source: Any) -> Courses:
+    """Simulations of classic models."""
+    keyed = isinstance(source, Mapping)
+    simulations: list[Any] = list(source.values()) if isinstance(source, Mapping) else []
+    if isinstance(source, Sequence):
+        simulations = list(source)
+    if not simulations or not all(isinstance(each, Trajectories) for each in simulations):
+        found = "nothing" if isinstance(source, Mapping | Sequence) and not source else type(source).__name__
+        raise SpecError(f"figures are drawn from Results or Frames, or from Trajectories, one or several; got {found}")
+    for each in simulations:
+        if each.opinions.ndim != 3:
+            raise SpecError(
+                f"opinions of {each.opinions.shape[-1]} dimensions cannot be drawn on one axis; choose one, as in "
+                "dataclasses.replace(found, opinions=found.opinions[..., 0])"
+            )
+    units = {unit_of(each) for each in simulations}
+    if len(units) > 1:
+        raise SpecError("some simulations count steps of given pairs and others sweeps; draw them apart")
+    names = [str(key) for key in source] if keyed else _names(simulations)
+    cells = {name: _replicates(each, name) for name, each in zip(names[:_MOST_CELLS], simulations, strict=False)}
+    notes = _describe_models(simulations)
+    if len(names) > _MOST_CELLS:
+        notes.append(f"{len(names) - _MOST_CELLS} of {len(names)} conditions left out")
+    return Courses(
+        cells,
+        (min(each.range[0] for each in simulations), max(each.range[1] for each in simulations)),
+        None,
+        units.pop(),
+        metrics.evidence_statement(each.evidence for each in simulations),
+        tuple(notes),
+    )
+
+
+def unit_of(simulation: Trajectories) -> str:
+    """What the times of a simulation count: steps where pairs were given, else sweeps."""
+    return "step" if simulation.scheme.get("order") == "given" else "sweep"
+
+
+def _replicates(simulation: Trajectories, name: str) -> list[Course]:
+    known = np.broadcast_to(True, simulation.opinions.shape[1:])
+    times = np.asarray(simulation.times)
+    return [
+        Course(str(r), name, times, values, known, simulation.evidence, simulation.network)
+        for r, values in enumerate(simulation.opinions)
+    ]
+
+
+def _names(simulations: Sequence[Trajectories]) -> list[str]:
+    """The model of each simulation, and the settings in which it differs from others of the same model."""
+    names = []
+    for each in simulations:
+        alike = [_settings(other) for other in simulations if other.model == each.model]
+        own = _settings(each)
+        differing = [key for key in own if len({other.get(key) for other in alike}) > 1]
+        names.append(", ".join([each.model, *(f"{key} {own[key]}" for key in differing)]))
+    totals = {name: names.count(name) for name in names}
+    return [
+        f"{name} ({names[: place + 1].count(name)})" if totals[name] > 1 else name for place, name in enumerate(names)
+    ]
+
+
+def _settings(simulation: Trajectories) -> dict[str, str]:
+    """Parameters, scheme and seed as texts; arrays by their kind alone."""
+    settings = {**simulation.parameters, **simulation.scheme, "seed": simulation.seed}
+    return {key: "by agent" if np.ndim(value) else _short(value) for key, value in settings.items()}
+
+
+def _short(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _describe_models(simulations: Sequence[Trajectories]) -> list[str]:
+    """What all simulations share: model, number of agents, parameters."""
+    first = simulations[0]
+    models = list(dict.fromkeys(each.model for each in simulations))
+    parts = [models[0] if len(models) == 1 else f"{len(models)} models"]
+    if len({each.network.n for each in simulations}) == 1:
+        parts.append(f"{first.network.n:,} agents")
+    if len(models) == 1:
+        shared = [_settings(each) for each in simulations]
+        parts += [f"{key} {shared[0][key]}" for key in first.parameters if len({each[key] for each in shared}) == 1]
+    return [", ".join(parts)]
+
+
+@dataclass(frozen=True, eq=False)
+class Bins:
+    """Intervals of opinions.
+
+    Attributes
+    ----------
+    edges : ndarray (k + 1,)
+        Ends of the intervals.
+    centres : ndarray (k,)
+        Points of a scale, or middles of the intervals.
+    discrete : bool
+        Whether opinions are at the centres alone.
+    """
+
+    edges: np.ndarray
+    centres: np.ndarray
+    discrete: bool
+
+    def __len__(self) -> int:
+        return len(self.centres)
+
+    def place(self, values: np.ndarray) -> np.ndarray:
+        """Number of the interval of each value, from 0; the upper end belongs to the last, NaN to the first."""
+        found = np.searchsorted(self.edges, values, side="right") - 1
+        return np.where(np.isnan(values), 0, np.clip(found, 0, len(self) - 1))
+
+    @property
+    def names(self) -> list[str]:
+        """Each interval in few characters."""
+        if self.discrete:
+            return [point_name(int(point)) for point in self.centres]
+        minus = "\N{MINUS SIGN}"
+        return [
+            f"{low:.3g} to {high:.3g}".replace("-", minus)
+            for low, high in zip(self.edges[:-1], self.edges[1:], strict=True)
+        ]
+
+
+def bins_of(runs: Sequence[Course], courses: Courses, n: int) -> Bins:
+    """Points of the scale where all opinions of the runs are on it, else `n` intervals of equal width.
+
+    Raises
+    ------
+    SpecError
+        If n is no whole number from 2.
+    """
+    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 2:
+        raise SpecError(f"bins must be a whole number of at least 2; got {n!r}")
+    points = _points(runs, courses)
+    if points is not None:
+        middles = (points[1:] + points[:-1]) / 2
+        ends = [points[0] - (middles[0] - points[0]), points[-1] + (points[-1] - middles[-1])]
+        return Bins(np.array([ends[0], *middles, ends[1]]), points, discrete=True)
+    low, high = courses.span
+    if not np.isfinite([low, high]).all():
+        known = [run.values[~np.isnan(run.values)] for run in runs]
+        low = min((float(values.min()) for values in known if values.size), default=-1.0)
+        high = max((float(values.max()) for values in known if values.size), default=1.0)
+        if low == high:
+            low, high = low - 0.5, high + 0.5
+    edges = np.linspace(low, high, n + 1)
+    return Bins(edges, (edges[1:] + edges[:-1]) / 2, discrete=False)
+
+
+def _points(runs: Sequence[Course], courses: Courses) -> np.ndarray | None:
+    """The points opinions are at, or None where they are anywhere in the range."""
+    found: set[float] = set()
+    for run in runs:
+        found.update(np.unique(run.values[~np.isnan(run.values)]).tolist())
+        if len(found) > _MOST_POINTS:
+            return None
+    if courses.scale is not None:
+        return courses.scale.values.astype(float) if found <= set(courses.scale.values.tolist()) else None
+    found.update(end for end in courses.span if np.isfinite(end))
+    if len(found) < 2 or not all(value == int(value) for value in found):
+        return None
+    return np.array(sorted(found))
+
+
+def stacked(runs: Sequence[Course], values: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Values of several runs at the moments any of them has; (K,) and (R, K, ...), NaN beyond a run's own.
+
+    `values` has one array (K_r, ...) a run.
+    """
+    times = np.unique(np.concatenate([run.times for run in runs]))
+    table = np.full((len(runs), len(times), *values[0].shape[1:]), np.nan)
+    for row, (run, own) in enumerate(zip(runs, values, strict=True)):
+        table[row, np.searchsorted(times, run.times)] = own
+    return times, table

@@ -1,0 +1,186 @@
+"""Distribution of opinions over time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.colors import PowerNorm
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from opinionsim.opinions import OpinionScale
+from opinionsim.plots._courses import Bins, Course, Courses, Source, bins_of, courses_of, stacked
+from opinionsim.plots._style import SHARES, new_panels, opinion_ticks, unused
+
+__all__ = ["DensityData", "density", "density_data", "draw_density"]
+
+
+@dataclass(frozen=True, eq=False)
+class DensityData:
+    """What a figure of the distribution over time shows.
+
+    Attributes
+    ----------
+    frame : DataFrame
+        One row a condition, moment and interval of opinions: ``cell, step, low, high, opinion, share, n_runs,
+        evidence``. ``share`` is of the agents that have an opinion, averaged over the ``n_runs`` runs in which any
+        has; NaN where there is none. ``opinion`` is the point of the scale, or the middle of the interval.
+    scale : OpinionScale or None
+        The scale; None for numbers of a model.
+    unit : str
+        What ``step`` counts: ``step`` or ``sweep``.
+    evidence : str
+        What kind of evidence the runs are, in words.
+    notes : tuple of str
+        What all runs share, how many there are, and what is known of the instruments.
+    """
+
+    frame: pd.DataFrame
+    scale: OpinionScale | None
+    unit: str
+    evidence: str
+    notes: tuple[str, ...]
+
+
+def density_data(
+    source: Source,
+    kind: str | None = None,
+    where: Mapping[str, Any] | None = None,
+    by: str | Sequence[str] | None = None,
+    bins: int = 40,
+) -> DensityData:
+    """The numbers of a figure of the distribution over time.
+
+    Parameters
+    ----------
+    source, kind, where, by
+        As for :func:`opinionsim.plots.ribbon_data`.
+    bins : int
+        Intervals of equal width over the range of opinions. Opinions that are points of a scale are counted at
+        these instead.
+
+    Returns
+    -------
+    DensityData
+        Shares: those of one condition and moment sum to 1.
+
+    Raises
+    ------
+    SpecError
+        If there is nothing to draw, a name is not valid or conditions would be mixed.
+    """
+    courses = courses_of(source, kind, where, by)
+    parts = [_shares(name, runs, bins_of(runs, courses, bins)) for name, runs in courses.cells.items()]
+    return DensityData(
+        pd.concat(parts, ignore_index=True),
+        courses.scale,
+        courses.unit,
+        courses.evidence,
+        (*courses.notes, _counted(courses)),
+    )
+
+
+def _counted(courses: Courses) -> str:
+    """How many runs there are, and whether shares leave agents out."""
+    said = f"shares of agents, {courses.averaged}"
+    if any(np.isnan(run.values).any() for runs in courses.cells.values() for run in runs):
+        return f"{said}; agents without an opinion yet are left out"
+    return said
+
+
+def _shares(name: str, runs: Sequence[Course], bins: Bins) -> pd.DataFrame:
+    times, table = stacked(runs, [_histogram(run.values, bins) for run in runs])
+    known = ~np.isnan(table[:, :, 0])
+    n = known.sum(axis=0)
+    total = np.where(known[:, :, None], table, 0).sum(axis=0)
+    share = np.divide(total, n[:, None], out=np.full(total.shape, np.nan), where=n[:, None] > 0)
+    k, rows = len(bins), len(times)
+    return pd.DataFrame(
+        {
+            "cell": name,
+            "step": np.repeat(times, k),
+            "low": np.tile(bins.edges[:-1], rows),
+            "high": np.tile(bins.edges[1:], rows),
+            "opinion": np.tile(bins.centres, rows),
+            "share": share.ravel(),
+            "n_runs": np.repeat(n, k),
+            "evidence": runs[0].evidence,
+        }
+    )
+
+
+def _histogram(values: np.ndarray, bins: Bins) -> np.ndarray:
+    """Share of the opinions (K, N) of each moment in each interval, (K, k); NaN where there are none."""
+    known = ~np.isnan(values)
+    cell = np.arange(len(values))[:, None] * len(bins) + bins.place(values)
+    counts = np.bincount(cell[known], minlength=len(values) * len(bins)).reshape(len(values), len(bins))
+    n = known.sum(axis=1, keepdims=True)
+    return np.asarray(np.divide(counts, n, out=np.full(counts.shape, np.nan), where=n > 0))
+
+
+def draw_density(part: pd.DataFrame, ax: Axes, most: float) -> Any:
+    """Draw the shares of one condition, with `most` as the darkest; what a colour bar is made for is returned."""
+    times = part["step"].unique().astype(float)
+    lows = part["low"].unique()
+    edges = np.append(lows, part["high"].max())
+    shares = part["share"].to_numpy(float).reshape(len(times), len(lows)).T
+    # A record stands for the time until the next one.
+    last = times[-1] + (times[-1] - times[-2] if len(times) > 1 else 1)
+    norm = PowerNorm(0.5, vmin=0, vmax=most)
+    mesh = ax.pcolormesh(np.append(times, last), edges, np.ma.masked_invalid(shares), cmap=SHARES, norm=norm)
+    mesh.set_rasterized(True)
+    ax.set_facecolor("#EFEFEF")
+    ax.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
+    ax.tick_params(labelsize=8.5, length=3, color="#888888")
+    return mesh
+
+
+def density(
+    source: Source,
+    kind: str | None = None,
+    where: Mapping[str, Any] | None = None,
+    by: str | Sequence[str] | None = None,
+    bins: int = 40,
+) -> Figure:
+    """Draw how opinions are distributed over time, one panel a condition, averaged over its runs.
+
+    Parameters
+    ----------
+    source, kind, where, by, bins
+        As for :func:`density_data`.
+
+    Returns
+    -------
+    Figure
+        Dark where many agents are; all panels share the colours, whose steps are the finer the smaller the share.
+        Moments at which no agent has an opinion are grey.
+
+    Raises
+    ------
+    SpecError
+        As for :func:`density_data`.
+    """
+    data = density_data(source, kind, where, by, bins)
+    cells = dict(list(data.frame.groupby("cell", sort=False)))
+    size = (5.6, 3.0) if len(cells) == 1 else (3.5, 2.2)
+    figure, axes = new_panels([str(name) for name in cells], [data.evidence, *data.notes], size)
+    shares = data.frame["share"]
+    most = float(shares.max()) if shares.notna().any() else 1.0
+    for ax, part in zip(axes, cells.values(), strict=True):
+        mesh = draw_density(part, ax, most)
+        right, covered = unused(ax, axes)
+        if data.scale is not None:
+            ax.set_yticks(data.scale.points, opinion_ticks(data.scale, words=len(cells) == 1))
+        ax.set_ylabel("" if right else "opinion", fontsize=9)
+        ax.set_xlabel("" if covered else data.unit, fontsize=9)
+    bar = figure.colorbar(mesh, ax=axes, shrink=0.9, pad=0.015, aspect=26)
+    bar.set_label("share of agents", fontsize=9)
+    bar.ax.tick_params(labelsize=8.5)
+    bar.locator = MaxNLocator(nbins=5)
+    bar.update_ticks()
+    return figure

@@ -1,0 +1,115 @@
+"""Opinion of every agent over the sweeps of a classic model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from matplotlib.ticker import MaxNLocator
+
+from opinionsim.errors import SpecError
+from opinionsim.plots._courses import Source, one_course
+from opinionsim.plots._style import opinion_map, tidy
+
+__all__ = ["LineData", "draw_lines", "line_data"]
+
+#: Most agents drawn where no number is given.
+_MOST_LINES = 300
+
+
+@dataclass(frozen=True, eq=False)
+class LineData:
+    """What the lines of agents of a classic model show.
+
+    Attributes
+    ----------
+    frame : DataFrame
+        One row an agent that is drawn and a moment: ``run_id, cell, agent, step, value, evidence``.
+    span : (float, float)
+        Range of opinions.
+    unit : str
+        What ``step`` counts: ``step`` or ``sweep``.
+    evidence : str
+        What kind of evidence the run is, in words.
+    notes : tuple of str
+        Model, parameters, replicate, and how many agents are drawn where it is not all.
+    """
+
+    frame: pd.DataFrame
+    span: tuple[float, float]
+    unit: str
+    evidence: str
+    notes: tuple[str, ...]
+
+
+def line_data(
+    source: Source,
+    run: str | int | None = None,
+    most: int = _MOST_LINES,
+) -> LineData:
+    """The numbers of the lines of agents of one run.
+
+    Parameters
+    ----------
+    source : Trajectories, or a sequence or mapping with one
+        A simulation of a classic model.
+    run : int, optional
+        The replicate; default 0.
+    most : int
+        Of more agents than these, so many are drawn: those at equal distances in the order of initial opinions.
+
+    Returns
+    -------
+    LineData
+        Agents in the order of their numbers.
+
+    Raises
+    ------
+    SpecError
+        If there is no such replicate, several simulations are given, or `most` is no whole number from 1.
+    """
+    if isinstance(most, bool) or not isinstance(most, int | np.integer) or most < 1:
+        raise SpecError(f"most must be a whole number of at least 1; got {most!r}")
+    course, courses = one_course(source, run, None)
+    n = course.values.shape[1]
+    agents, notes = np.arange(n), courses.notes
+    if n > most:
+        order = np.argsort(course.values[0], kind="stable")
+        agents = np.sort(order[np.linspace(0, n - 1, most).round().astype(int)])
+        notes = (*notes, f"{most} of {n:,} agents drawn, evenly over initial opinions")
+    frame = pd.DataFrame(
+        {
+            "run_id": course.run_id,
+            "cell": course.cell,
+            "agent": np.repeat(agents, len(course.times)),
+            "step": np.tile(course.times, len(agents)),
+            "value": course.values[:, agents].T.ravel(),
+            "evidence": course.evidence,
+        }
+    )
+    return LineData(frame, courses.span, courses.unit, courses.evidence, notes)
+
+
+def draw_lines(data: LineData, ax: Axes) -> None:
+    """Draw a line an agent, coloured by its initial opinion; the more there are, the thinner."""
+    times = data.frame["step"].unique().astype(float)
+    values = data.frame["value"].to_numpy(float).reshape(-1, len(times))
+    low, high = data.span
+    if not np.isfinite([low, high]).all():
+        widest = float(np.abs(values).max()) or 1.0
+        low, high = -widest, widest
+    colours = opinion_map()((values[:, 0] - low) / (high - low))
+    paths = np.stack([np.broadcast_to(times, values.shape), values], axis=2)
+    many = len(values)
+    width, alpha = float(np.clip(40 / many, 0.5, 1.4)), float(np.clip(60 / many, 0.35, 0.9))
+    ax.add_collection(LineCollection(list(paths), colors=list(colours), linewidths=width, alpha=alpha))
+    margin = 0.03 * (high - low)
+    ax.set(xlim=(times[0], max(times[-1], times[0] + 1)), ylim=(low - margin, high + margin))
+    ax.set_xlabel(data.unit, fontsize=9)
+    ax.set_ylabel("opinion", fontsize=9)
+    ax.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
+    ax.grid(axis="y", color="#E4E4E4", linewidth=0.8)
+    tidy(ax)

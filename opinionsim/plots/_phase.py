@@ -1,0 +1,315 @@
+"""A measure of where runs end, over the parameters that were swept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+from opinionsim import metrics
+from opinionsim.errors import SpecError
+from opinionsim.metrics._conditions import check_conditions
+from opinionsim.plots._courses import of_runs, select
+from opinionsim.plots._inputs import HasFrames, axis_name
+from opinionsim.plots._ribbons import interval, say_band
+from opinionsim.plots._style import INK, SHARES, new_axes, opinion_map, set_heading, signed, tidy
+
+__all__ = ["PhaseData", "draw_phase", "phase_data", "phase_diagram"]
+
+#: Most places of a diagram that have their number printed, and most levels named at an axis.
+_MOST_PRINTED, _MOST_NAMED = 64, 11
+#: Characters below an axis that stand side by side.
+_LINE_WIDTH = 55
+
+
+@dataclass(frozen=True, eq=False)
+class PhaseData:
+    """What a phase diagram shows.
+
+    Attributes
+    ----------
+    frame : DataFrame
+        One row a crossing of levels: the columns `x` and `y`, ``mean, low, high, n_runs, evidence``. ``low`` and
+        ``high`` are NaN for fewer than two runs; runs without a value are not counted.
+    x, y : str, and str or None
+        The swept parameters.
+    value : str
+        What is measured.
+    label : str
+        The same in words.
+    band : str
+        What lies between low and high, in words; empty where no crossing has two runs.
+    evidence : str
+        What kind of evidence the runs are, in words.
+    notes : tuple of str
+        What all runs share, how many there are, and what is known of the instruments.
+    """
+
+    frame: pd.DataFrame
+    x: str
+    y: str | None
+    value: str
+    label: str
+    band: str
+    evidence: str
+    notes: tuple[str, ...]
+
+
+def phase_data(
+    source: HasFrames | pd.DataFrame,
+    x: str,
+    y: str | None = None,
+    value: str = "diversity",
+    where: Mapping[str, Any] | None = None,
+    kind: str | None = None,
+    band: Literal["runs", "mean"] = "runs",
+    level: float = 0.9,
+) -> PhaseData:
+    """The numbers of a phase diagram.
+
+    Parameters
+    ----------
+    source : Results, Frames or DataFrame
+        Complete runs of a store; or a frame with one row a run: swept parameters, measures, ``evidence``, and
+        ``replicate`` where there are several.
+    x, y : str
+        Columns of ``runs`` or of the frame that were swept; without `y` the diagram is a line.
+    value : str
+        Of a store, key of :data:`opinionsim.metrics.MEASURES`, taken of the final opinions; of a frame, a column.
+    where : mapping, optional
+        Column of ``runs`` or of the frame to the value it must have.
+    kind : str, optional
+        Of a store, kind of text the opinions were coded from.
+    band : {"runs", "mean"}
+        The middle part of the runs, from quantile to quantile; or a bootstrap interval of their mean.
+    level : float
+        What part of the runs, or which confidence level.
+
+    Returns
+    -------
+    PhaseData
+        Each run counts once.
+
+    Raises
+    ------
+    SpecError
+        If a column does not exist or is no number, nothing is left, or what else varies would be mixed: choose it by
+        `where`. Topics and replicates of a store may differ.
+    MeasurementError
+        If there is no such measure, or it cannot be taken.
+    """
+    told = say_band(band, level)
+    axes = [x] if y is None else [x, y]
+    if len(set(axes)) < len(axes):
+        raise SpecError(f"x and y must be two different columns; got {x!r} twice")
+    if isinstance(source, pd.DataFrame):
+        table, notes = _of_frame(source, axes, value, where, kind)
+        label = axis_name(value)
+    else:
+        table, notes = _of_store(source, axes, value, where, kind)
+        label = f"{axis_name(value)}: {metrics.MEASURES[value].meaning}"
+    if table[axes].isna().any(axis=None):
+        table = table.dropna(subset=axes)
+        notes.append(f"runs without a level of {' and '.join(map(axis_name, axes))} left out")
+    if table.empty:
+        raise SpecError(f"no run has levels of {' and '.join(axes)}")
+    rows = []
+    for levels, part in table.groupby(axes, sort=False):
+        mean, low, high, n = interval(part["value"].to_numpy(float)[:, None], band, level)
+        ends = {"mean": mean[0], "low": low[0], "high": high[0], "n_runs": n[0]}
+        kinds = " + ".join(dict.fromkeys(part["evidence"]))
+        rows.append(dict(zip(axes, levels, strict=True)) | ends | {"evidence": kinds})
+    frame = pd.DataFrame(rows)
+    ranks = {axis: {level: place for place, level in enumerate(metrics.order_levels(frame[axis]))} for axis in axes}
+    frame = frame.sort_values(axes, key=lambda column: column.map(ranks[str(column.name)]), ignore_index=True)
+    return PhaseData(
+        frame,
+        x,
+        y,
+        value,
+        label,
+        told if (frame["n_runs"] > 1).any() else "",
+        metrics.evidence_statement(table["evidence"]),
+        (*notes, _counted(frame)),
+    )
+
+
+def _counted(frame: pd.DataFrame) -> str:
+    low, high = int(frame["n_runs"].min()), int(frame["n_runs"].max())
+    if high == 1 and low == 1:
+        return "one run a point"
+    return f"mean of {high} runs a point" if low == high else f"mean of {low} to {high} runs a point"
+
+
+def _of_frame(
+    frame: pd.DataFrame, axes: Sequence[str], value: str, where: Mapping[str, Any] | None, kind: str | None
+) -> tuple[pd.DataFrame, list[str]]:
+    """Levels, value and evidence of each row."""
+    if kind is not None:
+        raise SpecError("kind chooses texts of a store; a frame with one row a run holds what was measured")
+    for column in (*axes, value, "evidence"):
+        if column not in frame.columns:
+            raise SpecError(f"the frame has no column {column!r}; it has {', '.join(map(str, frame.columns))}")
+    if not pd.api.types.is_numeric_dtype(frame[value]):
+        raise SpecError(f"column {value!r} must hold numbers; it holds {frame[value].dtype}")
+    chosen = select(frame, where or {})
+    repeats = [column for column in ("replicate", "seed") if column in chosen.columns and column not in axes]
+    if repeats and chosen.duplicated([*axes, *repeats]).any():
+        raise SpecError(
+            f"several rows agree in {', '.join([*axes, *repeats])}, so something else was swept; "
+            "choose a level of it by where"
+        )
+    table = chosen[[*axes, "evidence"]].assign(value=chosen[value])
+    held = [f"{axis_name(column)}: {chosen_value}" for column, chosen_value in (where or {}).items()]
+    return table, [", ".join(held)] if held else []
+
+
+def _of_store(
+    results: HasFrames, axes: Sequence[str], value: str, where: Mapping[str, Any] | None, kind: str | None
+) -> tuple[pd.DataFrame, list[str]]:
+    """Levels, measure of the final opinions, and evidence of each run."""
+    if not hasattr(results, "runs"):
+        raise SpecError(f"a phase diagram is drawn from Results, Frames or a DataFrame; got {type(results).__name__}")
+    runs = select(results.runs, where or {})
+    for axis in axes:
+        if axis not in runs.columns:
+            valid = ", ".join(metrics.condition_axes(runs)) or "none, for no condition varies"
+            raise SpecError(f"the runs have no column {axis!r}; conditions that vary: {valid}")
+    known = runs.dropna(subset=list(axes))
+    if known.empty:
+        raise SpecError(f"no complete run has levels of {' and '.join(axes)}")
+    check_conditions(known, list(axes))
+    courses = of_runs(results, known.assign(condition=np.arange(len(known)).astype(str)), kind)
+    finals = [runs_of[0] for runs_of in courses.cells.values()]
+    measured = [float(metrics.measure_opinions(run.values[-1], [value], range=courses.span)[value]) for run in finals]
+    notes = list(courses.notes)
+    pooled = known.groupby(list(axes))["topic"].nunique().max()
+    if pooled > 1:
+        notes.append(f"up to {pooled} topics a point")
+    if len(known) < len(runs):
+        notes.append(f"{len(runs) - len(known)} runs without a level of {' and '.join(map(axis_name, axes))} left out")
+    return known[[*axes, "evidence"]].assign(value=measured), notes
+
+
+def draw_phase(data: PhaseData, ax: Axes) -> Any:
+    """Draw the diagram; of two axes, what a colour bar is made for is returned, of one, None."""
+    ax.set_xlabel(axis_name(data.x), fontsize=9)
+    if data.y is None:
+        return _draw_line(data, ax)
+    across, up = (metrics.order_levels(data.frame[axis]) for axis in (data.x, data.y))
+    table = np.full((len(up), len(across)), np.nan)
+    rows = [up.index(level) for level in data.frame[data.y]]
+    table[rows, [across.index(level) for level in data.frame[data.x]]] = data.frame["mean"]
+    mesh = ax.pcolormesh(np.ma.masked_invalid(table), **_colours(table))
+    ax.set_facecolor("#EFEFEF")
+    for axis, levels in ((ax.xaxis, across), (ax.yaxis, up)):
+        apart = -(-len(levels) // _MOST_NAMED)
+        kept = np.arange(0, len(levels), apart)
+        axis.set_ticks(kept + 0.5, [_name(levels[place]) for place in kept])
+    if sum(len(_name(level)) + 1 for level in across[:: -(-len(across) // _MOST_NAMED)]) > _LINE_WIDTH:
+        ax.tick_params(axis="x", rotation=35)
+    ax.set_ylabel(axis_name(data.y), fontsize=9)
+    if table.size <= _MOST_PRINTED:
+        _print(table, mesh, ax)
+    ax.tick_params(labelsize=8.5, length=2, color="#888888")
+    ax.spines[:].set_visible(False)
+    return mesh
+
+
+def _colours(table: np.ndarray) -> dict[str, Any]:
+    """Red to blue about 0 for values of both signs, else light to dark."""
+    known = table[~np.isnan(table)]
+    low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
+    most = max(abs(low), abs(high))
+    # Differences that are rounding errors are not shown as such.
+    if high - low <= 1e-9 * most:
+        return {"cmap": SHARES, "vmin": low - (most or 1), "vmax": high + (most or 1)}
+    if low < 0 < high:
+        return {"cmap": opinion_map(), "vmin": -most, "vmax": most}
+    return {"cmap": SHARES, "vmin": low, "vmax": high}
+
+
+def _print(table: np.ndarray, mesh: Any, ax: Axes) -> None:
+    """Numbers into the places that have one, light on dark."""
+    most = float(np.nanmax(np.abs(table), initial=0))
+    decimals = 1 if most >= 100 else 2 if most >= 0.1 else 4
+    for row, column in zip(*np.nonzero(~np.isnan(table)), strict=True):
+        red, green, blue, _ = mesh.cmap(mesh.norm(table[row, column]))
+        dark = 0.299 * red + 0.587 * green + 0.114 * blue < 0.5
+        ax.text(
+            column + 0.5, row + 0.5, signed(table[row, column], decimals), ha="center", va="center", fontsize=8,
+            color="white" if dark else "#222222",
+        )  # fmt: skip
+
+
+def _name(level: Any) -> str:
+    """A level at an axis."""
+    number = isinstance(level, float | np.floating)
+    return f"{level:g}".replace("-", "\N{MINUS SIGN}") if number else str(level)
+
+
+def _draw_line(data: PhaseData, ax: Axes) -> None:
+    """Mean over one parameter, with a band; levels that are no numbers stand side by side."""
+    levels = data.frame[data.x]
+    numeric = pd.api.types.is_numeric_dtype(levels) and not pd.api.types.is_bool_dtype(levels)
+    at = levels.to_numpy(float) if numeric else np.arange(len(levels), dtype=float)
+    mean, low, high = (data.frame[name].to_numpy(float) for name in ("mean", "low", "high"))
+    several = ~np.isnan(low)
+    if numeric:
+        ax.fill_between(at, low, high, color=INK, alpha=0.22, linewidth=0)
+        ax.plot(at, mean, color=INK, linewidth=1.7, marker="o", markersize=3.5)
+    else:
+        ax.vlines(at[several], low[several], high[several], color=INK, alpha=0.35, linewidth=7)
+        ax.plot(at, mean, color=INK, linestyle="none", marker="o", markersize=5)
+        ax.set_xticks(at, [_name(level) for level in levels])
+        ax.set_xlim(-0.6, len(at) - 0.4)
+    ax.set_ylabel(data.label, fontsize=9)
+    ax.grid(axis="y", color="#E4E4E4", linewidth=0.8)
+    tidy(ax)
+
+
+def phase_diagram(
+    source: HasFrames | pd.DataFrame,
+    x: str,
+    y: str | None = None,
+    value: str = "diversity",
+    where: Mapping[str, Any] | None = None,
+    kind: str | None = None,
+    band: Literal["runs", "mean"] = "runs",
+    level: float = 0.9,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw a measure of where runs end over one or two swept parameters.
+
+    Parameters
+    ----------
+    source, x, y, value, where, kind, band, level
+        As for :func:`phase_data`.
+    ax : Axes, optional
+        Where to draw; default axes on a new figure (``ax.figure``).
+
+    Returns
+    -------
+    Axes
+        Of two parameters a map with one place a crossing of levels, whatever their distance, grey where there is no
+        run; of one parameter a line with a band. The title states the evidence and the number of runs.
+
+    Raises
+    ------
+    SpecError, MeasurementError
+        As for :func:`phase_data`.
+    """
+    data = phase_data(source, x, y, value, where, kind, band, level)
+    ax = new_axes(6.6, 4.6) if ax is None else ax
+    mesh = draw_phase(data, ax)
+    whole = ax.get_figure()
+    if mesh is not None and whole is not None:
+        bar = whole.colorbar(mesh, ax=ax, pad=0.02, aspect=26)
+        bar.set_label(data.label, fontsize=9)
+        bar.ax.tick_params(labelsize=8.5)
+    set_heading(ax, [data.evidence, *data.notes, data.band if y is None else ""])
+    return ax

@@ -1,0 +1,317 @@
+"""A network at several moments, its agents coloured by their opinions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.collections import LineCollection
+from matplotlib.colors import Normalize
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from opinionsim.errors import SpecError
+from opinionsim.opinions import OpinionScale
+from opinionsim.plots._courses import Course, Courses, Source, one_course
+from opinionsim.plots._inputs import has_frames, pick_run
+from opinionsim.plots._style import new_panels, opinion_map, opinion_ticks
+
+__all__ = ["SnapshotData", "draw_snapshot", "network_snapshots", "snapshot_data"]
+
+#: Most agents whose ties can still be told apart; and most for which a complete network shows its ties.
+_MOST_AGENTS, _MOST_COMPLETE = 400, 12
+#: Moments drawn where none are named, and most of those that may be.
+_MOMENTS, _MOST_MOMENTS = 4, 12
+#: Ties, ties of negative weight, and rings of agents without an opinion.
+_TIE, _AGAINST, _SILENT = "#A9B3BA", "#D55E00", "#8A8A8A"
+#: Inches of a panel.
+_SIDE = 2.9
+
+
+@dataclass(frozen=True, eq=False)
+class SnapshotData:
+    """What snapshots of a network show of one run.
+
+    Attributes
+    ----------
+    nodes : DataFrame
+        One row a moment and agent: ``step, agent, x, y, value, evidence``; ``value`` is NaN for an agent without an
+        opinion yet. Places are the same at all moments.
+    ties : DataFrame
+        One row a moment and tie there is then: ``step, source, target, weight``; the source speaks, the target
+        hears, where ties are directed.
+    directed : bool
+        Whether ties have one direction.
+    span : (float, float)
+        Range of opinions.
+    scale : OpinionScale or None
+        The scale; None for numbers of a model.
+    unit : str
+        What ``step`` counts: ``step`` or ``sweep``.
+    evidence : str
+        What kind of evidence the run is, in words.
+    notes : tuple of str
+        What is told of the run, and ties that are not drawn.
+    """
+
+    nodes: pd.DataFrame
+    ties: pd.DataFrame
+    directed: bool
+    span: tuple[float, float]
+    scale: OpinionScale | None
+    unit: str
+    evidence: str
+    notes: tuple[str, ...]
+
+
+def snapshot_data(
+    source: Source,
+    steps: Sequence[int] | None = None,
+    run: str | int | None = None,
+    kind: str | None = None,
+    seed: int = 0,
+    directed: bool | None = None,
+) -> SnapshotData:
+    """The numbers of snapshots of a network.
+
+    Parameters
+    ----------
+    source : Results, Frames with edges, or Trajectories
+        Where the run is from.
+    steps : sequence of int, optional
+        Moments to show, at most 12, each one at which opinions are known; default four, from the first to the last.
+    run : str or int, optional
+        Of a store, identity of the run or its position in ``runs``, default the first complete one of the lowest
+        replicate; of a classic model the replicate, default 0.
+    kind : str, optional
+        Kind of text the opinions were coded from; default the first present of report, response, post, probe,
+        self-report.
+    seed : int
+        Of the places of the agents.
+    directed : bool, optional
+        Whether the ties of a store's run have one direction; by default they have if any leads from a larger
+        number to a smaller one, since others are stored smaller number first.
+
+    Returns
+    -------
+    SnapshotData
+        Places are those of a spring layout of all ties shown, at whatever moment; a complete network is a circle.
+
+    Raises
+    ------
+    SpecError
+        If there are more than 400 agents, no such run or moment, or the frames have no edges.
+    """
+    course, courses = one_course(source, run, kind)
+    n = course.values.shape[1]
+    if n > _MOST_AGENTS:
+        raise SpecError(
+            f"snapshots of a network show at most {_MOST_AGENTS} agents; got {n:,}. "
+            "density shows the opinions of any number"
+        )
+    moments = _moments(course, courses.unit, steps)
+    every, one_way, complete = _ties(source, run, course, directed)
+    shown = [every[(every["since"] <= moment) & ~(every["until"] <= moment)] for moment in moments]
+    ties = pd.concat([part.assign(step=moment) for part, moment in zip(shown, moments, strict=True)])
+    places = _layout(n, ties, seed, circle=complete)
+    rows = np.searchsorted(course.times, moments)
+    nodes = pd.DataFrame(
+        {
+            "step": np.repeat(moments, n),
+            "agent": np.tile(np.arange(n), len(moments)),
+            "x": np.tile(places[:, 0], len(moments)),
+            "y": np.tile(places[:, 1], len(moments)),
+            "value": course.values[rows].ravel(),
+            "evidence": course.evidence,
+        }
+    )
+    hidden = complete and n > _MOST_COMPLETE
+    notes = (*courses.notes, "everybody hears everybody: ties not drawn") if hidden else courses.notes
+    columns = ["step", "source", "target", "weight"]
+    return SnapshotData(
+        nodes,
+        ties[columns].reset_index(drop=True),
+        one_way,
+        _span(courses, course),
+        courses.scale,
+        courses.unit,
+        courses.evidence,
+        notes,
+    )
+
+
+def _span(courses: Courses, course: Course) -> tuple[float, float]:
+    """Range of opinions; of a model without one, symmetric about 0 as far as opinions go."""
+    if np.isfinite(courses.span).all():
+        return courses.span
+    widest = float(np.nanmax(np.abs(course.values), initial=0)) or 1.0
+    return -widest, widest
+
+
+def _moments(course: Course, unit: str, steps: Sequence[int] | None) -> np.ndarray:
+    """Moments to show, increasing."""
+    if steps is None:
+        return np.unique(course.times[np.linspace(0, len(course.times) - 1, _MOMENTS).round().astype(int)])
+    wanted = sorted(set(steps))
+    if not 1 <= len(wanted) <= _MOST_MOMENTS:
+        raise SpecError(f"steps must name 1 to {_MOST_MOMENTS} moments; got {len(wanted)}")
+    unknown = [moment for moment in wanted if moment not in course.times]
+    if unknown:
+        apart = np.unique(np.diff(course.times))
+        every = f", every {apart[0]}" if len(apart) == 1 and apart[0] > 1 else ""
+        raise SpecError(
+            f"opinions are known from {unit} {course.times[0]} to {course.times[-1]}{every}; got {unknown[0]!r}"
+        )
+    return np.array(wanted)
+
+
+def _ties(
+    source: Source, run: str | int | None, course: Course, directed: bool | None
+) -> tuple[pd.DataFrame, bool, bool]:
+    """Ties with the steps they last, whether they have a direction, and whether they join everybody."""
+    n = course.values.shape[1]
+    if course.network is not None:
+        pairs, weights = course.network.edges
+        one_way, complete = course.network.directed, course.network.complete
+        ties = pd.DataFrame(
+            {"source": pairs[:, 0], "target": pairs[:, 1], "weight": 1.0 if weights is None else weights}
+        )
+    else:
+        edges = getattr(source, "edges", None)
+        if edges is None or not has_frames(source):
+            raise SpecError("these frames have no edges; pass Results, or Frames with edges")
+        row = pick_run(source, run).runs.iloc[0]
+        ties = edges[edges["run_id"] == row["run_id"]]
+        complete = ties.empty and row["network"] == "complete"
+        one_way = bool((ties["source"] > ties["target"]).any()) if directed is None else directed
+    if complete and n <= _MOST_COMPLETE:
+        first, second = np.triu_indices(n, 1)
+        ties = pd.DataFrame({"source": first, "target": second, "weight": 1.0})
+    lasting = {
+        "since": ties["since"].to_numpy(float) if "since" in ties else 0.0,
+        "until": ties["until"].to_numpy(float, na_value=np.nan) if "until" in ties else np.nan,
+    }
+    return ties[["source", "target", "weight"]].assign(**lasting), one_way, complete
+
+
+def _layout(n: int, ties: pd.DataFrame, seed: int, *, circle: bool) -> np.ndarray:
+    """Places of agents, (n, 2), within -1 to 1."""
+    import networkx as nx
+
+    graph = nx.Graph()
+    graph.add_nodes_from(range(n))
+    graph.add_edges_from(ties[["source", "target"]].drop_duplicates().to_numpy().tolist())
+    if circle or n == 1:
+        found = nx.circular_layout(graph)
+    else:
+        found = nx.spring_layout(graph, seed=seed, iterations=200, weight=None)
+    places = np.array([found[agent] for agent in range(n)], dtype=float)
+    return places / max(float(np.abs(places).max()), 1e-9)
+
+
+def draw_snapshot(
+    nodes: pd.DataFrame, ties: pd.DataFrame, ax: Axes, span: tuple[float, float], *, directed: bool
+) -> None:
+    """Draw the agents and ties of one moment; colours run over `span`, and agents without an opinion are hollow."""
+    places = nodes[["x", "y"]].to_numpy(float)
+    n = len(places)
+    area = float(np.clip(3200 / max(n, 1), 10, 110))
+    ends = ties[["source", "target"]].to_numpy(int)
+    lines = places[ends]
+    colours = np.where(ties["weight"].to_numpy(float) < 0, _AGAINST, _TIE)
+    width = float(np.clip(60 / max(len(ties), 1), 0.35, 1.0))
+    if directed and len(ends):
+        _draw_arrows(ax, lines, colours, width, np.sqrt(area) / 2)
+    else:
+        styles = ["--" if colour == _AGAINST else "-" for colour in colours]
+        ax.add_collection(
+            LineCollection(list(lines), colors=list(colours), linewidths=width, linestyles=styles, zorder=1)
+        )
+    value = nodes["value"].to_numpy(float)
+    silent = np.isnan(value)
+    norm = Normalize(*span)
+    fill = opinion_map()(norm(np.where(silent, span[0], value)))
+    fill[silent] = (1, 1, 1, 1)
+    edge = np.where(silent, _SILENT, "#33404A")
+    ax.scatter(places[:, 0], places[:, 1], s=area, c=fill, edgecolors=list(edge), linewidths=0.6, zorder=2)
+    ax.set(xlim=(-1.12, 1.12), ylim=(-1.12, 1.12), xticks=[], yticks=[], aspect="equal")
+    ax.spines[:].set_visible(False)
+
+
+def _draw_arrows(ax: Axes, lines: np.ndarray, colours: np.ndarray, width: float, radius: float) -> None:
+    """Arrows that end at the rim of agents of a radius in points."""
+    start, way = lines[:, 0], lines[:, 1] - lines[:, 0]
+    length = np.maximum(np.hypot(way[:, 0], way[:, 1]), 1e-9)
+    rim = radius * 2.24 / (_SIDE * 72)
+    kept = np.maximum(1 - 1.4 * rim / length, 0.2)
+    way = way * kept[:, None]
+    ax.quiver(
+        start[:, 0], start[:, 1], way[:, 0], way[:, 1], color=list(colours), angles="xy", scale_units="xy", scale=1,
+        units="inches", width=1.1 * width / 72, headwidth=6, headlength=7, headaxislength=6, zorder=1,
+    )  # fmt: skip
+
+
+def network_snapshots(
+    source: Source,
+    steps: Sequence[int] | None = None,
+    run: str | int | None = None,
+    kind: str | None = None,
+    seed: int = 0,
+    directed: bool | None = None,
+) -> Figure:
+    """Draw a run's network at several moments, agents coloured by their opinions.
+
+    Parameters
+    ----------
+    source, steps, run, kind, seed, directed
+        As for :func:`snapshot_data`.
+
+    Returns
+    -------
+    Figure
+        One panel a moment, agents in the same places in all. Red below the middle of the range, grey at it, blue
+        above; agents without an opinion yet are hollow. Arrows lead from who speaks to who hears; ties of negative
+        weight are orange.
+
+    Raises
+    ------
+    SpecError
+        As for :func:`snapshot_data`.
+    """
+    data = snapshot_data(source, steps, run, kind, seed, directed)
+    moments = dict(list(data.nodes.groupby("step")))
+    names = [f"{data.unit} {moment}" for moment in data.nodes["step"].unique()]
+    columns = len(names) if len(names) <= 4 else -(-len(names) // 2) if len(names) <= 8 else 4
+    figure, axes = new_panels(names, [data.evidence, *data.notes], (_SIDE, _SIDE), columns)
+    for ax, name, (moment, nodes) in zip(axes, names, moments.items(), strict=True):
+        draw_snapshot(nodes, data.ties[data.ties["step"] == moment], ax, data.span, directed=data.directed)
+        ax.set_title(name, fontsize=9, loc="left")
+    bar = figure.colorbar(
+        ScalarMappable(Normalize(*data.span), opinion_map()), ax=axes, shrink=0.8, pad=0.01, aspect=24
+    )
+    if data.scale is not None:
+        bar.set_ticks(list(data.scale.points), labels=opinion_ticks(data.scale, words=False))
+    bar.set_label("opinion", fontsize=9)
+    bar.ax.tick_params(labelsize=8.5)
+    handles = _handles(data)
+    if handles:
+        figure.legend(handles=handles, loc="outside lower left", ncols=len(handles), fontsize=8.5, frameon=False)
+    return figure
+
+
+def _handles(data: SnapshotData) -> list[Line2D]:
+    """Legend entries for what the colour bar does not explain."""
+    handles = []
+    if data.nodes["value"].isna().any():
+        ring = Line2D([], [], linestyle="none", marker="o", markersize=7, label="no opinion yet")
+        ring.set(markerfacecolor="white", markeredgecolor=_SILENT)
+        handles.append(ring)
+    if (data.ties["weight"] < 0).any():
+        style: Literal["-", "--"] = "-" if data.directed else "--"
+        handles.append(Line2D([], [], color=_AGAINST, linestyle=style, label="tie of negative weight"))
+    return handles

@@ -1,0 +1,185 @@
+"""Where opinions go from where they were: matrices of transitions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from opinionsim.errors import SpecError
+from opinionsim.plots._courses import Bins, Course, Courses, Source, bins_of, courses_of
+from opinionsim.plots._style import SHARES, new_panels, unused
+
+__all__ = ["TransitionData", "draw_transitions", "transition_data", "transition_matrix"]
+
+#: Most opinions for which shares are printed into the matrix.
+_MOST_PRINTED = 12
+
+
+@dataclass(frozen=True, eq=False)
+class TransitionData:
+    """What a figure of transitions shows.
+
+    Attributes
+    ----------
+    frame : DataFrame
+        One row a condition, opinion before and opinion after: ``cell, before, after, count, share, n_before,
+        evidence``. ``share`` is ``count`` over the ``n_before`` transitions that start at ``before``; NaN where
+        none does. Opinions are points of the scale, or middles of intervals.
+    names : dict of str to list of str
+        Opinions of each condition in few characters.
+    evidence : str
+        What kind of evidence the runs are, in words.
+    notes : tuple of str
+        What all runs share, what a transition is, and what is known of the instruments.
+    """
+
+    frame: pd.DataFrame
+    names: dict[str, list[str]]
+    evidence: str
+    notes: tuple[str, ...]
+
+
+def transition_data(
+    source: Source,
+    kind: str | None = None,
+    where: Mapping[str, Any] | None = None,
+    by: str | Sequence[str] | None = None,
+    bins: int = 8,
+) -> TransitionData:
+    """The numbers of a figure of transitions.
+
+    Parameters
+    ----------
+    source, kind, where, by
+        As for :func:`opinionsim.plots.ribbon_data`.
+    bins : int
+        Intervals of equal width over the range of opinions, where these are not points of a scale.
+
+    Returns
+    -------
+    TransitionData
+        Of a store, a transition leads from one measured opinion of an agent to its next one, however many steps
+        later; the first leads from nowhere and the opinion an agent was assigned does not enter. Of a classic model
+        it leads from one record to the next, for all agents. Transitions of all runs of a condition are counted
+        together.
+
+    Raises
+    ------
+    SpecError
+        If there is nothing to draw, a name is not valid, conditions would be mixed or nothing follows on anything.
+    """
+    courses = courses_of(source, kind, where, by)
+    every = {name: bins_of(runs, courses, bins) for name, runs in courses.cells.items()}
+    frame = pd.concat([_counts(name, runs, every[name]) for name, runs in courses.cells.items()], ignore_index=True)
+    if not frame["count"].any():
+        raise SpecError("no agent has two opinions one after the other, so there is no transition to draw")
+    names = {name: own.names for name, own in every.items()}
+    return TransitionData(frame, names, courses.evidence, (*courses.notes, _what(courses)))
+
+
+def _what(courses: Courses) -> str:
+    """What a transition leads from and to, in words."""
+    if courses.scale is not None:
+        return "from one measured opinion of an agent to its next"
+    gaps = {int(gap) for runs in courses.cells.values() for gap in np.unique(np.diff(runs[0].times))}
+    if len(gaps) != 1:
+        return "from one record to the next, agents without an update included"
+    gap = gaps.pop()
+    after = f"{gap} {courses.unit}s" if gap > 1 else f"one {courses.unit}"
+    return f"from one record to the next, {after} later, agents without an update included"
+
+
+def _counts(name: str, runs: Sequence[Course], bins: Bins) -> pd.DataFrame:
+    k = len(bins)
+    counts = np.zeros(k * k, dtype=np.int64)
+    for run in runs:
+        before, after = run.values[:-1], run.values[1:]
+        kept = run.measured[1:] & ~np.isnan(before) & ~np.isnan(after)
+        counts += np.bincount(bins.place(before[kept]) * k + bins.place(after[kept]), minlength=k * k)
+    matrix = counts.reshape(k, k)
+    n = matrix.sum(axis=1, keepdims=True)
+    share = np.divide(matrix, n, out=np.full((k, k), np.nan), where=n > 0)
+    return pd.DataFrame(
+        {
+            "cell": name,
+            "before": np.repeat(bins.centres, k),
+            "after": np.tile(bins.centres, k),
+            "count": counts,
+            "share": share.ravel(),
+            "n_before": np.repeat(n.ravel(), k),
+            "evidence": runs[0].evidence,
+        }
+    )
+
+
+def draw_transitions(part: pd.DataFrame, names: Sequence[str], ax: Axes) -> Any:
+    """Draw the matrix of one condition, before upward and after to the right; what a colour bar is made for."""
+    k = len(names)
+    share = part["share"].to_numpy(float).reshape(k, k)
+    n = part["n_before"].to_numpy()[::k]
+    mesh = ax.pcolormesh(np.ma.masked_invalid(share), cmap=SHARES, vmin=0, vmax=1, edgecolors="white", linewidth=0.6)
+    ax.set_facecolor("#EFEFEF")
+    ax.set_aspect("equal")
+    ticks = np.arange(k) + 0.5
+    upright = max(map(len, names)) <= 4
+    ax.set_xticks(ticks, names, fontsize=8.5 if k <= 7 else 7.5, rotation=0 if upright else 60)
+    ax.set_yticks(
+        ticks, [f"{own}  (n = {count:,})" for own, count in zip(names, n, strict=True)], fontsize=8 if k <= 7 else 7
+    )
+    ax.tick_params(length=0)
+    ax.spines[:].set_visible(False)
+    if k <= _MOST_PRINTED:
+        for row, column in zip(*np.nonzero(~np.isnan(share)), strict=True):
+            value = share[row, column]
+            colour = "white" if value > 0.5 else "#222222"
+            text = f"{value:.2f}" if value else "0"
+            ax.text(
+                column + 0.5, row + 0.5, text, ha="center", va="center", color=colour, fontsize=8 if k <= 7 else 6.5
+            )
+    return mesh
+
+
+def transition_matrix(
+    source: Source,
+    kind: str | None = None,
+    where: Mapping[str, Any] | None = None,
+    by: str | Sequence[str] | None = None,
+    bins: int = 8,
+) -> Figure:
+    """Draw the share of each next opinion for each opinion before, one panel a condition.
+
+    Parameters
+    ----------
+    source, kind, where, by, bins
+        As for :func:`transition_data`.
+
+    Returns
+    -------
+    Figure
+        Each row of a matrix sums to 1 and has its number of transitions beside it; rows without any are grey.
+
+    Raises
+    ------
+    SpecError
+        As for :func:`transition_data`.
+    """
+    data = transition_data(source, kind, where, by, bins)
+    cells = dict(list(data.frame.groupby("cell", sort=False)))
+    widest = max(len(names) for names in data.names.values())
+    side = max(2.3, 0.38 * widest)
+    figure, axes = new_panels([str(name) for name in cells], [data.evidence, *data.notes], (side + 1.3, side + 0.7))
+    for ax, (name, part) in zip(axes, cells.items(), strict=True):
+        mesh = draw_transitions(part, data.names[str(name)], ax)
+        right, covered = unused(ax, axes)
+        ax.set_ylabel("" if right else "opinion before", fontsize=9)
+        ax.set_xlabel("" if covered else "next opinion", fontsize=9)
+    bar = figure.colorbar(mesh, ax=axes, shrink=0.85, pad=0.02, aspect=26)
+    bar.set_label("share of transitions", fontsize=9)
+    bar.ax.tick_params(labelsize=8.5)
+    return figure

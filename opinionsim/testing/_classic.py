@@ -1,0 +1,217 @@
+"""The contract of a classic model as tests that others inherit."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+from opinionsim.classic import ClassicModel, simulate
+from opinionsim.classic._process import Process, set_up
+from opinionsim.errors import SpecError
+from opinionsim.networks import Network
+
+__all__ = ["ClassicModelContract"]
+
+#: A network on which agents differ: a star joined to a triangle.
+_EDGES = np.array([(0, 1), (0, 2), (0, 3), (3, 4), (4, 5), (3, 5)])
+_N = 6
+#: Standard errors by which two estimates of one number may differ: 5 in 10^7 pairs of them differ by more.
+_TOLERATED = 5.0
+
+
+class ClassicModelContract(ABC):
+    """What every classic model keeps to. Inherit, and supply :attr:`model` and whatever else differs."""
+
+    settings: Mapping[str, Any] = {}  # noqa: RUF012
+    """Parameters under which the contract is checked."""
+    replicates = 300
+    """Simulations behind a comparison of distributions."""
+
+    @property
+    @abstractmethod
+    def model(self) -> ClassicModel:
+        """The model under test."""
+
+    def initial(self, n: int = _N) -> np.ndarray:
+        """Different opinions, in no order."""
+        low, high = self.span
+        if self.model.kind == "discrete":
+            return np.where(np.arange(n) % 3 == 0, high, low)
+        return low + (high - low) * (np.arange(n) * 0.6180339887 % 1.0)
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """Range of the initial opinions."""
+        low, high = self.model.range
+        return (low, high) if np.isfinite([low, high]).all() else (-1.0, 1.0)
+
+    def run(self, network: Any = None, initial: Any = None, **options: Any) -> np.ndarray:
+        """Opinions (R, K, N) of a simulation."""
+        network = Network.from_edges(_EDGES) if network is None else network
+        initial = self.initial() if initial is None else initial
+        found = simulate(self.model, network, initial, **{"steps": 4, "seed": 7, **self.settings, **options})
+        return found.opinions
+
+    def test_it_says_what_it_is(self) -> None:
+        """Names, sources and texts are there, and defaults are valid."""
+        model = self.model
+        assert model.name == model.name.lower().replace(" ", "-")
+        assert model.title
+        assert model.summary.endswith(".")
+        assert model.behaviour.endswith(".")
+        assert model.equation
+        assert model.source
+        assert model.kind in ("continuous", "discrete")
+        assert model.family in ("assimilative", "similarity-biased", "repulsive", "reinforcing")
+        assert model.example, "a small run for the documentation"
+        for name, parameter in model.declared.items():
+            assert parameter.meaning, name
+        set_up(model, Network.of(5))
+
+    def test_opinions_stay_in_their_range(self) -> None:
+        """Or at least finite, where the model has no range."""
+        for network in (None, 8):
+            initial = self.initial(_N if network is None else 8)
+            opinions = self.run(network, initial, steps=30)
+            assert np.isfinite(opinions).all()
+            if self.model.keeps_range:
+                assert opinions.min() >= self.model.range[0]
+                assert opinions.max() <= self.model.range[1]
+
+    def test_consensus_is_a_fixed_point(self) -> None:
+        """Where the model says so; to rounding, as means are sums."""
+        if not self.model.keeps_consensus:
+            pytest.skip("consensus is no fixed point of this model")
+        low, high = self.span
+        for point in (low, high) if self.model.kind == "discrete" else (low, low + 0.3 * (high - low), high):
+            for network in (None, 8):
+                opinions = self.run(network, np.full(_N if network is None else 8, point), steps=5)
+                np.testing.assert_allclose(opinions, point, rtol=0, atol=1e-12 * (high - low))
+
+    def test_one_seed_gives_one_result(self) -> None:
+        """However many threads there are, and however it is divided."""
+        one = self.run(replicates=3, threads=1)
+        np.testing.assert_array_equal(one, self.run(replicates=3, threads=3))
+        np.testing.assert_array_equal(one[:1], self.run(replicates=1))
+        np.testing.assert_array_equal(one[:, ::2], self.run(replicates=3, record_every=2))
+
+    def test_steps_one_by_one_are_a_run(self) -> None:
+        """What lies between two steps is in the opinions and the random stream alone."""
+        for network in (Network.from_edges(_EDGES), Network.of(8)):
+            initial = self.initial(network.n)
+            process = Process(set_up(self.model, network, settings=dict(self.settings)), initial, 7)
+            stepwise = np.concatenate([process.advance(1) for _ in range(4)])
+            np.testing.assert_array_equal(stepwise, self.run(network, initial)[0, 1:])
+
+    def test_the_kernel_is_the_python_it_is_written_in(self) -> None:
+        """Compiled or not, the same bytes."""
+        for network in (None, 8):
+            initial = self.initial(_N if network is None else 8)
+            np.testing.assert_array_equal(
+                self.run(network, initial, machine=False), self.run(network, initial, machine=True)
+            )
+
+    def test_initial_opinions_are_left_alone(self) -> None:
+        """So that a second run starts where the first did."""
+        initial = self.initial()
+        before = initial.copy()
+        first = self.run(initial=initial)
+        np.testing.assert_array_equal(initial, before)
+        np.testing.assert_array_equal(first[0, 0], before)
+        np.testing.assert_array_equal(first, self.run(initial=initial))
+
+    def test_the_global_generator_is_left_alone(self) -> None:
+        """Nobody else's random numbers depend on a simulation."""
+        before = np.random.get_state()[1].copy()  # type: ignore[index]  # noqa: NPY002
+        self.run()
+        np.testing.assert_array_equal(before, np.random.get_state()[1])  # type: ignore[index]  # noqa: NPY002
+
+    def test_one_value_for_all_is_the_same_as_one_for_each(self) -> None:
+        """Per-agent parameters that are equal change nothing."""
+        values = self.model.with_defaults(self.settings, self.model.range)
+        each = {
+            name: np.full(_N, values[name])
+            for name, parameter in self.model.declared.items()
+            if parameter.per_agent and not parameter.choices and not isinstance(parameter.default, bool)
+        }
+        np.testing.assert_array_equal(self.run(), self.run(**each))
+
+    def test_numbers_of_agents_mean_nothing(self) -> None:
+        """Relabelled agents do what the agents they were would have done, up to chance."""
+        order = np.random.default_rng(3).permutation(_N)
+        relabelled = Network.from_edges(order[_EDGES])
+        initial = self.initial()
+        moved = np.empty(_N)
+        moved[order] = initial
+        options = {"replicates": self.replicates, "steps": 3, "record_every": 3}
+        plain = self.run(initial=initial, **options)[:, -1]
+        other = self.run(relabelled, moved, **{**options, "seed": 8})[:, -1][:, order]
+        width = self.span[1] - self.span[0]
+        error = np.sqrt((plain.var(axis=0) + other.var(axis=0)) / self.replicates) + 1e-12 * width
+        assert (np.abs(plain.mean(axis=0) - other.mean(axis=0)) <= _TOLERATED * error).all()
+
+    def test_what_is_conserved_is_conserved(self) -> None:
+        """The mean, or the order of opinions, under the default scheme."""
+        opinions = self.run(8, self.initial(8), steps=20)[0]
+        if "mean" in self.model.conserves:
+            np.testing.assert_allclose(opinions.mean(axis=1), opinions[0].mean(), rtol=0, atol=1e-12)
+        if "order" in self.model.conserves:
+            ranked = opinions[:, np.argsort(opinions[0], kind="stable")]
+            assert (np.diff(ranked, axis=1) >= -1e-12).all()
+        if self.model.states in ("copied", "two"):
+            assert np.isin(opinions, opinions[0]).all()
+
+    def test_given_pairs_take_the_place_of_drawn_ones(self) -> None:
+        """Where agents meet in pairs: one listener a step, the same whatever the agents' numbers."""
+        pairs = np.random.default_rng(5).permuted(np.tile(np.arange(_N), (40, 1)), axis=1)[:, :2]
+        initial = self.initial()
+        if self.model.update is None:
+            with pytest.raises(SpecError, match="do not meet in pairs"):
+                simulate(self.model, _N, initial, pairs=pairs)
+            return
+        settings = {name: value for name, value in self.settings.items() if name not in self.model.schemes}
+        found = simulate(self.model, _N, initial, pairs=pairs, seed=7, **settings).opinions[0]
+        others = np.diff(found, axis=0) != 0
+        others[np.arange(len(pairs)), pairs[:, 1]] = False
+        assert not others.any(), "only listeners change"
+        order = np.random.default_rng(3).permutation(_N)
+        moved = np.empty(_N)
+        moved[order] = initial
+        again = simulate(self.model, _N, moved, pairs=order[pairs], seed=7, **settings).opinions[0]
+        np.testing.assert_array_equal(again[:, order], found)
+
+    def test_who_has_no_partner_is_an_error_or_keeps_its_opinion(self) -> None:
+        """As asked for."""
+        if "partners" not in self.model.needs:
+            pytest.skip("this model needs no partners")
+        lonely = Network.from_edges(_EDGES, _N + 1)
+        initial = self.initial(_N + 1)
+        with pytest.raises(SpecError, match="agent 6 .*isolates='keep'"):
+            self.run(lonely, initial)
+        assert (self.run(lonely, initial, isolates="keep", replicates=2)[:, :, _N] == initial[_N]).all()
+
+    def test_bad_input_is_refused(self) -> None:
+        """With one clear message."""
+        initial = self.initial()
+        low, high = self.model.range
+        with pytest.raises(SpecError, match="agent 2 has nan"):
+            self.run(initial=np.where(np.arange(_N) == 2, np.nan, initial))
+        if np.isfinite(high):
+            with pytest.raises(SpecError, match=f"from {low:g} to {high:g}; agent 1 has"):
+                self.run(initial=np.where(np.arange(_N) == 1, high + 1, initial))
+        with pytest.raises(SpecError, match="one opinion for each of the 6 agents"):
+            self.run(initial=initial[:-1])
+        with pytest.raises(SpecError, match="has no parameter 'nonsense'"):
+            self.run(nonsense=1)
+        for name, parameter in self.model.declared.items():
+            with pytest.raises(SpecError, match=name):
+                self.run(**{name: "nonsense"})
+            if parameter.per_agent and not parameter.choices and not isinstance(parameter.default, bool):
+                with pytest.raises(SpecError, match=f"{name} must be one number or {_N} of them"):
+                    self.run(**{name: [parameter.default] * (_N + 1)})
+                with pytest.raises(SpecError, match=name):
+                    self.run(**{name: float("nan")})

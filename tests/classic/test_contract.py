@@ -1,0 +1,85 @@
+"""Every classic model of the registry keeps to the contract; one without an entry here fails."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from opinionsim.classic import MODELS, ClassicModel, simulate
+from opinionsim.testing import ClassicModelContract
+
+#: Parameters under which each model is checked: such that everything it can do happens.
+CASES: dict[str, dict[str, Any]] = {
+    "activity-driven": {"m": 2},
+    "algorithmic-bias": {"gamma": 1.2, "epsilon": 0.4},
+    "altafini": {},
+    "biased-assimilation": {"b": 0.7},
+    "coda": {},
+    "deffuant": {"epsilon": 0.4},
+    "degroot": {},
+    "friedkin-johnsen": {},
+    "hegselmann-krause": {"epsilon": 0.3},
+    "jager-amblard": {},
+    "lorenz": {"theta": 0.2, "rho": 0.5, "k": 3, "polarity": True},
+    "majority": {},
+    "q-voter": {"q": 2},
+    "sznajd": {},
+    "voter": {},
+    "weighted-linear": {"h": 1.5},
+}
+
+
+def test_every_model_is_checked() -> None:
+    assert set(CASES) == set(MODELS)
+
+
+def _suite(name: str, case: Mapping[str, Any]) -> type[ClassicModelContract]:
+    """The contract of one model."""
+
+    def model(self: ClassicModelContract) -> ClassicModel:
+        return MODELS[name]
+
+    title = "Test" + name.title().replace("-", "")
+    return type(title, (ClassicModelContract,), {"model": property(model), "settings": dict(case)})
+
+
+for _name, _case in CASES.items():
+    if _name in MODELS:
+        _made = _suite(_name, _case)
+        globals()[_made.__name__] = _made
+del _made, ClassicModelContract
+
+_DIGESTS = """
+import hashlib, json, sys
+from opinionsim.classic import simulate
+cases = json.loads(sys.argv[1])
+print(json.dumps({
+    name: hashlib.sha256(simulate(name, 8, steps=4, seed=11, replicates=3, threads=2, **case).opinions.tobytes()).hexdigest()
+    for name, case in cases.items()
+}))
+"""
+
+
+def test_another_process_gives_the_same_bytes() -> None:
+    here = {
+        name: hashlib.sha256(
+            simulate(name, 8, steps=4, seed=11, replicates=3, threads=1, **case).opinions.tobytes()
+        ).hexdigest()
+        for name, case in CASES.items()
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", _DIGESTS, json.dumps(CASES)], capture_output=True, text=True, check=False, timeout=600
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert json.loads(done.stdout) == here
+
+
+def test_a_model_by_another_name_is_refused_with_the_nearest() -> None:
+    with pytest.raises(Exception, match="did you mean 'deffuant'"):
+        simulate("defuant")

@@ -1,0 +1,223 @@
+"""q-voter, majority rule and Sznajd: panels, ties, audiences."""
+
+from __future__ import annotations
+
+from itertools import permutations, product
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from opinionsim.classic import simulate, transition
+from opinionsim.errors import SpecError
+from opinionsim.networks import Network
+
+_START = np.array([1.0, 0.0, 0.0, 1.0, 1.0])
+_RUNS = 4000
+
+
+def _flips(network, start, **options) -> np.ndarray:
+    """Share of replicates in which each agent has changed after a step of all at once."""
+    found = simulate("q-voter", network, start, 1, seed=3, replicates=_RUNS, order="synchronous", **options)
+    return (found.opinions[:, 1] != start).mean(axis=0)
+
+
+def _expected(rows, weights, start, q, repetition, **parameters) -> np.ndarray:
+    """The same by going through all panels."""
+    flips = []
+    for agent, row in enumerate(rows):
+        share = dict(zip(row, np.asarray(weights[agent]) / sum(weights[agent]), strict=True))
+        chance, panels = [], []
+        for panel in product(row, repeat=q) if repetition else permutations(row, min(q, len(row))):
+            left, odds = 1.0, 1.0
+            for member in panel:
+                odds *= share[member] / left
+                left -= 0.0 if repetition else share[member]
+            chance.append(odds)
+            panels.append(start[list(panel)])
+        found = transition("q-voter", np.full(len(panels), start[agent]), np.array(panels), **parameters)
+        flips.append(np.dot(chance, found.probability(1.0 - np.full(len(panels), start[agent]))))
+    return np.array(flips)
+
+
+@pytest.mark.parametrize("repetition", [True, False])
+@pytest.mark.parametrize("q", [1, 2, 3])
+def test_every_panel_counts_as_often_as_it_should(q, repetition) -> None:
+    parameters = {"epsilon": 0.3, "independence": 0.2, "anticonformity": 0.1}
+    rows = [[j for j in range(5) if j != i] for i in range(5)]
+    expected = _expected(rows, [[1.0] * 4] * 5, _START, q, repetition, **parameters)
+    found = _flips(5, _START, q=q, repetition=repetition, **parameters)
+    error = np.sqrt(expected * (1 - expected) / _RUNS)
+    assert (np.abs(found - expected) < 4.5 * error).all()
+
+
+@pytest.mark.parametrize("repetition", [True, False])
+def test_panels_are_drawn_in_proportion_to_weights(repetition) -> None:
+    weights = np.array(
+        [[0, 1, 2, 3, 0], [1, 0, 5, 1, 1], [2, 5, 0, 0, 4], [3, 1, 0, 0, 1], [0, 1, 4, 1, 0]], dtype=float
+    )
+    rows = [np.flatnonzero(row).tolist() for row in weights]
+    own = [row[row > 0].tolist() for row in weights]
+    expected = _expected(rows, own, _START, 2, repetition, epsilon=0.4)
+    found = _flips(weights, _START, q=2, repetition=repetition, epsilon=0.4)
+    error = np.sqrt(expected * (1 - expected) / _RUNS) + 1e-9
+    assert (np.abs(found - expected) < 4.5 * error).all()
+
+
+def test_agents_of_few_neighbours_ask_them_all() -> None:
+    path = [(0, 1), (1, 2)]
+    start = np.array([0.0, 1.0, 0.0])
+    assert _flips(path, start, q=3, repetition=False).tolist() == [1.0, 1.0, 1.0]
+
+
+def test_zealots_never_change() -> None:
+    zealot = np.array([1, 0, 0, 0, 0])
+    found = simulate("q-voter", 5, _START, 50, seed=1, q=1, independence=0.5, zealot=zealot).opinions[0]
+    assert (found[:, 0] == 1).all()
+    assert (np.diff(found[:, 1:], axis=0) != 0).any()
+
+
+@pytest.mark.parametrize("order", ["permutation", "sequential"])
+def test_each_agent_updates_once_a_sweep(order) -> None:
+    # Independent agents that flip a coin: after a sweep nobody's opinion says anything of the one before.
+    start = np.zeros(5)
+    found = simulate("q-voter", 5, start, 1, seed=2, replicates=_RUNS, order=order, independence=1.0).opinions[:, 1]
+    assert np.abs(found.mean(axis=0) - 0.5).max() < 4.5 * 0.5 / np.sqrt(_RUNS)
+    random = simulate("q-voter", 5, start, 1, seed=2, replicates=_RUNS, independence=1.0).opinions[:, 1]
+    never = 0.8**5
+    assert np.abs(random.mean(axis=0) - (1 - never) / 2).max() < 4.5 * 0.5 / np.sqrt(_RUNS)
+
+
+def test_a_panel_of_one_is_the_voter_model() -> None:
+    graph = nx.star_graph(4)
+    one = simulate("q-voter", graph, _START, 2, seed=4, replicates=_RUNS, q=1).opinions[:, 1:]
+    other = simulate("voter", graph, _START, 2, seed=5, replicates=_RUNS).opinions[:, 1:]
+    assert np.abs(one.mean(axis=0) - other.mean(axis=0)).max() < 4.5 * np.sqrt(0.5 / _RUNS)
+    assert np.abs(one.sum(axis=2).var(axis=0) - other.sum(axis=2).var(axis=0)).max() < 0.25
+    before, said = np.array([0.0, 1.0, 0.0]), np.array([1.0, 0.0, 0.0])
+    for each in (0.0, 1.0):
+        np.testing.assert_array_equal(
+            transition("q-voter", before, said, q=1).probability(np.full(3, each)),
+            transition("voter", before, said).probability(np.full(3, each)),
+        )
+
+
+def test_a_range_of_ones_own_and_what_is_outside_its_ends() -> None:
+    found = simulate("q-voter", 5, 2 * _START - 1, 3, seed=1, range=(-1, 1)).opinions
+    np.testing.assert_array_equal((found + 1) / 2, simulate("q-voter", 5, _START, 3, seed=1).opinions)
+    with pytest.raises(SpecError, match="q-voter knows the opinions 0 and 1; agent 1 has 0.5"):
+        simulate("q-voter", 2, [0, 0.5])
+
+
+# -- majority ----------------------------------------------------------------------------------------------
+
+
+def test_a_group_of_all_takes_the_majority() -> None:
+    assert (simulate("majority", 5, _START, 1, r=5).opinions[0, 1] == 1).all()
+    assert (simulate("majority", 5, 1 - _START, 1, r=5).opinions[0, 1] == 0).all()
+
+
+@pytest.mark.parametrize(("ties", "up"), [("keep", None), ("bias", 1.0), ("random", 0.5)])
+def test_ties(ties, up) -> None:
+    start = np.array([1.0, 0.0, 1.0, 0.0])
+    found = simulate("majority", 4, start, 1, seed=1, replicates=1000, r=4, ties=ties).opinions[:, 1]
+    expected = transition("majority", start, [[0, 1, 0], [1, 1, 0], [0, 1, 0], [1, 1, 0]], ties=ties)
+    assert np.abs(found.mean(axis=0) - expected.probability(np.ones(4))).max() < 4.5 * 0.5 / np.sqrt(1000)
+    if up is None:
+        assert (found == start).all()
+    else:
+        assert (found == found[:, :1]).all(), "a group decides as one"
+
+
+def test_groups_are_an_agent_and_its_neighbours() -> None:
+    # On a path 0-1-2 of 1, 0, 0: whoever calls, a group of 3 is {0, 1}, {0, 1, 2} or {1, 2}; ties keep.
+    found = simulate("majority", [(0, 1), (1, 2)], [1.0, 0.0, 0.0], 1, seed=6, replicates=_RUNS, r=3).opinions[:, 1]
+    assert (found[:, 1:] == 0).all()
+    assert abs((found[:, 0] == 0).mean() - 1 / 3) < 4.5 * np.sqrt(2 / 9 / _RUNS)
+
+
+@pytest.mark.parametrize(("n", "most"), [(6, 3), (7, 4)])
+def test_a_sweep_is_as_many_groups_as_everybody_once_takes(n, most) -> None:
+    # Pairs in which one of two convinces the other: an opinion gains one agent a group at most.
+    start = np.eye(n)[0]
+    gained = simulate("majority", n, start, 1, seed=2, replicates=2000, r=2, ties="bias").opinions[:, 1].sum(axis=1) - 1
+    assert gained.max() == most
+
+
+def test_bad_settings_of_groups() -> None:
+    with pytest.raises(SpecError, match="r must be a whole number >= 2"):
+        simulate("majority", 5, _START, r=1)
+    with pytest.raises(SpecError, match="ties must be one of keep, random, bias"):
+        simulate("majority", 5, _START, ties="odd")
+    with pytest.raises(SpecError, match="q must be a whole number >= 1"):
+        simulate("q-voter", 5, _START, q=0)
+    with pytest.raises(SpecError, match="zealot must be a whole number"):
+        simulate("q-voter", 5, _START, zealot=2)
+
+
+# -- Sznajd ------------------------------------------------------------------------------------------------
+
+
+def _after_one_pair(network, start, **options) -> set[tuple[float, ...]]:
+    """States that one pair can lead to."""
+    from opinionsim.classic import MODELS
+    from opinionsim.classic._contacts import SPEAKER, Contacts
+    from opinionsim.classic._pairwise import Timing
+    from opinionsim.classic._random import new_state
+
+    model, found = MODELS["sznajd"], set()
+    contacts = Contacts.of(Network.of(network), SPEAKER)
+    p = model.parameters(disagreeing=("nothing", "cross").index(options.get("disagreeing", "nothing")))
+    for seed in range(60):
+        states, record = np.array(start, dtype=float), np.empty((1, len(start)))
+        with np.errstate(over="ignore"):
+            model.kernel(states, states.copy(), contacts, Timing(1, 1, 1, 0, False), p, np.empty((0, 2)),
+                         new_state(seed, "x", 0), new_state(seed, "y", 0), record)  # fmt: skip
+        found.add(tuple(states.tolist()))
+    return found
+
+
+def test_an_agreeing_pair_convinces_all_who_hear_either() -> None:
+    path = [(0, 1), (1, 2), (2, 3), (3, 4)]
+    assert _after_one_pair(path, [0, 1, 1, 2, 3]) == {(0, 1, 1, 2, 3), (1, 1, 1, 1, 3)}
+
+
+def test_disagreement_crosses_as_in_the_original_chain() -> None:
+    # Sznajd-Weron & Sznajd 2000: S[i] S[i+1] = -1 turns S[i-1] into S[i+1] and S[i+2] into S[i].
+    path = [(0, 1), (1, 2), (2, 3), (3, 4)]
+    start = [0.0, 1.0, 0.0, 0.0, 0.0]
+    expected = {
+        (0.0, 1.0, 0.0, 0.0, 0.0),  # pair 0-1: 2 takes 0's opinion, and has it; pair 3-4 agrees, and 2 has theirs
+        (0.0, 1.0, 0.0, 1.0, 0.0),  # pair 1-2: 0 takes 2's opinion, and has it; 3 takes 1's
+        (0.0, 0.0, 0.0, 0.0, 0.0),  # pair 2-3 agrees: 1 takes theirs
+    }
+    assert _after_one_pair(path, start, disagreeing="cross") == expected
+
+
+def test_who_hears_both_of_a_pair_that_disagrees_keeps_its_opinion() -> None:
+    triangle_with_tails = [(0, 1), (0, 2), (1, 2), (0, 3), (1, 4)]
+    found = _after_one_pair(triangle_with_tails, [0, 1, 2, 3, 4], disagreeing="cross")
+    assert (0.0, 1.0, 2.0, 1.0, 0.0) in found  # the pair 0, 1: tails cross, 2 hears both
+
+
+def test_directed_ears() -> None:
+    # 0 and 1 speak to each other; 2 hears 0, and speaks to 1: it is convinced, and whom it speaks to does not matter.
+    directed = np.zeros((4, 4))
+    directed[1, 0] = directed[0, 1] = directed[2, 0] = directed[1, 3] = 1  # [listener, speaker]
+    found = _after_one_pair(directed, [1, 1, 0, 0])
+    assert (1.0, 1.0, 1.0, 0.0) in found
+    assert all(state[3] == 0.0 for state in found)
+
+
+def test_on_the_complete_graph_the_first_agreement_ends_it() -> None:
+    found = simulate("sznajd", 6, [0, 0, 0, 0.5, 0.5, 1], 3, seed=1, replicates=4000).opinions[:, -1]
+    assert (found == found[:, :1]).all()
+    # Pairs of equals: 3 of 0, 1 of 0.5, none of 1.
+    assert abs((found[:, 0] == 0).mean() - 0.75) < 4.5 * np.sqrt(0.1875 / 4000)
+    assert (found != 1).all()
+
+
+def test_sznajd_transition() -> None:
+    before, pair = np.array([0.0, 0.0, 0.5]), np.array([[1.0, 1.0], [1.0, 0.5], [0.0, 1.0]])
+    assert transition("sznajd", before, pair).values[:, 0].tolist() == [1.0, 0.0, 0.5]
+    assert transition("sznajd", before, pair, disagreeing="cross").values[:, 0].tolist() == [1.0, 0.5, 1.0]
