@@ -403,11 +403,11 @@ def _measured(model: OpinionModel) -> np.ndarray:
 
 
 def _bias(model: OpinionModel) -> float:
-    return bias(_measured(model))
+    return float(bias(_measured(model)))
 
 
 def _diversity(model: OpinionModel) -> float:
-    return diversity(_measured(model))
+    return float(diversity(_measured(model)))
 
 
 def _n_measured(model: OpinionModel) -> int:

@@ -20,7 +20,8 @@ PACKAGE = "opinionsim"
 LAYERS: tuple[frozenset[str], ...] = tuple(
     frozenset(layer.split())
     for layer in (
-        "background data documents errors memory messages metrics networks opinions personas prompts streams surveys topics",
+        "background compilation data documents errors memory messages metrics networks opinions personas prompts "
+        "streams surveys topics",
         "llm",
         "classifiers schedules",
         "actors engine simulation",

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,6 +33,9 @@ _SEED = 1
 _REPLICATES = 20
 #: Points of the scale that specifications show: five, or the two that some models know.
 _POINTS, _TWO_POINTS = (-2, -1, 0, 1, 2), (-1, 1)
+
+#: Characters of a line of code.
+_LINE = 120
 
 #: Families of influence after Flache et al. 2017, and what makes one.
 FAMILIES = {
@@ -90,7 +94,7 @@ def page(model: ClassicModel) -> str:
             "",
             "<!-- Written by docs/classic/generate.py from the registry. To change it, change the model's module. -->",
             "",
-            model.summary,
+            _text(model.summary),
             "",
             "$$",
             _spelled(model.equation),
@@ -105,7 +109,7 @@ def page(model: ClassicModel) -> str:
             *_scheduling(model),
             "## Limiting behaviour",
             "",
-            model.behaviour,
+            _text(model.behaviour),
             "",
             *_examples(model),
             "## Sources",
@@ -185,7 +189,7 @@ def _examples(model: ClassicModel) -> Iterator[str]:
     yield "found = osim.classic.simulate("
     yield f'    "{model.name}",'
     for name, value in {**example, "seed": _SEED}.items():
-        yield f"    {name}={_python(value)},"
+        yield from _argument(name, value)
     yield ")"
     yield "ends = {moment: found.opinions[0, moment] for moment in (0, -1)}"
     yield "print({moment: (float(x.mean()), float(x.std())) for moment, x in ends.items()})  # bias and diversity"
@@ -197,11 +201,13 @@ def _examples(model: ClassicModel) -> Iterator[str]:
     for name, value in settings.items():
         words += ["--set", f"{name}={_yaml(value)}"]
     yield shlex.join(words)
-    yield from ("```", "", "And in a specification, where opinions are in units of the scale:", "", "```yaml")
+    drawn = "" if isinstance(example["initial"], str) else " and the start is drawn"
+    yield from ("```", "", f"And in a specification, where opinions are in units of the scale{drawn}:", "", "```yaml")
     points = _TWO_POINTS if model.kind == "discrete" else _POINTS
-    initial = {"uniform": "uniform" if model.kind == "discrete" else "continuous"}.get(
-        example["initial"], example["initial"]
-    )
+    initial = example["initial"]
+    if initial == "uniform" or not isinstance(initial, str):
+        # Specifications name a distribution; numbers for each agent come from a persona file.
+        initial = "uniform" if model.kind == "discrete" else "continuous"
     yield f"population: {{size: {example['n']}, initial_opinions: {initial}}}"
     yield f"interaction: {{kind: native, network: {_yaml(example['network'])}, steps: {example['steps']}}}"
     converted = {name: _in_units(model, name, value, points) for name, value in settings.items()}
@@ -230,8 +236,13 @@ def _reference(reference: str, doi: str) -> str:
     return f"{text}. [doi:{doi}](https://doi.org/{doi})" if doi else f"{text}."
 
 
+def _text(text: str) -> str:
+    """A text in which nothing is taken for a mark: angle brackets around a word would be a tag."""
+    return re.sub(r"<(?=\w)", r"\\<", text)
+
+
 def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
+    return _text(text).replace("|", "\\|")
 
 
 def _yaml(value: Any) -> str:
@@ -246,6 +257,18 @@ def _yaml(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else repr(value)
 
 
+def _argument(name: str, value: Any) -> Iterator[str]:
+    """An argument of a call, as formatters lay it out."""
+    line = f"    {name}={_python(value)},"
+    if len(line) <= _LINE or not isinstance(value, Mapping):
+        yield line
+        return
+    yield f"    {name}={{"
+    for key, each in value.items():
+        yield f'        "{key}": {_python(each)},'
+    yield "    },"
+
+
 def _python(value: Any) -> str:
     return json.dumps(value) if isinstance(value, str) else repr(value).replace("'", '"')
 
@@ -258,13 +281,17 @@ def caption(model: ClassicModel) -> str:
     """What the figure of a model shows: also what its file states, by which a stale figure is known."""
     example = example_of(model)
     set_ = ", ".join(f"{name} = {_plain(value)}" for name, value in settings_of(model).items())
+    start = f"{example['initial']} start" if isinstance(example["initial"], str) else "given start"
     network = f"network {_plain(example['network'])}"
     runs = f"{_REPLICATES} simulations" if model.kind == "discrete" else "one simulation"
-    what = f"{runs.capitalize()} of {example['n']} agents, {network}, {example['initial']} start, seed {_SEED}"
+    what = f"{runs.capitalize()} of {example['n']} agents, {network}, {start}, seed {_SEED}"
     return f"Evidence: equation. {what}; {set_ or 'default parameters'}."
 
 
 def _plain(value: Any) -> str:
+    if isinstance(value, Mapping) and "edges" in value:
+        negative = sum(weight < 0 for weight in value.get("weights", ()))
+        return f"of {len(value['edges'])} edges" + (f", {negative} of them negative" if negative else "")
     if isinstance(value, Mapping):
         kind = value.get("kind", "")
         rest = ", ".join(f"{name} = {_plain(each)}" for name, each in value.items() if name != "kind")
@@ -343,19 +370,22 @@ def _draw_means(found: Trajectories, ax: Axes) -> None:
 
 
 def _draw_end(found: Trajectories, ax: Axes, network: Any) -> None:
-    """Where simulations end: a map of the first where agents stand on a lattice, otherwise a histogram."""
+    """Where simulations end, as a histogram; of agents on a lattice a map of the first."""
+    discrete = MODELS[found.model].kind == "discrete"
     kind = network if isinstance(network, str) else network.get("kind")
-    n = found.network.n
-    side = round(n**0.5)
+    side = round(found.network.n**0.5)
     # Of a lattice without stated sides, rows and columns are as equal as they can be.
-    if kind == "lattice" and side * side == n:
-        ax.imshow(found.final[0].reshape(side, side), cmap="RdBu", vmin=found.range[0], vmax=found.range[1])
+    if kind == "lattice" and side * side == found.network.n:
+        from opinionsim.plots._style import opinion_map
+
+        # Discrete models come to rest; what leads there is seen before.
+        place = len(found.times) // 4 if discrete else -1
+        low, high = found.range
+        ax.imshow(found.opinions[0, place].reshape(side, side), cmap=opinion_map(), vmin=low, vmax=high)
         ax.set_axis_off()
-        ax.set_title("first simulation, end", loc="left", fontsize=9)
+        ax.set_title(f"{'first simulation, ' if discrete else ''}sweep {found.times[place]}", loc="left", fontsize=9)
         return
-    finals = (
-        found.final.mean(axis=1) if found.model in MODELS and MODELS[found.model].kind == "discrete" else found.final
-    )
+    finals = found.final.mean(axis=1) if discrete else found.final
     ends = found.range if np.isfinite(found.range).all() else (float(finals.min()), float(finals.max()) + 1e-9)
     heights, edges = np.histogram(finals, bins=30, range=ends)
     ax.barh(edges[:-1], heights / heights.sum(), np.diff(edges), align="edge", color="#7FB0C8")

@@ -9,6 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from opinionsim.classic._linear import friedkin_johnsen_equilibrium, influence_matrix
 from opinionsim.classic._lorenz_agents import follower_network, lorenz_agents
 from opinionsim.classic._model import ClassicModel, Parameter, Source
 from opinionsim.classic._registry import MODELS, find_model
@@ -33,6 +34,8 @@ __all__ = [
     "draw_opinions",
     "find_model",
     "follower_network",
+    "friedkin_johnsen_equilibrium",
+    "influence_matrix",
     "lorenz_agents",
     "simulate",
     "sweep",

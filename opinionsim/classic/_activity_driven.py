@@ -8,10 +8,10 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from opinionsim.classic._groups import panel, partner, reach, received
-from opinionsim.classic._jit import at, inlined
 from opinionsim.classic._model import ClassicModel, Parameter, Source
 from opinionsim.classic._random import draw, uniform
 from opinionsim.classic._transition import Transition, certain
+from opinionsim.compilation import at, inlined
 
 __all__ = ["MODEL", "Parameters"]
 
@@ -108,9 +108,9 @@ def _meetings(opinions, contacts, p, activities, state, chances, chosen, counts,
     """The network of a step: who hears whom, each pair once; returns how many pairs."""
     counts[:] = 0
     for place in range(contacts.firsts.size):
-        agent = np.int64(contacts.firsts[place])
-        if uniform(draw(state)) < activities[agent]:
-            counts[agent] = _contact(opinions, contacts, p, agent, state, chances, chosen[agent])
+        active = np.int64(contacts.firsts[place])
+        if uniform(draw(state)) < activities[active]:
+            counts[active] = _contact(opinions, contacts, p, active, state, chances, chosen[active])
     size = 0
     for agent in range(contacts.n):
         for place in range(counts[agent]):

@@ -7,11 +7,11 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from opinionsim.classic._contacts import meet, order_queue
-from opinionsim.classic._jit import at, inlined
+from opinionsim.classic._contacts import draw_pairs, order_queue
 from opinionsim.classic._model import ClassicModel, Parameter, Source
-from opinionsim.classic._random import draw, index, uniform
+from opinionsim.classic._random import draw, fill, uniform
 from opinionsim.classic._transition import Transition, certain
+from opinionsim.compilation import at, inlined
 
 __all__ = ["MODEL", "Parameters"]
 
@@ -43,8 +43,6 @@ def _closeness(distance, gamma):
 @inlined
 def _partner(contacts, first, opinions, gamma, floor, word, sums):
     """One of those whom an agent hears, in proportion to weight and to similarity; `sums` is room for all of them."""
-    if gamma == 0.0:
-        return meet(contacts, first, word)
     own, total = opinions[first], 0.0
     if contacts.complete:
         count = contacts.n - 1
@@ -88,6 +86,7 @@ def _room(contacts):
 def _kernel(opinions, start, contacts, timing, p, pairs, state, spare, record):
     queue = contacts.firsts.copy()
     sums = np.empty(_room(contacts))
+    words, listeners, speakers = np.empty(1, np.uint64), np.empty(1, np.uint32), np.empty(1, np.uint32)
     given = pairs.shape[0] > 0
     for step in range(timing.steps):
         order_queue(contacts, timing.order, state, queue)
@@ -95,11 +94,12 @@ def _kernel(opinions, start, contacts, timing, p, pairs, state, spare, record):
             if given:
                 j, i = np.int64(pairs[step, 0]), np.int64(pairs[step, 1])
             else:
-                # Two words an event, as where partners do not depend on opinions.
-                word = draw(state)
-                place = index(word, queue.size) if timing.order == 0 else event
-                i = np.int64(queue[place])
-                j = _partner(contacts, i, opinions, at(p.gamma, i), at(p.d_min, i), draw(state), sums)
+                # A pair as without bias, and the partner once more where there is one.
+                fill(state, words)
+                draw_pairs(contacts, timing.order, queue, event, words, listeners, speakers)
+                i, j = np.int64(listeners[0]), np.int64(speakers[0])
+                if at(p.gamma, i) > 0.0:
+                    j = _partner(contacts, i, opinions, at(p.gamma, i), at(p.d_min, i), draw(state), sums)
             own, other = opinions[i], opinions[j]
             opinions[i] = _update(i, j, own, other, start[i], p, np.uint64(0), spare)
             if timing.two_sided:

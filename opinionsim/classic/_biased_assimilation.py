@@ -75,9 +75,10 @@ MODEL = ClassicModel(
     "more extreme that is: evidence for counts by x to the power of b, evidence against by 1 - x.",
     equation=r"x_i \leftarrow \frac{w_{ii} x_i + x_i^{b_i} s_i}{w_{ii} + x_i^{b_i} s_i + (1 - x_i)^{b_i} (d_i - s_i)},"
     r"\quad s_i = \sum_j w_{ij} x_j,\ d_i = \sum_j w_{ij}",
-    behaviour="With b = 0 the DeGroot model. Two islands with h times as many edges within as between them, that start "
-    "on opposite sides, reach consensus for b < 2 / (h + 1), disagree for ever between that and 1, and polarise "
-    "for b >= 1.",
+    behaviour="With b = 0 the DeGroot model. Two islands of which an agent hears h times as much of its own as of the "
+    "other, and which mirror each other at first, reach consensus for b < 2 / (h + 1), disagree between that and 1, "
+    "and polarise for b >= 1. Where they do not quite mirror each other, disagreement that lasts long can end: one "
+    "side wins.",
     source=(
         Source(
             "Dandekar, Goel & Lee (2013). Biased assimilation, homophily, and the dynamics of polarization. "

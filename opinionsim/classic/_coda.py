@@ -6,10 +6,10 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from opinionsim.classic._jit import at, inlined
 from opinionsim.classic._model import ORDERS, ClassicModel, Parameter, Source
 from opinionsim.classic._pairwise import pairwise_kernel
 from opinionsim.classic._transition import Transition, certain
+from opinionsim.compilation import at, inlined
 
 __all__ = ["MODEL", "Parameters"]
 
@@ -45,7 +45,7 @@ def _opinions(log_odds: np.ndarray, span: tuple[float, float]) -> np.ndarray:
     low, high = span
     # From either end, so that opinions close to one keep their digits.
     width, upper = high - low, log_odds > 0
-    return np.where(upper, high - width * expit(-log_odds), low + width * expit(log_odds))
+    return np.asarray(np.where(upper, high - width * expit(-log_odds), low + width * expit(log_odds)))
 
 
 def _transition(before: np.ndarray, messages: np.ndarray, weights: Any, p: Parameters, span: Any) -> Transition:

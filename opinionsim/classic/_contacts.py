@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from opinionsim.classic._jit import inlined
-from opinionsim.classic._random import index, shuffle, uniform
+from opinionsim.classic._random import fill, index, uniform
+from opinionsim.compilation import inlined
 from opinionsim.networks import Network
 
 __all__ = ["EDGE", "LISTENER", "SPEAKER", "Contacts", "draw_pairs", "meet", "order_queue"]
@@ -16,6 +16,10 @@ __all__ = ["EDGE", "LISTENER", "SPEAKER", "Contacts", "draw_pairs", "meet", "ord
 LISTENER, SPEAKER, EDGE = 0, 1, 2
 #: In which order agents update.
 RANDOM, PERMUTATION, SEQUENTIAL, SYNCHRONOUS = 0, 1, 2, 3
+#: Bits of half a random word, and a mask of its lower half.
+_HALF, _LOWER = np.uint64(32), np.uint64(2**32 - 1)
+#: Words drawn ahead of a shuffle.
+_WORDS = 256
 
 
 class Contacts(NamedTuple):
@@ -95,49 +99,105 @@ def meet(contacts, first, word):
 
 
 @inlined
+def _share(word, n):
+    """The upper half of `word` times `n` < 2**32, which is an index in 0..n-1; the lower half is `word * n`.
+
+    The lower half is as random as the word was, and can give a next index: probabilities of a pair of agents differ
+    by less than n**2 / 2**64.
+    """
+    upper, lower = (word >> _HALF) * n, (word & _LOWER) * n
+    return (upper + (lower >> _HALF)) >> _HALF
+
+
+@inlined
 def order_queue(contacts, order, state, queue):
     """Lay down who updates when in the next sweep, where that does not depend on chance event by event."""
-    if order == 1:
-        shuffle(state, queue)
+    if order != 1:
+        return
+    # From the same list each time, so that a sweep rests on nothing but the stream.
+    queue[:] = contacts.firsts
+    # Fisher-Yates, two places of each random word.
+    words, last = np.empty(_WORDS, dtype=np.uint64), queue.size - 1
+    while last > 0:
+        count = min(_WORDS, (last + 1) // 2)
+        fill(state, words[:count])
+        for each in range(count):
+            size, before = np.uint64(last + 1), last - 1
+            place = _share(words[each], size)
+            queue[last], queue[place] = queue[place], queue[last]
+            place = _share(words[each] * size, np.uint64(last))
+            queue[before], queue[place] = queue[place], queue[before]
+            last -= 2
+
+
+@inlined
+def _draw_complete(n, words, ones, others):
+    """Two different agents out of all, in one loop without a branch: twice as fast as one after the other."""
+    all_agents, all_but_one = np.uint64(n) & _LOWER, np.uint64(n - 1) & _LOWER
+    for event in range(ones.size):
+        word = words[event]
+        one = _share(word, all_agents)
+        other = _share(word * all_agents, all_but_one)
+        ones[event], others[event] = one, other + np.uint64(other >= one)
+
+
+@inlined
+def _draw_edges(contacts, words, listeners, speakers):
+    """Pairs out of all that are joined, in proportion to weights."""
+    total = contacts.others.size
+    for event in range(listeners.size):
+        if contacts.cumulative.size > 0:
+            place = np.uint64(_heaviest(contacts.cumulative, 0, total, words[event]))
+        else:
+            place = np.uint64(index(words[event], total))
+        listeners[event], speakers[event] = contacts.listeners[place], contacts.others[place]
+
+
+@inlined
+def _draw_firsts(contacts, order, queue, done, words, firsts):
+    """Who is drawn first in each event. Where that is by chance, `words` keep what chance is left in them."""
+    if order != 0:
+        for event in range(firsts.size):
+            firsts[event] = queue[done + event]
+        return
+    size = np.uint64(contacts.firsts.size) & _LOWER
+    for event in range(firsts.size):
+        word = words[event]
+        firsts[event], words[event] = _share(word, size), word * size
+    if contacts.firsts.size < contacts.n:
+        for event in range(firsts.size):
+            firsts[event] = contacts.firsts[firsts[event]]
+
+
+@inlined
+def _draw_partners(contacts, words, firsts, partners):
+    """The partner of each that was drawn first, as of :func:`meet`."""
+    if contacts.complete or contacts.cumulative.size > 0:
+        for event in range(firsts.size):
+            partners[event] = meet(contacts, np.int64(firsts[event]), words[event])
+        return
+    for event in range(firsts.size):
+        # Unsigned, for a signed index could count from the end, and is looked at for it.
+        first = np.uint64(firsts[event])
+        row, end = np.uint64(contacts.starts[first]), np.uint64(contacts.starts[first + np.uint64(1)])
+        partners[event] = contacts.others[row + _share(words[event], end - row)]
 
 
 @inlined
 def draw_pairs(contacts, order, queue, done, words, listeners, speakers):
-    """Draw a block of pairs: one event each for `listeners` and `speakers`, two random words an event.
+    """Draw a block of pairs: one event each for `listeners` and `speakers`, of one random word each, which it uses up.
 
     No pair depends on an opinion, so a block is drawn ahead of its updates: reads of a large network then wait
     for the memory together instead of one after another.
     """
-    count = listeners.size
-    if contacts.complete:
-        # The commonest case by itself, without a branch an event: it is twice as fast. Of a pair drawn at random it
-        # does not matter who is drawn first; in any other order it is the listener.
-        skipped = np.int64(not contacts.with_self)
-        for event in range(count):
-            first = index(words[2 * event], contacts.n) if order == 0 else np.int64(queue[done + event])
-            other = index(words[2 * event + 1], contacts.n - skipped)
-            listeners[event], speakers[event] = first, other + (skipped & np.int64(other >= first))
-        return
-    if contacts.pick == 2:
-        total = contacts.others.size
-        for event in range(count):
-            if contacts.cumulative.size > 0:
-                place = _heaviest(contacts.cumulative, 0, total, words[2 * event])
-            else:
-                place = index(words[2 * event], total)
-            listeners[event] = contacts.listeners[place]
-            speakers[event] = contacts.others[place]
-        return
-    everybody = contacts.firsts.size == contacts.n
-    for event in range(count):
-        if order == 0:
-            first = index(words[2 * event], contacts.firsts.size)
-            if not everybody:
-                first = np.int64(contacts.firsts[first])
-        else:
-            first = np.int64(queue[done + event])
-        other = meet(contacts, first, words[2 * event + 1])
-        if contacts.pick == 1:
-            listeners[event], speakers[event] = other, first
-        else:
-            listeners[event], speakers[event] = first, other
+    if contacts.complete and order == 0 and not contacts.with_self:
+        # Whoever is drawn first, pairs are alike.
+        _draw_complete(contacts.n, words, listeners, speakers)
+    elif contacts.pick == 2 and not contacts.complete:
+        _draw_edges(contacts, words, listeners, speakers)
+    elif contacts.pick == 1:
+        _draw_firsts(contacts, order, queue, done, words, speakers)
+        _draw_partners(contacts, words, speakers, listeners)
+    else:
+        _draw_firsts(contacts, order, queue, done, words, listeners)
+        _draw_partners(contacts, words, listeners, speakers)

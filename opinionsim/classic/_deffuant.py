@@ -6,10 +6,10 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from opinionsim.classic._jit import at, inlined
 from opinionsim.classic._model import ORDERS, ClassicModel, Parameter, Source
 from opinionsim.classic._pairwise import pairwise_kernel, vector_kernel
 from opinionsim.classic._transition import Transition, certain
+from opinionsim.compilation import at, inlined
 
 __all__ = ["MODEL", "Parameters"]
 
@@ -54,8 +54,13 @@ MODEL = ClassicModel(
     r"x_j \leftarrow x_j + \mu (x_i - x_j)",
     behaviour="On the complete graph, from uniform opinions, about 1/(2 epsilon) clusters of the range [0, 1] "
     "survive; consensus from epsilon = 0.5 on. The mean is conserved by two-sided meetings of equal mu.",
-    source=(Source("Deffuant, Neau, Amblard & Weisbuch (2000). Mixing beliefs among interacting agents. "
-                   "Advances in Complex Systems 3, 87-98", "10.1142/S0219525900000078"),),  # fmt: skip
+    source=(
+        Source(
+            "Deffuant, Neau, Amblard & Weisbuch (2000). Mixing beliefs among interacting agents. "
+            "Advances in Complex Systems 3, 87-98",
+            "10.1142/S0219525900000078",
+        ),
+    ),
     parameters=Parameters,
     range=(0.0, 1.0),
     kernel=pairwise_kernel(_update),

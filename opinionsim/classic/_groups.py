@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from opinionsim.classic._contacts import meet
-from opinionsim.classic._jit import inlined
 from opinionsim.classic._random import draw, index, uniform
+from opinionsim.compilation import inlined
 
 __all__ = ["panel", "partner", "reach", "received"]
 

@@ -7,10 +7,10 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from opinionsim.classic._groups import received
-from opinionsim.classic._jit import inlined
 from opinionsim.classic._model import ClassicModel, Parameter, Source
 from opinionsim.classic._random import draw, index, shuffle
 from opinionsim.classic._transition import Transition, certain
+from opinionsim.compilation import inlined
 
 __all__ = ["MODEL", "Parameters"]
 
@@ -200,31 +200,14 @@ def _complete(opinions, timing, p, record):
 
 
 @inlined
-def _visited(contacts, timing, event, state, queue):
+def _visited(firsts, order, event, state, queue):
     """The agent whose turn it is."""
-    if timing.order == 0:
-        return np.int64(contacts.firsts[index(draw(state), contacts.firsts.size)])
-    if timing.order == 1 and event == 0:
-        queue[:] = contacts.firsts
+    if order == 0:
+        return np.int64(firsts[index(draw(state), firsts.size)])
+    if order == 1 and event == 0:
+        queue[:] = firsts
         shuffle(state, queue)
     return np.int64(queue[event])
-
-
-@inlined
-def _row(contacts, agent):
-    """Where an agent's partners begin and end."""
-    if contacts.complete:
-        return np.int64(0), np.int64(contacts.n)
-    return np.int64(contacts.starts[agent]), np.int64(contacts.starts[agent + 1])
-
-
-@inlined
-def _partner(contacts, agent, place):
-    """Who is at a place, and what it weighs; in the complete graph an agent itself weighs nothing there."""
-    if contacts.complete:
-        return place, np.float64(place != agent)
-    weight = contacts.weights[place] if contacts.weights.size > 0 else 1.0
-    return np.int64(contacts.others[place]), weight
 
 
 def _kernel(opinions, start, contacts, timing, p, pairs, state, spare, record):
@@ -232,18 +215,24 @@ def _kernel(opinions, start, contacts, timing, p, pairs, state, spare, record):
         _complete(opinions, timing, p, record)
         return
     before = opinions.copy() if timing.order == 3 else opinions
-    queue = contacts.firsts.copy()
+    # Fields of their own: a tuple of arrays that is handed on costs more than the sums.
+    firsts, starts, others, weights = contacts.firsts, contacts.starts, contacts.others, contacts.weights
+    complete, weighted = contacts.complete, contacts.weights.size > 0
+    queue = firsts.copy()
     own_confidence = np.int64(p.epsilon.size > 1)
     for step in range(timing.steps):
         if timing.order == 3:
             before[:] = opinions
         for event in range(timing.events):
-            agent = _visited(contacts, timing, event, state, queue)
+            agent = _visited(firsts, timing.order, event, state, queue)
             own, reach = before[agent], p.epsilon[own_confidence * agent]
             moved, weighed = 0.0, np.float64(p.with_self)
-            first, end = _row(contacts, agent)
+            first, end = np.int64(0), np.int64(contacts.n)
+            if not complete:
+                first, end = starts[agent], starts[agent + 1]
             for place in range(first, end):
-                other, weight = _partner(contacts, agent, place)
+                other = place if complete else np.int64(others[place])
+                weight = weights[place] if weighted else np.float64(other != agent)
                 gap = before[other] - own
                 weight *= np.float64(abs(gap) < reach)
                 moved += weight * gap
@@ -256,20 +245,26 @@ def _kernel(opinions, start, contacts, timing, p, pairs, state, spare, record):
 
 def _vector(opinions, start, contacts, timing, p, pairs, state, spare, record):
     before = opinions.copy() if timing.order == 3 else opinions
-    queue = contacts.firsts.copy()
+    # Fields of their own: a tuple of arrays that is handed on costs more than the sums.
+    firsts, starts, others, weights = contacts.firsts, contacts.starts, contacts.others, contacts.weights
+    complete, weighted = contacts.complete, contacts.weights.size > 0
+    queue = firsts.copy()
     own_confidence = np.int64(p.epsilon.size > 1)
     moved = np.empty(opinions.shape[1])
     for step in range(timing.steps):
         if timing.order == 3:
             before[:] = opinions
         for event in range(timing.events):
-            agent = _visited(contacts, timing, event, state, queue)
+            agent = _visited(firsts, timing.order, event, state, queue)
             reach = p.epsilon[own_confidence * agent]
             weighed = np.float64(p.with_self)
             moved[:] = 0.0
-            first, end = _row(contacts, agent)
+            first, end = np.int64(0), np.int64(contacts.n)
+            if not complete:
+                first, end = starts[agent], starts[agent + 1]
             for place in range(first, end):
-                other, weight = _partner(contacts, agent, place)
+                other = place if complete else np.int64(others[place])
+                weight = weights[place] if weighted else np.float64(other != agent)
                 squares = 0.0
                 for d in range(moved.size):
                     gap = before[other, d] - before[agent, d]

@@ -70,40 +70,49 @@ def influence_matrix(network: Any, self_weight: ArrayLike = 1.0) -> Any:
         weights = np.ones((joined.n, joined.n))
         np.fill_diagonal(weights, own)
         return csr_array(weights / weights.sum(axis=1, keepdims=True))
-    return _shares(Contacts.of(joined), own)
-
-
-def _shares(contacts: Contacts, own: Any) -> Any:
-    """The row-normalised matrix of a network that is not complete."""
     from scipy.sparse import csr_array, diags_array
 
-    n = contacts.n
-    weights = contacts.weights if contacts.weights.size else np.ones(contacts.others.size)
-    heard = csr_array((weights, contacts.others.astype(np.int64), contacts.starts), shape=(n, n))
+    others, mine = _shares(Contacts.of(joined), own)
+    shares = csr_array(others + diags_array(mine))
+    shares.eliminate_zeros()
+    return shares
+
+
+def _shares(contacts: Contacts, own: Any) -> tuple[Any, np.ndarray]:
+    """The shares of others, a sparse matrix (N, N), and one's own (N,), on a network that is not complete."""
+    from scipy.sparse import csr_array
+
+    n, weights = contacts.n, contacts.weights
+    # Half as wide an index is half the traffic, hence faster.
+    narrow = np.int32 if contacts.others.size < 2**31 and n < 2**31 else np.int64
+    others, starts = contacts.others.astype(narrow), contacts.starts.astype(narrow)
+    heard = csr_array((np.abs(weights) if weights.size else np.ones(others.size), others, starts), shape=(n, n))
     mine = np.broadcast_to(np.asarray(own, dtype=float), n)
-    total = np.asarray(abs(heard).sum(axis=1)).ravel() + mine
+    total = heard @ np.ones(n) + mine
     # Who hears nobody at all, itself included, keeps its opinion.
     deaf = total == 0
     scale = 1.0 / np.where(deaf, 1.0, total)
-    shares = csr_array(diags_array(scale) @ heard + diags_array(np.where(deaf, 1.0, mine * scale)))
-    shares.eliminate_zeros()
-    if shares.nnz < 2**31:  # half the traffic, hence faster
-        shares.indices, shares.indptr = shares.indices.astype(np.int32), shares.indptr.astype(np.int32)
-    return shares
+    each = np.repeat(scale, np.diff(starts))
+    heard.data = weights * each if weights.size else each
+    return heard, np.where(deaf, 1.0, mine * scale)
 
 
 def _averaging(contacts: Contacts, own: Any, like: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
     """What takes opinions (N,) or (N, D) to the averages that agents hear."""
-    if not contacts.complete:
-        shares = _shares(contacts, own)
-        return lambda opinions: shares @ opinions
-    n = contacts.n
-    mine = np.asarray(own, dtype=float)
-    if mine.ndim and like.ndim == 2:
-        mine = mine[:, None]
+    if contacts.complete:
+        mine = np.asarray(own, dtype=float)
+        if mine.ndim and like.ndim == 2:
+            mine = mine[:, None]
+        factor, total = mine - 1.0, contacts.n - 1.0 + mine
+        return lambda opinions: np.asarray((opinions.sum(axis=0) + factor * opinions) / total)
+    others, kept = _shares(contacts, own)
+    if like.ndim == 2:
+        kept = kept[:, None]
 
     def average(opinions: np.ndarray) -> np.ndarray:
-        return np.asarray((opinions.sum(axis=0) + (mine - 1.0) * opinions) / (n - 1.0 + mine))
+        heard = others @ opinions
+        heard += kept * opinions
+        return np.asarray(heard)
 
     return average
 
@@ -124,7 +133,7 @@ def _clipped(start: np.ndarray, average: Callable[[np.ndarray], np.ndarray]) -> 
 
     def step(opinions: np.ndarray) -> np.ndarray:
         moved = average(opinions)
-        return np.clip(moved, low, high, out=moved)
+        return moved.clip(low, high, out=moved)
 
     return step
 
@@ -148,7 +157,7 @@ def _altafini(opinions, start, contacts, timing, p, pairs, state, spare, record)
 
     def step(values: np.ndarray) -> np.ndarray:
         moved = average(values)
-        return np.clip(moved, -most, most, out=moved)
+        return moved.clip(-most, most, out=moved)
 
     _run(opinions, timing, record, step)
 
@@ -166,10 +175,15 @@ def _degroot_transition(before: np.ndarray, messages: np.ndarray, weights: Any, 
 
 
 def _friedkin_johnsen_transition(
-    before: np.ndarray, messages: np.ndarray, weights: Any, p: FriedkinJohnsen, span: Any, start: Any = None
+    before: np.ndarray,
+    messages: np.ndarray,
+    weights: Any,
+    p: FriedkinJohnsen,
+    span: Any,
+    start: np.ndarray | None = None,
 ) -> Transition:
     """`start` (T,) are initial opinions; without it, opinions are at their start."""
-    anchor = before if start is None else np.asarray(start, dtype=float)
+    anchor = before if start is None else start
     heard = _heard(before, messages, weights, p.self_weight)
     return certain(p.susceptibility * heard + (1.0 - p.susceptibility) * anchor)
 
@@ -343,7 +357,15 @@ ALTAFINI = ClassicModel(
     keeps_consensus=False,
     needs=frozenset({"partners", "signs"}),
     compiles=False,
-    example={"n": 200, "network": {"kind": "watts-strogatz", "k": 6, "p": 0.1}, "initial": "uniform", "steps": 60},
+    example={
+        "n": 6,
+        "network": {
+            "edges": [(0, 1), (1, 2), (0, 2), (3, 4), (4, 5), (3, 5), (2, 3), (0, 5)],
+            "weights": [1, 1, 1, 1, 1, 1, -1, -1],
+        },
+        "initial": [0.9, 0.2, -0.3, 0.6, -0.5, -0.8],
+        "steps": 30,
+    },
 )
 
 MODELS = (DEGROOT, FRIEDKIN_JOHNSEN, ALTAFINI)

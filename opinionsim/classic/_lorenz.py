@@ -6,17 +6,20 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from opinionsim.classic._jit import at, inlined
+from opinionsim.classic._contacts import draw_pairs, order_queue
 from opinionsim.classic._model import ClassicModel, Parameter, Source
-from opinionsim.classic._pairwise import confined, pairwise_kernel
-from opinionsim.classic._random import normal, uniform
+from opinionsim.classic._pairwise import confined
+from opinionsim.classic._random import fill, normal, uniform
 from opinionsim.classic._transition import Transition, certain
+from opinionsim.compilation import at, inlined
 from opinionsim.errors import SpecError
 
 __all__ = ["MODEL", "Parameters"]
 
 #: What idiosyncrasy does.
 _REDRAW, _INITIAL, _WEIGHT = 0, 1, 2
+#: Events drawn ahead of their updates.
+_BLOCK = 512
 
 
 class Parameters(NamedTuple):
@@ -66,11 +69,8 @@ def _idiosyncratic(i, start, p, spare):
 
 
 @inlined
-def _update(i, j, own, other, start, p, word, spare):
+def _influenced(i, j, own, other, p):
     """The attitude, which is 0 in the middle of the range, of agent i after that of agent j."""
-    theta = at(p.theta, i)
-    if p.idiosyncrasy != _WEIGHT and uniform(word) < theta:
-        return _idiosyncratic(i, start, p, spare)
     trusted = 1.0 if at(p.group, i) == at(p.group, j) else at(p.credibility, i)
     change = at(p.alpha, i) * trusted * (other - at(p.rho, i) * own)
     if p.polarity:
@@ -78,10 +78,52 @@ def _update(i, j, own, other, start, p, word, spare):
         change *= max(1.0 - share * share, 0.0)
     if p.motivated:
         change /= 1.0 + _power(abs(other - own) * at(p.latitude, i), at(p.k, i))
-    moved = confined(own + change, p)
+    return confined(own + change, p)
+
+
+@inlined
+def _update(i, j, own, other, start, p, word, spare):
+    theta = at(p.theta, i)
     if p.idiosyncrasy == _WEIGHT:
-        return confined((1.0 - theta) * moved + theta * start, p)
-    return moved
+        return confined((1.0 - theta) * _influenced(i, j, own, other, p) + theta * start, p)
+    if uniform(word) < theta:
+        return _idiosyncratic(i, start, p, spare)
+    return _influenced(i, j, own, other, p)
+
+
+def _kernel(opinions, start, contacts, timing, p, pairs, state, spare, record):
+    """The kernel of models of pairs, with :func:`_update` spelled out for a compiler that takes it for too large."""
+    synchronous = timing.order == 3
+    before = opinions.copy() if synchronous else opinions
+    queue = contacts.firsts.copy()
+    words = np.empty(2 * _BLOCK, dtype=np.uint64)
+    listeners, speakers = np.empty(_BLOCK, dtype=np.uint32), np.empty(_BLOCK, dtype=np.uint32)
+    given, weighs = pairs.shape[0] > 0, p.idiosyncrasy == _WEIGHT
+    for step in range(timing.steps):
+        if synchronous:
+            before[:] = opinions
+        order_queue(contacts, timing.order, state, queue)
+        done = 0
+        while done < timing.events:
+            count = min(_BLOCK, timing.events - done)
+            fill(state, words[: 2 * count])
+            if given:
+                speakers[0], listeners[0] = pairs[step, 0], pairs[step, 1]
+            else:
+                draw_pairs(contacts, timing.order, queue, done, words, listeners[:count], speakers[:count])
+            for event in range(count):
+                i, j = np.int64(listeners[event]), np.int64(speakers[event])
+                if not weighs and uniform(words[count + event]) < at(p.theta, i):
+                    opinions[i] = _idiosyncratic(i, start[i], p, spare)
+                else:
+                    moved = _influenced(i, j, before[i], before[j], p)
+                    if weighs:
+                        theta = at(p.theta, i)
+                        moved = confined((1.0 - theta) * moved + theta * start[i], p)
+                    opinions[i] = moved
+            done += count
+        if (step + 1) % timing.every == 0:
+            record[(step + 1) // timing.every - 1] = opinions
 
 
 def _prepare(p: Parameters) -> Parameters:
@@ -97,18 +139,16 @@ def _opinions(attitudes: np.ndarray, span: tuple[float, float]) -> np.ndarray:
     return np.clip(attitudes + (span[0] + span[1]) / 2, *span)
 
 
-def _transition(before: np.ndarray, messages: np.ndarray, weights: Any, p: Parameters, span: Any) -> Transition:
-    """The second message, where idiosyncrasy needs it, is the receiver's initial opinion.
-
-    Every message counts as one from the receiver's group.
-    """
+def _transition(
+    before: np.ndarray, messages: np.ndarray, weights: Any, p: Parameters, span: Any, start: np.ndarray | None = None
+) -> Transition:
+    """Every message counts as one from the receiver's group."""
     low, high = span
     middle, half = (low + high) / 2, (high - low) / 2
-    if p.idiosyncrasy != _REDRAW and messages.shape[1] != 2:
-        raise SpecError(
-            f"messages of lorenz with idiosyncrasy {'initial' if p.idiosyncrasy == _INITIAL else 'weight'!r} must be "
-            f"(T, 2), the message and the initial opinion of each receiver; got shape {messages.shape}"
-        )
+    if start is None:
+        if p.idiosyncrasy != _REDRAW:
+            raise SpecError("lorenz needs start, the initial opinions, for idiosyncrasy 'initial' and 'weight'")
+        start = before
     own, message = before - middle, messages[:, 0] - middle
     polarity = np.maximum(0, (half**2 - own**2) / half**2) if p.polarity else 1.0
     with np.errstate(over="ignore"):
@@ -116,9 +156,9 @@ def _transition(before: np.ndarray, messages: np.ndarray, weights: Any, p: Param
     moved = middle + np.clip(own + p.alpha * (message - p.rho * own) * polarity * motivation, -half, half)
     theta = np.broadcast_to(np.asarray(p.theta, dtype=float), before.shape)
     if p.idiosyncrasy == _WEIGHT:
-        return certain((1 - theta) * moved + theta * messages[:, 1])
+        return certain((1 - theta) * moved + theta * start)
     if p.idiosyncrasy == _INITIAL:
-        return Transition(np.stack([moved, messages[:, 1]], axis=1), np.stack([1 - theta, theta], axis=1))
+        return Transition(np.stack([moved, start], axis=1), np.stack([1 - theta, theta], axis=1))
     from scipy.stats import norm
 
     redrawn = norm(middle + np.where(np.asarray(p.group) == 1, 0.5, -0.5) * p.spread, p.sd)
@@ -154,7 +194,7 @@ MODEL = ClassicModel(
     ),
     parameters=Parameters,
     range=(-3.5, 3.5),
-    kernel=pairwise_kernel(_update, draws=True),
+    kernel=_kernel,
     update=_update,
     transition=_transition,
     prepare=_prepare,

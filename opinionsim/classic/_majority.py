@@ -7,11 +7,11 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from opinionsim.classic._groups import panel, received
-from opinionsim.classic._jit import inlined
 from opinionsim.classic._model import ClassicModel, Parameter, Source
 from opinionsim.classic._qvoter import _decode, _encode
 from opinionsim.classic._random import draw, index, uniform
 from opinionsim.classic._transition import Transition
+from opinionsim.compilation import inlined
 
 __all__ = ["MODEL", "Parameters"]
 

@@ -83,7 +83,10 @@ class ClassicOpinionModel(mesa.Model):
         for index in np.arange(self.network.n).tolist():
             OpinionAgent(self, index)
         self.datacollector = mesa.DataCollector(
-            model_reporters={"bias": lambda own: float(own.opinions.mean()), "diversity": lambda own: own.opinions.std()},
+            model_reporters={
+                "bias": lambda own: float(own.opinions.mean()),
+                "diversity": lambda own: own.opinions.std(),
+            },
             agent_reporters={"opinion": "opinion"},
         )
         self.datacollector.collect(self)

@@ -163,7 +163,7 @@ class ClassicModel:
     update : callable or None
         One meeting, where agents meet in pairs: such a model runs on recorded pairs and on any schedule.
     transition : callable
-        ``transition(before, messages, weights, p, range) -> Transition``.
+        ``transition(before, messages, weights, p, range) -> Transition``, with ``start`` where it goes back to it.
     encode, decode : callable
         From opinions in a range to the states of the kernel, and back; ``(values, range) -> values``.
     prepare : callable or None
@@ -171,7 +171,8 @@ class ClassicModel:
     compiles : bool
         Whether the kernel is to be compiled; others rest on compiled libraries.
     conserves : frozenset of str
-        What the default scheme conserves: ``mean``, ``order``.
+        What the default scheme conserves with one value of each parameter for all: the ``mean`` of opinions, or, of
+        single numbers on the complete graph, their ``order``.
     keeps_range, keeps_consensus : bool
         Whether opinions stay in their range, and consensus is a fixed point.
     states : str

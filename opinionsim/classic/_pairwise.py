@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from opinionsim.classic._contacts import draw_pairs, order_queue
-from opinionsim.classic._jit import inlined
 from opinionsim.classic._random import fill
+from opinionsim.compilation import inlined
 
 __all__ = ["Timing", "confined", "pairwise_kernel", "vector_kernel"]
 
@@ -62,7 +62,7 @@ def pairwise_kernel(update: Callable[..., float], *, draws: bool = False) -> Cal
         forward in place and fills `record` (K, N). `pairs` (T, 2) of (speaker, listener) takes the place of
         drawn pairs when it is not empty.
     """
-    per_event = 3 if draws else 2
+    per_event = 2 if draws else 1
 
     def kernel(opinions, start, contacts, timing, p, pairs, state, spare, record):
         synchronous = timing.order == 3
@@ -80,21 +80,24 @@ def pairwise_kernel(update: Callable[..., float], *, draws: bool = False) -> Cal
                 count = min(_BLOCK, timing.events - done)
                 if given:
                     speakers[0], listeners[0] = pairs[step, 0], pairs[step, 1]
-                    if per_event == 3:
-                        fill(state, words[2:3])
+                    if per_event == 2:
+                        fill(state, words[1:2])
                 else:
                     fill(state, words[: per_event * count])
                     draw_pairs(contacts, timing.order, queue, done, words, listeners[:count], speakers[:count])
                 for event in range(count):
                     i, j = np.int64(listeners[event]), np.int64(speakers[event])
                     own, other = before[i], before[j]
-                    word = words[2 * count + event] if per_event == 3 else np.uint64(0)
+                    word = words[count + event] if per_event == 2 else np.uint64(0)
                     opinions[i] = update(i, j, own, other, start[i], p, word, spare)
                     if timing.two_sided:
                         opinions[j] = update(j, i, other, own, start[j], p, word, spare)
                 done += count
             if (step + 1) % timing.every == 0:
-                record[(step + 1) // timing.every - 1] = opinions
+                # One by one: assigned as a whole, numbers that are shortened take twice as long.
+                moment = record[(step + 1) // timing.every - 1]
+                for agent in range(opinions.size):
+                    moment[agent] = opinions[agent]
 
     return kernel
 
@@ -120,7 +123,7 @@ def vector_kernel(weight: Callable[..., float], settle: Callable[..., float] = _
         synchronous = timing.order == 3
         before = opinions.copy() if synchronous else opinions
         queue = contacts.firsts.copy()
-        words = np.empty(2 * _BLOCK, dtype=np.uint64)
+        words = np.empty(_BLOCK, dtype=np.uint64)
         listeners, speakers = np.empty(_BLOCK, dtype=np.uint32), np.empty(_BLOCK, dtype=np.uint32)
         given = pairs.shape[0] > 0
         dimensions = opinions.shape[1]
@@ -134,7 +137,7 @@ def vector_kernel(weight: Callable[..., float], settle: Callable[..., float] = _
                 if given:
                     speakers[0], listeners[0] = pairs[step, 0], pairs[step, 1]
                 else:
-                    fill(state, words[: 2 * count])
+                    fill(state, words[:count])
                     draw_pairs(contacts, timing.order, queue, done, words, listeners[:count], speakers[:count])
                 for event in range(count):
                     i, j = np.int64(listeners[event]), np.int64(speakers[event])

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from opinionsim.classic._contacts import EDGE, LISTENER, SPEAKER, Contacts
-from opinionsim.classic._jit import compiled
 from opinionsim.classic._model import ORDERS, ClassicModel
 from opinionsim.classic._pairwise import Timing
 from opinionsim.classic._random import new_state
+from opinionsim.compilation import compiled
 from opinionsim.errors import SpecError
 from opinionsim.networks import Network
 
@@ -191,10 +191,12 @@ def check_opinions(model: ClassicModel, opinions: ArrayLike, n: int, span: tuple
     except (TypeError, ValueError):
         raise SpecError(f"initial must be numbers, one for each agent; got {opinions!r:.60}") from None
     if values.ndim not in (1, 2) or values.shape[0] != n:
-        raise SpecError(f"initial must give one opinion for each of the {n} agents; got an array of shape {values.shape}")
+        raise SpecError(
+            f"initial must give one opinion for each of the {n} agents; got an array of shape {values.shape}"
+        )
     if values.ndim == 2 and model.vector is None:
         raise SpecError(f"{model.name} takes one number an agent as its opinion; got {values.shape[1]}")
-    inside = (values >= span[0]) & (values <= span[1])
+    inside = (values >= span[0]) & (values <= span[1]) & np.isfinite(values)
     if not inside.all():
         agent = int(np.argmax(~inside.reshape(n, -1).all(axis=1)))
         raise SpecError(
@@ -241,6 +243,7 @@ class Process:
         encode = setup.model.encode
         self._states = np.array(initial if encode is None else encode(initial, setup.range), dtype=np.float64)
         self._start = self._states.copy()
+        self._initial = initial
         self._pairs = pairs
         kernel = setup.model.kernel if self._states.ndim == 1 else setup.model.vector
         if kernel is None:
@@ -258,10 +261,26 @@ class Process:
         """Opinions as they are, (N,) or (N, D); a copy."""
         return self._decoded(self._states.copy())
 
-    def advance(self, steps: int, every: int = 1) -> np.ndarray:
-        """Carry opinions `steps` steps forward; returns those after each `every` of them, (steps // every, N[, D])."""
+    def advance(self, steps: int, every: int = 1, record: np.ndarray | None = None) -> np.ndarray:
+        """Carry opinions forward.
+
+        Parameters
+        ----------
+        steps : int
+            How many steps.
+        every : int
+            Steps between records.
+        record : ndarray (steps // every, N) or (steps // every, N, D), optional
+            Contiguous, of float64 or float32, to be filled; by default one of float64 is made.
+
+        Returns
+        -------
+        ndarray
+            The record: opinions after each `every` steps.
+        """
         setup = self.setup
-        record = np.empty((steps // every, *self._states.shape))
+        if record is None:
+            record = np.empty((steps // every, *self._states.shape))
         given = self._pairs is not None
         timing = Timing(
             steps=steps,
@@ -271,7 +290,17 @@ class Process:
             two_sided=setup.scheme.get("sides") == "two" and not given,
         )
         pairs = _NO_PAIRS if self._pairs is None else self._pairs[self.steps : self.steps + steps]
-        arguments = (self._states, self._start, setup.contacts, timing, self._p, pairs, self._state, self._spare, record)
+        arguments = (
+            self._states,
+            self._start,
+            setup.contacts,
+            timing,
+            self._p,
+            pairs,
+            self._state,
+            self._spare,
+            record,
+        )
         if self._machine:
             self._kernel(*arguments)
         else:
@@ -279,8 +308,14 @@ class Process:
             with np.errstate(over="ignore"):
                 self._kernel(*arguments)
         self.steps += steps
-        return self._decoded(record)
+        if setup.model.decode is not None:
+            record[...] = self._decoded(record)
+        return record
 
     def _decoded(self, states: np.ndarray) -> np.ndarray:
         decode = self.setup.model.decode
-        return states if decode is None else decode(states, self.setup.range)
+        if decode is None:
+            return states
+        # Whoever has not moved holds the very opinion given, whatever the way there and back rounds.
+        unmoved = states == self._start.astype(states.dtype)
+        return np.where(unmoved, self._initial, decode(states, self.setup.range))

@@ -7,10 +7,10 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from opinionsim.classic._groups import panel, received
-from opinionsim.classic._jit import at
 from opinionsim.classic._model import ORDERS, ClassicModel, Parameter, Source
 from opinionsim.classic._random import draw, index, shuffle, uniform
 from opinionsim.classic._transition import Transition
+from opinionsim.compilation import at
 
 __all__ = ["MODEL", "Parameters"]
 
@@ -33,6 +33,9 @@ class Parameters(NamedTuple):
 def _kernel(opinions, start, contacts, timing, p, pairs, state, spare, record):
     synchronous = timing.order == 3
     before = opinions.copy() if synchronous else opinions
+    # Fields of their own: a tuple of arrays that is handed on costs more than a panel.
+    starts, others = contacts.starts, contacts.others
+    plain = p.repetition and contacts.cumulative.size == 0
     queue = contacts.firsts.copy()
     members = np.empty(p.q, dtype=np.int64)
     for step in range(timing.steps):
@@ -45,7 +48,17 @@ def _kernel(opinions, start, contacts, timing, p, pairs, state, spare, record):
         for event in range(timing.events):
             place = index(draw(state), queue.size) if timing.order == 0 else event
             agent = np.int64(queue[place])
-            count = panel(contacts, agent, p.repetition, state, members)
+            if plain:
+                count = members.size
+                for asked in range(count):
+                    if contacts.complete:
+                        other = index(draw(state), contacts.n - 1)
+                        members[asked] = other + np.int64(other >= agent)
+                    else:
+                        first = starts[agent]
+                        members[asked] = others[first + index(draw(state), starts[agent + 1] - first)]
+            else:
+                count = panel(contacts, agent, p.repetition, state, members)
             if at(p.zealot, agent) == 1:
                 continue
             chance = uniform(draw(state))

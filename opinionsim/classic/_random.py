@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from opinionsim.classic._jit import inlined
+from opinionsim.compilation import inlined
 from opinionsim.streams import stream
 
 __all__ = ["draw", "fill", "index", "new_state", "normal", "shuffle", "uniform"]

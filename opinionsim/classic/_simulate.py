@@ -40,6 +40,7 @@ def simulate(
     pairs: ArrayLike | None = None,
     range: tuple[float, float] | None = None,
     isolates: str = "error",
+    dtype: str = "float64",
     threads: int | None = None,
     machine: bool = True,
     **settings: Any,
@@ -74,6 +75,9 @@ def simulate(
         Range of opinions; default that of the model.
     isolates : str
         What becomes of agents without a partner: ``error``, or ``keep`` their opinions.
+    dtype : str
+        Of the record: ``float64``, or ``float32``, which takes half the memory. Opinions are carried forward in
+        double precision either way.
     threads : int, optional
         Replicates carried out at once; default one a processor. Changes no result.
     machine : bool
@@ -113,17 +117,20 @@ def simulate(
         setup.scheme.update(order="given", pick="given", sides="one")
     starts = starts_of(setup, initial, seed, replicates)
     kept = steps // record_every + 1
-    if 8 * replicates * kept * starts[0].size > _MOST_RECORDED:
+    if dtype not in ("float64", "float32"):
+        raise SpecError(f"dtype must be 'float64' or 'float32'; got {dtype!r:.60}")
+    if np.dtype(dtype).itemsize * replicates * kept * starts[0].size > _MOST_RECORDED:
         raise SpecError(
             f"recording {replicates} x {kept} x {starts[0].size} opinions takes more than {_MOST_RECORDED >> 30} GiB; "
             "raise record_every"
         )
-    opinions = np.empty((replicates, kept, *starts[0].shape))
+    opinions = np.empty((replicates, kept, *starts[0].shape), dtype=dtype)
 
     def one(replicate: int) -> None:
         process = Process(setup, starts[replicate], seed, replicate, pairs=met, machine=machine)
         opinions[replicate, 0] = starts[replicate]
-        opinions[replicate, 1:] = process.advance(steps, record_every)
+        # Straight into place: memory that is written for the first time costs more than most models.
+        process.advance(steps, record_every, opinions[replicate, 1:])
 
     each_of(replicates, one, threads)
     times = np.arange(kept) * record_every

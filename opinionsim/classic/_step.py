@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ def transition(
     messages: ArrayLike,
     weights: ArrayLike | None = None,
     *,
+    start: ArrayLike | None = None,
     range: tuple[float, float] | None = None,
     **parameters: Any,
 ) -> Transition:
@@ -37,6 +39,8 @@ def transition(
         Opinions received: one each, or m of them, as the model takes; NaN where there are fewer.
     weights : array_like (T, m), optional
         Of the messages, for models that weigh them; default all 1.
+    start : array_like (T,), optional
+        Initial opinion of each receiver, for models that go back to it.
     range : (float, float), optional
         Range of opinions; default that of the model.
     **parameters
@@ -69,4 +73,11 @@ def transition(
     span = check_range(found.range if range is None else range)
     values = found.with_defaults(parameters, span)
     p = found.parameters(**{name: each.array(name, values[name], own.size) for name, each in found.declared.items()})
-    return found.transition(own, received, given, p, span)
+    if start is None:
+        return found.transition(own, received, given, p, span)
+    if "start" not in signature(found.transition).parameters:
+        raise SpecError(f"{found.name} does not go back to initial opinions; leave start out")
+    first = np.asarray(start, dtype=float)
+    if first.shape != own.shape:
+        raise SpecError(f"start must have the shape of before, {own.shape}; got {first.shape}")
+    return found.transition(own, received, given, p, span, start=first)

@@ -7,10 +7,10 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from opinionsim.classic._contacts import meet
-from opinionsim.classic._jit import inlined
 from opinionsim.classic._model import ClassicModel, Parameter, Source
 from opinionsim.classic._random import draw, index
 from opinionsim.classic._transition import Transition, certain
+from opinionsim.compilation import inlined
 
 __all__ = ["MODEL", "Parameters"]
 

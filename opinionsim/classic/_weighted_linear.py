@@ -6,10 +6,10 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from opinionsim.classic._jit import at, inlined
 from opinionsim.classic._model import ORDERS, ClassicModel, Parameter, Source
 from opinionsim.classic._pairwise import confined, pairwise_kernel
 from opinionsim.classic._transition import Transition, certain
+from opinionsim.compilation import at, inlined
 
 __all__ = ["MODEL", "Parameters"]
 

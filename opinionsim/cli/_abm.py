@@ -44,9 +44,7 @@ def abm(
     ] = None,
     network: Annotated[
         str,
-        typer.Option(
-            "--network", metavar="SPEC", help="A name, or as in '{kind: watts-strogatz, k: 10, p: 0.1}'."
-        ),
+        typer.Option("--network", metavar="SPEC", help="A name, or as in '{kind: watts-strogatz, k: 10, p: 0.1}'."),
     ] = "complete",
     initial: Annotated[
         str, typer.Option("--initial", metavar="SPEC", help="uniform, normal, or a list of one number an agent.")
@@ -63,8 +61,9 @@ def abm(
     every: Annotated[int, typer.Option("--record-every", min=1, help="Sweeps between records.")] = 1,
     measures: Annotated[
         list[str] | None,
-        typer.Option("--measure", metavar="NAME", help="May be repeated. Default: bias and diversity.",
-                     show_default=False),
+        typer.Option(
+            "--measure", metavar="NAME", help="May be repeated. Default: bias and diversity.", show_default=False
+        ),
     ] = None,
     isolates: Annotated[
         str, typer.Option("--isolates", help="Agents without a partner: an error, or keep their opinions.")
@@ -88,6 +87,8 @@ def abm(
         say(_description(found))
         return
     varied = dict(_assignment(text, "--over") for text in over or ())
+    if figure is not None and len(varied) > 2:
+        raise SpecError("--figure shows one or two of --over; save more with --csv")
     common: dict[str, Any] = {
         "network": parse_value(network, "--network"),
         "initial": parse_value(initial, "--initial"),
@@ -200,8 +201,6 @@ def _report_sweep(
     if figure is not None:
         from opinionsim.plots import phase_diagram, save
 
-        if len(varied) > 2:
-            raise SpecError("--figure shows one or two of --over; save more with --csv")
         axes = phase_diagram(table, x=varied[0], y=varied[1] if len(varied) > 1 else None, value=names[0])
         note(f"wrote {save(axes, figure)}")
 

@@ -26,6 +26,7 @@ _PACKAGES = (
     "matplotlib",
     "mesa",
     "networkx",
+    "numba",
     "numpy",
     "pandas",
     "pydantic",

@@ -292,7 +292,9 @@ def preview(
         say(f"\n===== {act} =====")
         for message in messages:
             say(f"\n[{message.role}]\n{message.content}")
-    if not found.prompts:
+    if found.equation:
+        say(f"\nThe agents of this run follow an equation ({found.equation}): nobody is asked, and no prompt is sent.")
+    elif not found.prompts:
         say("\nNothing happens in this run: it has no step and no probe, so no prompt is sent.")
 
 

@@ -172,9 +172,7 @@ def _abm() -> list[dict[str, Any]]:
     """Classic models with their parameters."""
     from opinionsim.classic import MODELS
 
-    return [
-        {"name": model.name, "parameters": list(model.declared), "what": model.title} for model in MODELS.values()
-    ]
+    return [{"name": model.name, "parameters": list(model.declared), "what": model.title} for model in MODELS.values()]
 
 
 def _networks() -> list[dict[str, Any]]:

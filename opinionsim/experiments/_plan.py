@@ -499,11 +499,14 @@ class Preview:
         The run previewed.
     prompts : dict of str to tuple of ChatMessage
         By act, as the first agent to perform it would be asked if nothing had happened yet.
+    equation : str
+        The model that agents follow who ask nobody; empty where chat models play them.
     """
 
     run_id: str
     cell: str
     prompts: dict[str, tuple[ChatMessage, ...]]
+    equation: str = ""
 
 
 def preview(experiment: Experiment, run: int = 0) -> Preview:
@@ -527,7 +530,7 @@ def preview(experiment: Experiment, run: int = 0) -> Preview:
     planned = experiment.runs[run]
     parts = assemble(planned, experiment.resources)
     if parts.equation is not None:
-        return Preview(planned.run_id, planned.cell.label, {})
+        return Preview(planned.run_id, planned.cell.label, {}, parts.equation.setup.model.title)
     # Nobody is asked: prompts are rendered from agents as they are before the first turn.
     calls = RunCalls(planned.run_id, MemoryJournal(), ReplayOnly(), SlotPool(1))
     actors = replace(parts, schedule=IndependentReports(len(parts.population), 0)).simulation(calls, None).actors

@@ -688,10 +688,7 @@ class Sweep:
         """Carry out one run, from its journal's end to its last turn."""
         planned, parts = opened.planned, opened.parts
         run_id, spec = planned.run_id, planned.spec
-        endpoints = [
-            self._instruments.endpoint(model, spec, parts.pack)
-            for model in parts.models
-        ]
+        endpoints = [self._instruments.endpoint(model, spec, parts.pack) for model in parts.models]
         calls = RunCalls(run_id, opened.journal, endpoints, self._slots, patience=_patience(spec), budget=self._budget)
         measurement_id = planned.cell.measurement_id
         classifier = self._instruments.classifier(spec)

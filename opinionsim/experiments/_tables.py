@@ -296,7 +296,7 @@ def _notes(runs: pd.DataFrame, metrics: pd.DataFrame, frame: pd.DataFrame, kind:
         f"Texts without an answer: {_missing(used)}.",
         _instrument(kind, instruments),
     ]
-    players = played_by(complete["model"].astype(str))
+    players = played_by(complete["model"].astype(str), complete["evidence"])
     if players:
         notes.append(f"{players[0].upper()}{players[1:]}.")
     known = validation_statement(used["validation"])

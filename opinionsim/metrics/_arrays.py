@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Real
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -60,7 +61,7 @@ def _ends(limits: Any) -> Range:
 
 def positive(value: float, name: str, *, zero: bool = False) -> float:
     """A finite number above zero, or from zero on, or an error that names it."""
-    if not (np.isfinite(value) and (value > 0 or (zero and value == 0))):
+    if not (isinstance(value, Real) and np.isfinite(value) and (value > 0 or (zero and value == 0))):
         raise MeasurementError(f"{name} must be finite and {'at least' if zero else 'above'} 0; got {value!r}")
     return float(value)
 

@@ -36,6 +36,9 @@ _CONDITIONS = (
     "topic",
 )
 
+#: Those that say how agents think.
+_MINDS = frozenset({"confirmation_bias", "memory", "world"})
+
 #: Columns every runs frame has; each other one is a swept axis.
 _FIXED = frozenset(
     (
@@ -132,7 +135,7 @@ def condition_axes(runs: pd.DataFrame) -> tuple[str, ...]:
         sweep gives to several fields at once stands for the columns it determines. Seeds and replicates
         repeat a condition and are none.
     """
-    named = [column for column in _CONDITIONS if _varies(runs, column)]
+    named = [column for column in _CONDITIONS if _varies(_that_have(runs, column), column)]
     swept = [str(column) for column in runs.columns if column not in _FIXED and column not in _REPEATS]
     paths = [path for path in swept if _varies(runs, path) and not _is_spelled_out(runs, path, named)]
     told = {column for path in paths for column in _told_by(runs, path, named)}
@@ -140,6 +143,13 @@ def condition_axes(runs: pd.DataFrame) -> tuple[str, ...]:
     paths = [path for path in paths if not any(_equals(runs, path, column) for column in named)]
     axes = [column for column in named if column not in told and column != "topic"]
     return (*axes, *paths, *(("topic",) if "topic" in named else ()))
+
+
+def _that_have(runs: pd.DataFrame, column: str) -> pd.DataFrame:
+    """The runs whose agents can have it at all: equations have no memory, and are told nothing."""
+    if column not in _MINDS or "evidence" not in runs.columns:
+        return runs
+    return runs[runs["evidence"] != "equation"]
 
 
 def _varies(runs: pd.DataFrame, column: str) -> bool:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from opinionsim.compilation import compiled, inlined
 from opinionsim.errors import MeasurementError
 from opinionsim.metrics._arrays import Measured, Rows
 from opinionsim.streams import stream
@@ -19,6 +18,7 @@ __all__ = ["dip", "dip_p_value"]
 _COMPILE_FROM = 400_000
 
 
+@inlined
 def _hull(x: Any, y: Any, first: int, last: int, sign: float, contact: Any) -> int:
     """Corners of the greatest convex minorant (sign 1) or least concave majorant (-1) of points first..last.
 
@@ -36,8 +36,9 @@ def _hull(x: Any, y: Any, first: int, last: int, sign: float, contact: Any) -> i
     return size
 
 
-def _dip_of_row(row: Any, n: int, x: Any, low: Any, high: Any, minor: Any, major: Any, hull: Any) -> float:
-    """Dip of the first n values of an increasing row; the arrays are room to work in, `hull` is :func:`_hull`."""
+@inlined
+def _dip_of_row(row: Any, n: int, x: Any, low: Any, high: Any, minor: Any, major: Any) -> float:
+    """Dip of the first n values of an increasing row; the arrays are room to work in."""
     # Distinct values and the share of the sample below, and at or below, each of them.
     size = 0
     for k in range(n):
@@ -48,8 +49,8 @@ def _dip_of_row(row: Any, n: int, x: Any, low: Any, high: Any, minor: Any, major
         high[size - 1] = (k + 1) / n
     start, end, twice = 0, size - 1, 0.0
     while start < end:
-        n_minor = hull(x, low, start, end, 1.0, minor)
-        n_major = hull(x, high, start, end, -1.0, major)
+        n_minor = _hull(x, low, start, end, 1.0, minor)
+        n_major = _hull(x, high, start, end, -1.0, major)
         # Where the two are furthest apart lies a corner of one of them; the modal interval shrinks to it.
         widest, left, right = -1.0, start, end
         j = 0
@@ -97,7 +98,7 @@ def _dip_of_row(row: Any, n: int, x: Any, low: Any, high: Any, minor: Any, major
     return twice / 2
 
 
-def _dips(ordered: Any, n: Any, dip_of_row: Any, hull: Any) -> Any:
+def _dips(ordered: Any, n: Any) -> Any:
     """Dip of every row of increasing values, of which the first n[r] count."""
     found = np.full(len(ordered), np.nan)
     columns = ordered.shape[1]
@@ -105,24 +106,15 @@ def _dips(ordered: Any, n: Any, dip_of_row: Any, hull: Any) -> Any:
     minor, major = np.empty(columns, dtype=np.int64), np.empty(columns, dtype=np.int64)
     for r in range(len(ordered)):
         if n[r] > 0:
-            found[r] = dip_of_row(ordered[r], n[r], x, low, high, minor, major, hull)
+            found[r] = _dip_of_row(ordered[r], n[r], x, low, high, minor, major)
     return found
-
-
-@cache
-def _compiled() -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-    """:func:`_dips`, compiled at first use."""
-    import numba
-
-    dips, row, hull = numba.njit(_dips), numba.njit(_dip_of_row), numba.njit(_hull)
-    return lambda ordered, n: np.asarray(dips(ordered, n, row, hull))
 
 
 def _dip_rows(ordered: np.ndarray, n: np.ndarray) -> np.ndarray:
     """Dips of sorted rows, by the compiled functions where that is worth the wait for them."""
     if ordered.size < _COMPILE_FROM:
-        return np.asarray(_dips(ordered, n, _dip_of_row, _hull))
-    return _compiled()(np.ascontiguousarray(ordered), n)
+        return np.asarray(_dips(ordered, n))
+    return np.asarray(compiled(_dips)(np.ascontiguousarray(ordered), n))
 
 
 def dip(opinions: ArrayLike) -> Measured:

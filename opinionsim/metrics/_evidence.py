@@ -60,21 +60,28 @@ def evidence_statement(evidence: Iterable[str]) -> str:
     return " + ".join(statement for name, statement in EVIDENCE.items() if name in present)
 
 
-def played_by(models: Iterable[str]) -> str:
-    """Name the chat models that played the agents.
+def played_by(models: Iterable[str], evidence: Iterable[str]) -> str:
+    """Name the chat models that played the agents, and the equations that agents followed.
 
     Parameters
     ----------
-    models : iterable of str
-        Values of ``runs.model``; repetitions are allowed.
+    models, evidence : iterable of str
+        Values of ``runs.model`` and ``runs.evidence``; repetitions are allowed.
 
     Returns
     -------
     str
-        Empty where none but the scripted stand-in did, which every title says.
+        Of chat models, nothing where none but the scripted stand-in played, which every title says.
     """
-    names = list(dict.fromkeys(models))
-    return "" if names in ([], ["scripted"]) else f"agents played by {', '.join(names)}"
+    pairs = dict.fromkeys(zip(models, evidence, strict=True))
+    players = list(dict.fromkeys(model for model, kind in pairs if kind != "equation"))
+    equations = list(dict.fromkeys(model for model, kind in pairs if kind == "equation"))
+    said = []
+    if players not in ([], ["scripted"]):
+        said.append(f"agents played by {', '.join(players)}")
+    if equations:
+        said.append(f"equation{'s' if len(equations) > 1 else ''}: {', '.join(equations)}")
+    return "; ".join(said)
 
 
 def instrument_validation(evidence: str, kinds: Collection[str]) -> str:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import cache
 from itertools import combinations_with_replacement
 from typing import Any
 
 import numpy as np
 
+from opinionsim.compilation import compiled
 from opinionsim.networks._reading import refuse
 
 __all__ = [
@@ -41,20 +41,9 @@ _MOST_TRIES = 16
 _MIXING_ROUNDS = 100
 
 
-@cache
-def _compiled(kernel: Callable[..., Any]) -> Callable[..., Any]:
-    """A kernel as machine code, kept on disk where that is possible."""
-    from numba import njit
-
-    try:
-        return njit(cache=True, nogil=True)(kernel)
-    except RuntimeError:  # no folder can be written to
-        return njit(nogil=True)(kernel)
-
-
 def _run(kernel: Callable[..., Any], size: int, *arguments: Any) -> None:
     """Run a kernel, compiled where that pays; either way it draws the same."""
-    (_compiled(kernel) if size >= _COMPILED_FROM else kernel)(*arguments)
+    (compiled(kernel) if size >= _COMPILED_FROM else kernel)(*arguments)
 
 
 def ring(n: int, k: int = 2) -> Pairs:

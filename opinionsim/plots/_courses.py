@@ -258,7 +258,7 @@ def of_runs(results: HasFrames, runs: pd.DataFrame, kind: str | None, notes: Seq
         cells,
         (scale.lowest, scale.highest),
         scale,
-        "step",
+        "sweep" if (runs["interaction"] == "native").all() else "step",
         metrics.evidence_statement(runs["evidence"]),
         (*_told(runs, [kinds[cell] for cell in runs["cell"]]), *notes),
     )
@@ -318,7 +318,7 @@ def _told(runs: pd.DataFrame, kinds: Sequence[str]) -> list[str]:
     told = [
         describe(runs.iloc[0], without=differing),
         ", ".join(instruments),
-        metrics.played_by(runs["model"].astype(str)),
+        metrics.played_by(runs["model"].astype(str), runs["evidence"]),
         metrics.validation_statement(said),
         outdated([row for _, row in runs.iterrows()]),
     ]

@@ -135,8 +135,8 @@ def panels_data(
     which = f"one run a panel, replicate {replicate} (of {replicates})" if replicates > 1 else "one run a panel"
     notes = [
         which,
-        f"{drawn[0].trajectory.instrument}, ddof {ddof}",
-        played_by(str(run["model"]) for run in every),
+        f"{', '.join(dict.fromkeys(panel.trajectory.instrument for panel in drawn))}, ddof {ddof}",
+        played_by((str(run["model"]) for run in every), (str(run["evidence"]) for run in every)),
         validation_statement(panel.trajectory.validation for panel in drawn),
         *arrangement.notes,
         _never(drawn),

@@ -159,7 +159,9 @@ def _line(
 
 def _measured(run: Course, courses: Courses, measure: str, options: Mapping[str, Any]) -> np.ndarray:
     """The measure at each moment of a run, (K,)."""
-    passed: dict[str, Any] = {"range": courses.span, **options}
+    passed: dict[str, Any] = dict(options)
+    if np.isfinite(courses.span).all():
+        passed["range"] = courses.span
     if run.network is not None:
         passed["network"] = run.network
     return metrics.measure_opinions(run.values, [measure], **passed)[measure]

@@ -141,7 +141,7 @@ def trajectory_data(
     told = [
         describe(row),
         f"{provenance(row, replicates)}, {instrument}",
-        metrics.played_by([str(row["model"])]),
+        metrics.played_by([str(row["model"])], [str(row["evidence"])]),
         validation,
         outdated([row]),
     ]

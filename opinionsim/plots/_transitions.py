@@ -137,7 +137,7 @@ def draw_transitions(part: pd.DataFrame, names: Sequence[str], ax: Axes) -> Any:
     if k <= _MOST_PRINTED:
         for row, column in zip(*np.nonzero(~np.isnan(share)), strict=True):
             value = share[row, column]
-            colour = "white" if value > 0.5 else "#222222"
+            colour = "white" if value > 0.45 else "#222222"
             text = f"{value:.2f}" if value else "0"
             ax.text(
                 column + 0.5, row + 0.5, text, ha="center", va="center", color=colour, fontsize=8 if k <= 7 else 6.5
@@ -173,7 +173,7 @@ def transition_matrix(
     cells = dict(list(data.frame.groupby("cell", sort=False)))
     widest = max(len(names) for names in data.names.values())
     side = max(2.3, 0.38 * widest)
-    figure, axes = new_panels([str(name) for name in cells], [data.evidence, *data.notes], (side + 1.3, side + 0.7))
+    figure, axes = new_panels([str(name) for name in cells], [data.evidence, *data.notes], (side + 1.3, side + 0.95))
     for ax, (name, part) in zip(axes, cells.items(), strict=True):
         mesh = draw_transitions(part, data.names[str(name)], ax)
         right, covered = unused(ax, axes)

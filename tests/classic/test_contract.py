@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from opinionsim import testing
 from opinionsim.classic import MODELS, ClassicModel, simulate
-from opinionsim.testing import ClassicModelContract
 
 #: Parameters under which each model is checked: such that everything it can do happens.
 CASES: dict[str, dict[str, Any]] = {
@@ -39,28 +39,30 @@ def test_every_model_is_checked() -> None:
     assert set(CASES) == set(MODELS)
 
 
-def _suite(name: str, case: Mapping[str, Any]) -> type[ClassicModelContract]:
+def _suite(name: str, case: Mapping[str, Any]) -> type[testing.ClassicModelContract]:
     """The contract of one model."""
 
-    def model(self: ClassicModelContract) -> ClassicModel:
+    def model(self: testing.ClassicModelContract) -> ClassicModel:
         return MODELS[name]
 
     title = "Test" + name.title().replace("-", "")
-    return type(title, (ClassicModelContract,), {"model": property(model), "settings": dict(case)})
+    return type(title, (testing.ClassicModelContract,), {"model": property(model), "settings": dict(case)})
 
 
 for _name, _case in CASES.items():
     if _name in MODELS:
         _made = _suite(_name, _case)
         globals()[_made.__name__] = _made
-del _made, ClassicModelContract
+del _made
 
 _DIGESTS = """
 import hashlib, json, sys
 from opinionsim.classic import simulate
 cases = json.loads(sys.argv[1])
 print(json.dumps({
-    name: hashlib.sha256(simulate(name, 8, steps=4, seed=11, replicates=3, threads=2, **case).opinions.tobytes()).hexdigest()
+    name: hashlib.sha256(
+        simulate(name, 8, steps=4, seed=11, replicates=3, threads=2, **case).opinions.tobytes()
+    ).hexdigest()
     for name, case in cases.items()
 }))
 """

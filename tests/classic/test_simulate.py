@@ -73,7 +73,7 @@ def test_pairs_are_drawn_as_the_scheme_says(pick: int) -> None:
     with np.errstate(over="ignore"):
         fill(new_state(3, "pairs", pick), words)
         draw_pairs(contacts, 0, contacts.firsts, 0, words, listeners, speakers)
-    found = {pair: 0 for pair in expected}
+    found = dict.fromkeys(expected, 0)
     for pair in zip(speakers.tolist(), listeners.tolist(), strict=True):
         found[pair] += 1  # another pair is a KeyError
     chi_square = sum((found[pair] - drawn * p) ** 2 / (drawn * p) for pair, p in expected.items())
@@ -321,3 +321,21 @@ def test_shapes_of_the_one_step_view(arguments: tuple[object, object], message: 
 
 def test_the_package_offers_it() -> None:
     assert osim.classic.simulate is simulate
+
+
+def test_initial_opinions_in_the_one_step_view() -> None:
+    found = transition("friedkin-johnsen", [0.5], [0.9], start=[0.1], susceptibility=0.5, self_weight=1.0)
+    np.testing.assert_allclose(found.values, [[0.5 * 0.7 + 0.5 * 0.1]])
+    with pytest.raises(SpecError, match="deffuant does not go back to initial opinions"):
+        transition("deffuant", [0.5], [0.9], start=[0.1])
+    with pytest.raises(SpecError, match="start must have the shape of before"):
+        transition("friedkin-johnsen", [0.5], [0.9], start=[0.1, 0.2])
+
+
+def test_records_may_be_kept_in_half_the_memory() -> None:
+    whole = simulate("deffuant", 50, steps=4, seed=2)
+    half = simulate("deffuant", 50, steps=4, seed=2, dtype="float32")
+    assert half.opinions.dtype == np.float32
+    np.testing.assert_array_equal(half.opinions, whole.opinions.astype(np.float32))
+    with pytest.raises(SpecError, match="float32"):
+        simulate("deffuant", 50, steps=4, dtype="int8")

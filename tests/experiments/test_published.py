@@ -20,6 +20,7 @@ NAMES = sorted(path.relative_to(FOLDER).with_suffix("").as_posix() for path in F
 #: Cells, runs and calls that each shipped experiment stands for.
 SIZES = {
     "demo": (2, 6, 6 * 200),
+    "classic_quickstart": (4, 20, 5 * (20 + 2 * 200)),
     "quickstart": (3, 6, 6 * 80),
     "real_model": (2, 6, 6 * 60),
     "chuang2024/tables": (180, 180, 90 * 200 + 90 * 400),
@@ -67,7 +68,7 @@ def test_a_shipped_experiment_loads_plans_and_previews(name: str) -> None:
     experiment = osim.load_experiment(name)
     forecast = osim.plan(experiment)
     assert (forecast.cells, forecast.runs, forecast.calls) == SIZES[name]
-    assert {cell.spec.population.size for cell in experiment.cells} == {10}
+    assert {cell.spec.population.size for cell in experiment.cells} == {20 if name.startswith("classic") else 10}
     for run in range(0, len(experiment.runs), 7):
         prompts = preview(experiment, run).prompts
         assert all(messages[-1].role == "user" for messages in prompts.values())
@@ -94,7 +95,7 @@ def test_a_shipped_experiment_runs(name: str) -> None:
     summary, results = carry_out(short, "short.sqlite")
     assert summary.errors == {}
     assert set(results.runs["status"]) == {"complete"}
-    assert set(results.runs["evidence"]) == {"scripted"}
+    assert set(results.runs["evidence"]) == ({"scripted", "equation"} if name.startswith("classic") else {"scripted"})
     assert set(results.metrics["run_id"]) == set(results.runs["run_id"])
 
 

@@ -178,3 +178,19 @@ def test_a_label_stands_for_the_columns_it_determines() -> None:
     assert condition_axes(runs.assign(**{"sweep.interaction": runs["interaction"]})) == ("framing", "interaction")
     bare = ['{"kind":"dyadic"}'] * 2 + ['{"kind":"broadcast"}'] * 2
     assert "sweep.interaction" not in condition_axes(runs.assign(**{"sweep.interaction": bare}))
+
+
+def test_equations_which_have_no_mind_make_no_condition_of_it() -> None:
+    runs = pd.DataFrame(
+        {
+            "run_id": ["a", "b"],
+            "evidence": ["scripted", "equation"],
+            "memory": ["cumulative", None],
+            "world": ["closed", None],
+            "confirmation_bias": ["none", None],
+            "model": ["scripted", "deffuant"],
+        }
+    )
+    assert condition_axes(runs) == ("model",)
+    twice = pd.concat([runs, runs.assign(memory=["reflective", None])])
+    assert condition_axes(twice) == ("memory", "model")

@@ -1,0 +1,61 @@
+"""Draws the figures of plots.md: of the demonstration and of a classic model.
+
+Run: python docs/images/plots.py
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+import opinionsim as osim
+from opinionsim import plots
+from opinionsim.networks import build_network
+
+SEED = 1
+
+
+def deffuant(n: int, replicates: int, epsilon: float, *, steps: int = 40, mu: float = 0.5) -> osim.classic.Trajectories:
+    """Runs of the model of Deffuant and Weisbuch on the complete graph."""
+    return osim.classic.simulate(
+        "deffuant", n, steps=steps, seed=SEED, replicates=replicates, epsilon=epsilon, mu=mu
+    )  # fmt: skip
+
+
+def swept() -> pd.DataFrame:
+    """Spread of final opinions over bound and step size, one row a run."""
+    return pd.DataFrame(
+        {"epsilon": epsilon, "mu": mu, "replicate": replicate, "diversity": final.std(), "evidence": found.evidence}
+        for epsilon in np.round(np.arange(0.05, 0.51, 0.05), 2).tolist()
+        for mu in (0.1, 0.3, 0.5)
+        for found in [deffuant(100, 5, epsilon, mu=mu, steps=60)]
+        for replicate, final in enumerate(found.final)
+    )
+
+
+def main() -> None:
+    """Draw all pictures beside this file."""
+    with TemporaryDirectory() as folder:
+        demo = osim.run(osim.load_experiment("demo"), f"{folder}/demo.sqlite")
+        conditions = {f"epsilon {epsilon}": deffuant(300, 10, epsilon) for epsilon in (0.15, 0.3)}
+        network = build_network({"kind": "watts-strogatz", "k": 4, "p": 0.1}, 60, seed=SEED)
+        small_world = osim.classic.simulate("deffuant", network, steps=60, seed=SEED, epsilon=0.3)
+        drawn: dict[str, Figure | Axes] = {
+            "trajectories": plots.trajectories(conditions["epsilon 0.15"]),
+            "ribbons": plots.ribbons(conditions, "diversity"),
+            "density": plots.density(conditions),
+            "network": plots.network_snapshots(small_world, steps=[0, 5, 20, 60]),
+            "transitions": plots.transition_matrix(demo),
+            "phase": plots.phase_diagram(swept(), "epsilon", "mu", "diversity"),
+        }
+        for name, figure in drawn.items():
+            plots.save(figure, Path(__file__).with_name(f"plot_{name}.png"), dpi=90)
+
+
+if __name__ == "__main__":
+    main()

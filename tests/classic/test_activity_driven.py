@@ -1,0 +1,135 @@
+"""Activity-driven echo chambers: who meets whom, integration, what a network of contacts restricts."""
+
+from __future__ import annotations
+
+import math
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from opinionsim.classic import simulate, transition
+from opinionsim.classic._activity_driven import MODEL, _activities, _meetings
+from opinionsim.classic._contacts import Contacts
+from opinionsim.classic._random import new_state
+from opinionsim.networks import Network
+
+_START = np.array([-0.8, -0.5, -0.1, 0.2, 0.4, 0.9])
+_N = len(_START)
+
+
+def _p(**settings):
+    values = MODEL.with_defaults(settings, MODEL.range)
+    return MODEL.parameters(**{name: each.array(name, values[name], _N) for name, each in MODEL.declared.items()})
+
+
+def _met(runs=3000, network=_N, **settings) -> np.ndarray:
+    """Share of steps in which each listener (row) heard each speaker."""
+    p, contacts = _p(**settings), Contacts.of(Network.of(network))
+    m, state = min(p.m, _N - 1), new_state(5, "meetings", 0)
+    heard = np.zeros((_N, _N))
+    scratch = np.empty(_N), np.empty((_N, m), dtype=np.int64), np.empty(_N, dtype=np.int64)
+    listeners, speakers = np.empty(2 * _N * m, dtype=np.int64), np.empty(2 * _N * m, dtype=np.int64)
+    with np.errstate(over="ignore"):
+        for _ in range(runs):
+            activities = np.broadcast_to(p.activity, _N)
+            size = _meetings(_START, contacts, p, activities, state, *scratch, listeners, speakers)
+            pairs = np.stack([listeners[:size], speakers[:size]])
+            assert len(np.unique(pairs, axis=1).T) == size, "each pair once"
+            heard[listeners[:size], speakers[:size]] += 1
+    return heard / runs
+
+
+def test_active_agents_hear_m_others_and_are_heard_with_probability_r() -> None:
+    runs, a, r, m = 3000, 0.4, 0.3, 2
+    found = _met(runs, activity=a, r=r, m=m, beta=0)
+    once = a * m / (_N - 1)
+    expected = 1 - (1 - once) * (1 - once * r)
+    off = found[~np.eye(_N, dtype=bool)]
+    assert np.abs(off - expected).max() < 4.5 * np.sqrt(expected * (1 - expected) / runs)
+    assert (np.diag(found) == 0).all()
+    one_way = _met(200, activity=np.array([1.0, 0, 0, 0, 0, 0]), r=0, m=_N)
+    assert (one_way[0, 1:] == 1).all()
+    assert one_way[1:].sum() == 0
+
+
+def test_homophily_draws_by_a_power_of_distance() -> None:
+    runs = 3000
+    found = _met(runs, activity=1.0, r=0, m=1, beta=2)
+    distances = np.abs(_START[:, None] - _START) + np.eye(_N)
+    odds = distances**-2.0 * (1 - np.eye(_N))
+    odds /= odds.sum(axis=1, keepdims=True)
+    assert (np.abs(found - odds) <= 4.5 * np.sqrt(odds * (1 - odds) / runs)).all()
+
+
+def test_contacts_stay_on_the_network() -> None:
+    ring = nx.cycle_graph(_N)
+    for beta in (0, 2):
+        found = _met(300, ring, activity=1.0, r=1, m=1, beta=beta)
+        assert (found[nx.to_numpy_array(ring) == 0] == 0).all()
+        assert (found[nx.to_numpy_array(ring) == 1] > 0).all()
+    # 1 hears 0, 0 hears 2, and 2 hears 1: nobody who is heard hears back.
+    cycle = np.eye(_N)[np.roll(np.arange(_N), 1)]
+    assert (_met(50, cycle, activity=1.0, r=1, m=1) == (cycle > 0)).all()
+
+
+def test_weights_draw_too() -> None:
+    heard = np.ones((_N, _N)) - np.eye(_N)
+    heard[0] = [0, 0, 0, 5, 0, 0]
+    heard[0, 1] = 1e-9
+    assert _met(100, heard, activity=1.0, r=0, m=1, beta=0.5)[0, 3] == pytest.approx(1, abs=0.01)
+
+
+@pytest.mark.parametrize("gamma", [1.0, 2.1])
+def test_activities_follow_the_power_law(gamma) -> None:
+    drawn, again = np.empty(20_000), np.empty(20_000)
+    spare = new_state(1, "a", 0)
+    with np.errstate(over="ignore"):
+        _activities(_p(gamma=gamma, epsilon=0.01), spare, drawn)
+        _activities(_p(gamma=gamma, epsilon=0.01), spare, again)
+    np.testing.assert_array_equal(drawn, again)
+    at = np.array([0.02, 0.05, 0.2])
+    if gamma == 1:
+        below = np.log(at / 0.01) / np.log(100)
+    else:
+        below = (0.01 ** (1 - gamma) - at ** (1 - gamma)) / (0.01 ** (1 - gamma) - 1)
+    shares = (drawn[:, None] <= at).mean(axis=0)
+    assert (np.abs(shares - below) < 4.5 * np.sqrt(below * (1 - below) / 20_000)).all()
+    assert drawn.min() >= 0.01
+    assert drawn.max() <= 1
+
+
+@pytest.mark.parametrize(("method", "order"), [("euler", 1), ("heun", 2), ("rk4", 4)])
+def test_integration_is_of_its_order(method, order) -> None:
+    # Everybody active hears all others: no chance is left, and halving dt divides the error by 2^order.
+    def end(dt: float, method: str) -> np.ndarray:
+        options = {"activity": 1.0, "m": _N - 1, "K": 0.7, "alpha": 1.5, "dt": dt, "method": method}
+        return simulate("activity-driven", _N, _START, round(1.6 / dt), **options).final[0]
+
+    exact = end(0.00625, "rk4")
+    coarse, fine = (np.abs(end(dt, method) - exact).max() for dt in (0.1, 0.05))
+    assert np.log2(coarse / fine) == pytest.approx(order, abs=0.35)
+
+
+@pytest.mark.parametrize("method", ["euler", "heun", "rk4"])
+def test_transition_of_one_who_hears_what_does_not_change(method) -> None:
+    # Agent 0 alone hears; the others' opinions are 0 and stay so where nobody speaks to them.
+    options = {"K": np.full(_N, 2.0), "alpha": 1.3, "dt": 0.1, "method": method}
+    activity = np.zeros(_N)
+    still = simulate("activity-driven", _N, _START, 1, activity=activity, r=0, **options).opinions[0, 1]
+    expected = transition("activity-driven", _START, np.full((_N, 1), np.nan), **options).values[:, 0]
+    np.testing.assert_allclose(still, expected, rtol=0, atol=1e-15)
+    kept = {"euler": 0.9, "heun": 0.905, "rk4": sum((-0.1) ** k / math.factorial(k) for k in range(5))}[method]
+    np.testing.assert_allclose(still, kept * _START, rtol=0, atol=1e-15)
+    if method == "euler":
+        activity[0] = 1.0
+        found = simulate("activity-driven", _N, _START, 1, activity=activity, r=0, m=_N - 1, **options).opinions[0, 1]
+        heard = transition("activity-driven", _START[:1], _START[None, 1:], K=2.0, alpha=1.3, dt=0.1).values[0, 0]
+        assert found[0] == pytest.approx(heard, abs=1e-15)
+
+
+def test_default_opinions_are_between_minus_one_and_one() -> None:
+    found = simulate("activity-driven", 500, steps=0, seed=1).opinions[0, 0]
+    assert found.min() >= -1
+    assert found.max() <= 1
+    assert found.std() == pytest.approx(1 / np.sqrt(3), abs=0.05)

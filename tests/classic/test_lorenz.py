@@ -1,0 +1,246 @@
+"""The model of Lorenz, Neumann & Schroeder 2021, and the agents and networks it is run with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from opinionsim.classic import follower_network, lorenz_agents, simulate, transition
+from opinionsim.errors import SpecError
+
+#: One agent, 0, is heard by all others, once each.
+_SIZE = 4000
+_ALL_HEAR_0 = np.stack([np.zeros(_SIZE, dtype=int), np.arange(1, _SIZE + 1)], axis=1)
+
+
+def _after(own: float, message: float, **settings: Any) -> float:
+    """The opinion of an agent of no idiosyncrasy after one message."""
+    found = simulate("lorenz", 2, [message, own], pairs=[(0, 1)], **{"theta": 0.0, **settings})
+    return float(found.final[0, 1])
+
+
+class TestRule:
+    def test_contagion_adds_a_part_of_the_message_and_assimilation_of_the_distance(self) -> None:
+        assert _after(1.0, 2.0, rho=0, alpha=0.25, motivated=False) == 1.5
+        assert _after(1.0, 2.0, rho=1, alpha=0.25, motivated=False) == 1.25
+        assert _after(1.0, 2.0, rho=0.5, alpha=0.25, motivated=False) == 1.375
+
+    def test_ends_of_the_range_stop_opinions(self) -> None:
+        assert _after(3.25, 3.0, rho=0, alpha=1, motivated=False) == 3.5
+        assert _after(-3.25, -3.0, rho=0, alpha=1, motivated=False) == -3.5
+
+    def test_motivated_cognition_halves_the_change_at_the_latitude(self) -> None:
+        for k in (0, 1, 2, 7, 10**9):
+            assert _after(0.0, 0.5, rho=1, alpha=0.5, latitude=0.5, k=k) == 0.125
+        assert _after(0.0, 1.0, rho=1, alpha=0.5, latitude=0.5, k=3) == pytest.approx(0.5 / (1 + 2**3))
+
+    def test_polarity_holds_extremes(self) -> None:
+        assert _after(1.75, 0.0, rho=1, alpha=0.5, polarity=True, motivated=False) == 1.75 - 0.875 * 0.75
+        assert _after(3.5, 0.0, rho=1, alpha=0.5, polarity=True, motivated=False) == 3.5
+
+    def test_range_has_its_own_middle_and_grows_defaults(self) -> None:
+        plain = _after(0.5, 1.25)
+        assert _after(10 + 2 * 0.5, 10 + 2 * 1.25, range=(3, 17)) == pytest.approx(10 + 2 * plain, abs=1e-14)
+
+    def test_other_groups_are_trusted_less(self) -> None:
+        settings = {"rho": 1, "alpha": 0.5, "motivated": False, "credibility": 0.25}
+        assert _after(0.0, 1.0, group=[0, 0], **settings) == 0.5
+        assert _after(0.0, 1.0, group=[1, 1], **settings) == 0.5
+        assert _after(0.0, 1.0, group=[1, 0], **settings) == 0.125
+
+    def test_parameters_of_each_agent(self) -> None:
+        found = simulate("lorenz", 3, [2.0, 1.0, 1.0], pairs=[(0, 1), (0, 2)], alpha=[0, 0.25, 0.5], rho=[0, 0, 1],
+                         theta=[0, 0, 0], latitude=[1, 1, 0.5], k=[1, 1, 3], motivated=True)  # fmt: skip
+        assert found.final[0].tolist() == [2.0, 1 + 0.25 * 2 / 2, 1 + 0.5 / (1 + 8)]
+
+    def test_hard_threshold_and_assimilation_are_bounded_confidence(self) -> None:
+        rng = np.random.default_rng(4)
+        pairs = np.array([rng.choice(30, 2, replace=False) for _ in range(900)])
+        initial = rng.uniform(-3.5, 3.5, 30)
+        sharp = simulate("lorenz", 30, initial, pairs=pairs, rho=1, alpha=0.3, latitude=1.2, k=10**9, theta=0.0)
+        bounded = simulate("deffuant", 30, initial, pairs=pairs, mu=0.3, epsilon=1.2, range=(-3.5, 3.5))
+        assert np.array_equal(sharp.opinions, bounded.opinions)
+        assert len(np.unique(bounded.final.round(2))) > 1
+
+
+class TestIdiosyncrasy:
+    def test_redrawn_opinions_are_normal_and_cut_off(self) -> None:
+        group = np.arange(_SIZE + 1) % 2
+        initial = np.zeros(_SIZE + 1)
+        found = simulate("lorenz", _SIZE + 1, initial, pairs=_ALL_HEAR_0, record_every=_SIZE, theta=1.0, group=group,
+                         spread=3.0, sd=2.0, seed=3)  # fmt: skip
+        expected = transition("lorenz", initial[:2], initial[:2], theta=1.0, group=[0, 1], spread=3.0, sd=2.0)
+        grid = np.linspace(-3.5, 3.5, 2001)
+        for side in (0, 1):
+            ended = found.final[0, 1:][group[1:] == side]
+            masses = expected.probabilities[side]
+            assert expected.values[side, 1:].tolist() == [-3.5, 3.5]
+            for end, mass in zip((-3.5, 3.5), masses[1:], strict=True):
+                share = (ended == end).mean()
+                assert abs(share - mass) < 4 * np.sqrt(mass * (1 - mass) / ended.size) + 1 / ended.size
+            assert expected.density is not None
+            density = np.array([expected.density(np.full(2, point))[side] for point in grid])
+            cumulative = masses[1] + np.concatenate([[0], np.cumsum((density[1:] + density[:-1]) / 2 * np.diff(grid))])
+            assert cumulative[-1] + masses[2] == pytest.approx(1, abs=1e-6)
+            empirical = np.searchsorted(np.sort(ended), grid[1:-1], side="right") / ended.size
+            assert np.abs(empirical - cumulative[1:-1]).max() < 2.2 / np.sqrt(ended.size)  # Kolmogorov, 1 in 10^4
+
+    def test_its_probability(self) -> None:
+        initial = np.full(_SIZE + 1, 0.5)
+        for kind, start in (("redraw", None), ("initial", [0.5])):
+            found = simulate("lorenz", _SIZE + 1, initial, pairs=_ALL_HEAR_0, record_every=_SIZE, theta=0.2, rho=0.0,
+                             idiosyncrasy=kind)  # fmt: skip
+            moved = transition("lorenz", [0.5], [0.5], start=start, theta=0.2, rho=0.0, idiosyncrasy=kind)
+            share = (found.final[0, 1:] == moved.values[0, 0]).mean()
+            assert moved.probabilities[0, 0] == 0.8
+            assert abs(share - 0.8) < 4 * np.sqrt(0.16 / _SIZE)
+            assert np.isclose(found.final[0, 1:], 0.5).mean() == pytest.approx(1 - share if kind == "initial" else 0)
+
+    def test_weight_on_the_initial_opinion(self) -> None:
+        found = simulate("lorenz", 2, [2.0, 1.0], pairs=[(0, 1)] * 2, theta=0.25, rho=1, alpha=0.5, motivated=False,
+                         idiosyncrasy="weight")  # fmt: skip
+        first = 0.75 * 1.5 + 0.25 * 1
+        assert found.opinions[0, 1:, 1].tolist() == [first, 0.75 * (first + 0.5 * (2 - first)) + 0.25]
+        expected = transition("lorenz", [first], [2.0], start=[1.0], theta=0.25, rho=1, alpha=0.5, motivated=False,
+                              idiosyncrasy="weight")  # fmt: skip
+        assert found.final[0, 1] == pytest.approx(expected.values[0, 0], abs=1e-15)
+
+    def test_transition_needs_the_initial_opinion(self) -> None:
+        with pytest.raises(SpecError, match="lorenz needs start, the initial opinions"):
+            transition("lorenz", [0.5], [0.5], idiosyncrasy="weight")
+
+
+def test_transition_says_what_the_kernel_does() -> None:
+    rng = np.random.default_rng(8)
+    size, span = 60, (-2.0, 9.0)
+    opinions = rng.uniform(*span, 2 * size)
+    opinions[:2] = span
+    pairs = np.stack([np.arange(size, 2 * size), np.arange(size)], axis=1)
+    for settings in ({"polarity": True, "rho": 0.4, "k": 3}, {"motivated": False, "alpha": 1.0, "rho": 0.1}, {"k": 35}):
+        found = simulate("lorenz", 2 * size, opinions, pairs=pairs, range=span, theta=0.0, **settings)
+        expected = transition("lorenz", opinions[:size], opinions[size:], range=span, theta=0.0, **settings)
+        assert (expected.probabilities[:, 0] == 1).all()
+        np.testing.assert_allclose(found.final[0, :size], expected.values[:, 0], rtol=0, atol=1e-13)
+
+
+def test_machine_code_and_python_give_the_same_bytes() -> None:
+    agents = lorenz_agents(7, np.random.default_rng(1), rho=0.5, theta=0.3, spread=1, alpha_sd=0.05)
+    network = follower_network(7, np.random.default_rng(1), following=2, friends=2)
+    for settings in (
+        {"polarity": True, "k": 3, "credibility": 0.5},
+        {"idiosyncrasy": "initial"},
+        {"idiosyncrasy": "weight", "order": "synchronous"},
+    ):
+        for joined in (7, network):
+            both = [
+                simulate("lorenz", joined, steps=5, seed=3, isolates="keep", machine=machine, **agents, **settings)
+                for machine in (True, False)
+            ]
+            assert both[0].opinions.tobytes() == both[1].opinions.tobytes()
+
+
+def test_agents_may_meet_themselves_in_the_complete_graph() -> None:
+    # With no idiosyncrasy and assimilation in full, two agents that meet only each other change places for ever.
+    settings = {"rho": 1, "alpha": 1, "motivated": False, "theta": 0.0, "order": "synchronous"}
+    apart = simulate("lorenz", 2, [-1.0, 1.0], 20, meets_itself=False, **settings)
+    assert apart.opinions[0].tolist() == [[-1.0, 1.0], [1.0, -1.0]] * 10 + [[-1.0, 1.0]]
+    stay = simulate("lorenz", 2, [-1.0, 1.0], 1, replicates=2000, threads=1, **settings)
+    share = (stay.final == stay.opinions[:, 0]).mean()
+    assert abs(share - 0.5) < 4 * 0.5 / np.sqrt(4000)
+
+
+def test_every_agent_updates_once_a_sweep_by_default() -> None:
+    settings = {"rho": 1, "alpha": 0.5, "motivated": False, "theta": 1.0, "meets_itself": False}
+    found = simulate("lorenz", 200, np.full(200, 3.0), 1, **settings)
+    assert (found.final != 3.0).all()
+    at_random = simulate("lorenz", 200, np.full(200, 3.0), 1, order="random", **settings)
+    assert 0.2 < (at_random.final == 3.0).mean() < 0.55  # 1/e in expectation
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"alpha": 1.1}, {"rho": -0.1}, {"theta": 2}, {"latitude": 0}, {"k": 1.5}, {"k": -1}, {"polarity": 1}, {"group": 2},
+     {"credibility": [0.5]}, {"sd": 0}, {"spread": [1, 1, 1]}, {"idiosyncrasy": "often"}, {"pick": "edge"}],
+)  # fmt: skip
+def test_bad_settings(settings: dict[str, Any]) -> None:
+    with pytest.raises(SpecError, match=next(iter(settings))):
+        simulate("lorenz", 3, **settings)
+
+
+class TestAgents:
+    def test_all_alike_by_default(self) -> None:
+        agents = lorenz_agents(2000, np.random.default_rng(2))
+        assert (agents["alpha"], agents["rho"], agents["theta"], agents["latitude"]) == (0.2, 0.0, 0.01, 0.5)
+        assert abs(agents["initial"].mean()) < 4 / np.sqrt(2000)
+        assert agents["initial"].std() == pytest.approx(1, abs=4 / np.sqrt(4000))
+        assert simulate("lorenz", 2000, steps=1, **agents).parameters["spread"] == 0
+
+    def test_groups_start_apart_and_inside_the_range(self) -> None:
+        agents = lorenz_agents(4000, np.random.default_rng(2), spread=3, range=(-1, 3))
+        low, high = (agents["initial"][agents["group"] == side] for side in (0, 1))
+        assert abs(low.size - 2000) < 4 * np.sqrt(1000)
+        assert np.median(low) == pytest.approx(-0.5, abs=0.12)
+        assert np.median(high) == pytest.approx(2.5, abs=0.12)
+        assert low.min() == -1
+        assert high.max() == 3
+
+    def test_differences_have_the_moments_asked_for(self) -> None:
+        n = 40_000
+        agents = lorenz_agents(n, np.random.default_rng(2), alpha=0.3, alpha_sd=0.1, rho=0.9, rho_sd=0.05, theta=0.0,
+                               theta_sd=0.1, latitude=0.5, latitude_sd=0.2)  # fmt: skip
+        assert agents["theta"] == 0.0
+        for name, mean, sd in (("alpha", 0.3, 0.1), ("rho", 0.9, 0.05), ("latitude", 0.5, 0.2)):
+            assert agents[name].mean() == pytest.approx(mean, abs=4 * sd / np.sqrt(n))
+            assert agents[name].std() == pytest.approx(sd, rel=0.03)
+
+    def test_variance_is_kept_below_what_is_possible(self) -> None:
+        wild = lorenz_agents(40_000, np.random.default_rng(2), rho=0.2, rho_sd=5.0)["rho"]
+        assert wild.mean() == pytest.approx(0.2, abs=0.01)
+        assert wild.var() == pytest.approx(0.95 * 0.16, rel=0.03)
+        tiny = lorenz_agents(1000, np.random.default_rng(2), latitude_sd=50.0)
+        simulate("lorenz", 1000, steps=1, **tiny)
+
+    @pytest.mark.parametrize("bad", [{"alpha": 2}, {"rho_sd": -1}, {"latitude": 0}, {"sd": 0}, {"spread": -1}])
+    def test_bad_numbers(self, bad: dict[str, float]) -> None:
+        with pytest.raises(SpecError, match=next(iter(bad))):
+            lorenz_agents(10, np.random.default_rng(2), **bad)  # type: ignore[arg-type]
+
+
+class TestFollowers:
+    def test_each_follows_as_many_of_those_before(self) -> None:
+        network = follower_network(300, np.random.default_rng(1), following=5, friends=0)
+        assert (network.speakers < network.listeners).all()
+        assert np.bincount(network.listeners, minlength=300).tolist() == [0, 1, 2, 3, 4] + [5] * 295
+
+    def test_who_has_followers_gets_more(self) -> None:
+        # Agent 2 follows one of two: 0 has a follower, 1 has none, so that 0 is twice as likely.
+        chosen = [
+            int(network.speakers[network.listeners == 2][0])
+            for network in (follower_network(3, np.random.default_rng(s), following=1, friends=0) for s in range(900))
+        ]
+        assert abs(np.mean(chosen) - 1 / 3) < 4 * np.sqrt(2 / 9 / 900)
+
+    def test_friends_hear_each_other(self) -> None:
+        rng = np.random.default_rng(1)
+        ring = follower_network(12, rng, following=0, friends=5, friendship="ring")
+        assert {(u, v) for u, v in zip(ring.speakers.tolist(), ring.listeners.tolist(), strict=True)} == {
+            (u, v) for u in range(12) for v in range(12) if (u - v) % 12 in (1, 2, 10, 11)
+        }
+        for friendship, expected in (("random", 5 * 399 / 400), ("cliques", 5 * 399 / 400)):
+            drawn = follower_network(400, rng, following=0, friends=5, friendship=friendship)
+            pairs = set(zip(drawn.speakers.tolist(), drawn.listeners.tolist(), strict=True))
+            assert pairs == {(v, u) for u, v in pairs}
+            assert len(pairs) / 400 == pytest.approx(expected, abs=4 * np.sqrt(2 * 5 / 400))
+
+    def test_cliques_are_joined_in_full(self) -> None:
+        drawn = follower_network(40, np.random.default_rng(3), following=0, friends=8, friendship="cliques").graph()
+        for agent in drawn:
+            inside = {agent, *drawn.predecessors(agent)}
+            assert all({other, *drawn.predecessors(other)} == inside for other in inside)
+
+    @pytest.mark.parametrize("bad", [{"following": -1}, {"friends": 10}, {"friendship": "enmity"}])
+    def test_bad_settings(self, bad: dict[str, Any]) -> None:
+        with pytest.raises(SpecError, match=next(iter(bad))):
+            follower_network(10, np.random.default_rng(1), **bad)

@@ -1,0 +1,96 @@
+"""Classic models at the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from opinionsim.classic import MODELS, simulate
+from opinionsim.networks import NETWORKS
+from tests.cli.conftest import Invoke
+
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+def test_a_simulation_states_what_was_simulated(invoke: Invoke) -> None:
+    result = invoke("abm", "deffuant", "--agents", 20, "--steps", 5, "--seed", 3, "--set", "epsilon=0.3")
+    assert result.exit_code == 0
+    found = simulate("deffuant", 20, steps=5, seed=3, epsilon=0.3)
+    assert "epsilon=0.3, mu=0.5, threshold=<=, order=random, pick=edge, sides=two" in result.stdout
+    assert "Evidence: equation" in result.stdout
+    assert f"{found.final.std():.4g}" in result.stdout
+
+
+def test_json_holds_everything_unrounded(invoke: Invoke) -> None:
+    arguments = ("--agents", 20, "--steps", 5, "--replicates", 3, "--measure", "diversity", "--json")
+    found = json.loads(invoke("abm", "deffuant", *arguments).stdout)
+    simulated = simulate("deffuant", 20, steps=5, replicates=3)
+    assert (found["model"], found["evidence"], found["steps"], found["seed"]) == ("deffuant", "equation", 5, 0)
+    assert found["parameters"] == {"epsilon": 0.2, "mu": 0.5, "threshold": "<="}
+    np.testing.assert_allclose(found["end"]["diversity"], simulated.final.std(axis=1), rtol=1e-12)
+
+
+def test_networks_and_opinions_are_yaml(invoke: Invoke, tmp_path: Path) -> None:
+    network = "{kind: edges, edges: [[0, 1], [1, 2]]}"
+    arguments = ("--network", network, "--initial", "[-2, 0, 1]", "--range", "[-2, 2]", "--steps", 2)
+    file = tmp_path / "deep" / "opinions.csv"
+    result = invoke("abm", "deffuant", *arguments, "--csv", file, "--figure", tmp_path / "figure.png")
+    assert result.exit_code == 0, result.stderr
+    table = pd.read_csv(file)
+    assert table[table["step"] == 0]["value"].tolist() == [-2, 0, 1]
+    assert len(table) == 9
+    assert (tmp_path / "figure.png").read_bytes()[:8] == PNG
+
+
+def test_values_are_swept(invoke: Invoke, tmp_path: Path) -> None:
+    over = ("--over", "epsilon=[0.1, 0.5]", "--over", "mu=[0.2, 0.4]")
+    arguments = ("--agents", 20, "--steps", 3, "--replicates", 2, *over)
+    result = invoke("abm", "deffuant", *arguments, "--csv", tmp_path / "runs.csv", "--figure", tmp_path / "phase.png")
+    assert result.exit_code == 0, result.stderr
+    assert len(pd.read_csv(tmp_path / "runs.csv")) == 8
+    assert (tmp_path / "phase.png").read_bytes()[:8] == PNG
+    assert len([line for line in result.stdout.splitlines() if line.startswith("0.")]) == 4
+    rows = json.loads(invoke("abm", "deffuant", *arguments, "--json").stdout)
+    assert {(row["epsilon"], row["mu"]) for row in rows} == {(0.1, 0.2), (0.1, 0.4), (0.5, 0.2), (0.5, 0.4)}
+
+
+@pytest.mark.parametrize("name", list(MODELS))
+def test_every_model_describes_itself(invoke: Invoke, name: str) -> None:
+    text = invoke("abm", name, "--describe").stdout
+    assert MODELS[name].title in text
+    assert all(parameter in text for parameter in MODELS[name].declared)
+    assert all(source.doi in text for source in MODELS[name].source)
+
+
+def test_lists_name_models_networks_and_measures(invoke: Invoke) -> None:
+    assert [row["name"] for row in json.loads(invoke("list", "abm", "--json").stdout)] == list(MODELS)
+    networks = [row["name"] for row in json.loads(invoke("list", "networks", "--json").stdout)]
+    assert set(NETWORKS) < set(networks)
+    assert {"bias", "diversity"} <= {row["name"] for row in json.loads(invoke("list", "measures", "--json").stdout)}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["defuant"], "did you mean 'deffuant'"),
+        (["deffuant", "--set", "epsilon"], "--set 'epsilon': must have the form NAME=VALUE"),
+        (["deffuant", "--set", "epsilon=-1"], "epsilon must be a number >= 0"),
+        (["deffuant", "--over", "epsilon=0.1"], "list of at least one value"),
+        (["deffuant", "--network", "circle"], "circle"),
+        (["deffuant", "--network", "{kind: watts-strogatz}"], "takes k, p"),
+        (["deffuant", "--initial", "beta"], "initial must be 'uniform', 'normal' or numbers"),
+        (["deffuant", "--range", "[1, 0]"], "range must be two numbers"),
+        (["deffuant", "--measure", "nonsense"], "nonsense"),
+        (["deffuant", "--over", "epsilon=[0.1]", "--over", "mu=[0.1]", "--over", "order=[random]", "--figure", "x.png"],
+         "--figure shows one or two of --over"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_one_clear_error(invoke: Invoke, arguments: list[str], message: str) -> None:
+    result = invoke("abm", *arguments)
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert "Traceback" not in result.stderr

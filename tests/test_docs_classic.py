@@ -1,0 +1,75 @@
+"""Every classic model has a page and a figure, and they say what the registry says."""
+
+from __future__ import annotations
+
+import importlib.util
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import yaml
+from PIL import Image
+
+from opinionsim.classic import MODELS
+from opinionsim.experiments import load_experiment
+from opinionsim.experiments._assembly import assemble
+
+_FOLDER = Path(__file__).resolve().parents[1] / "docs" / "classic"
+
+
+@pytest.fixture(scope="module")
+def generate() -> ModuleType:
+    """The script that writes the pages."""
+    spec = importlib.util.spec_from_file_location("generate", _FOLDER / "generate.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_pages_are_those_of_the_registry(generate: ModuleType) -> None:
+    assert generate.stale() == [], "run: python docs/classic/generate.py"
+
+
+def test_a_changed_model_makes_its_page_stale(generate: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    changed = replace(MODELS["deffuant"], behaviour="Something else.")
+    monkeypatch.setitem(generate.MODELS, "deffuant", changed)
+    assert generate.stale(["deffuant"]) == ["deffuant.md is stale"]
+    other = replace(MODELS["deffuant"], example={**MODELS["deffuant"].example, "n": 17})
+    monkeypatch.setitem(generate.MODELS, "deffuant", other)
+    assert generate.stale(["deffuant"]) == ["deffuant.md is stale", "images/deffuant.png is stale"]
+    monkeypatch.setitem(generate.MODELS, "another", replace(MODELS["deffuant"], name="another"))
+    assert "another.md is missing" in generate.stale()
+    monkeypatch.delitem(generate.MODELS, "another")
+    monkeypatch.delitem(generate.MODELS, "deffuant")
+    assert "deffuant.md belongs to no model" in generate.stale()
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_page_shows_the_model_in_three_ways_that_run(name: str) -> None:
+    """Marked blocks are run by the tests of all pages; here it is what they hold, and that the specification fits."""
+    model, text = MODELS[name], (_FOLDER / f"{name}.md").read_text(encoding="utf-8")
+    assert text.count("<!-- run -->\n```python\n") == 1
+    assert text.count("<!-- run -->\n```bash\nopinionsim abm ") == 1
+    fragment = yaml.safe_load(text.partition("```yaml\n")[2].partition("```")[0])
+    experiment = load_experiment({"name": "page", **fragment})
+    parts = assemble(experiment.runs[0], experiment.resources)
+    assert parts.equation is not None
+    assert parts.equation.setup.model is model
+    assert parts.equation.setup.network.n == model.example.get("n", 200)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_figures_are_small_and_say_what_they_rest_on(name: str) -> None:
+    path = _FOLDER / "images" / f"{name}.png"
+    assert path.stat().st_size < 60_000
+    with Image.open(path) as image:
+        assert str(image.info["Description"]).startswith("Evidence: equation.")
+        assert min(image.size) > 200
+
+
+def test_the_overview_names_every_model() -> None:
+    text = (_FOLDER / "index.md").read_text(encoding="utf-8")
+    assert [name for name in MODELS if f"({name}.md)" not in text] == []
