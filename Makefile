@@ -20,8 +20,8 @@ help: ## list the targets
 demo: .venv/.ready ## first figure: no key, no network
 	$(BIN)/opinionsim demo
 
-test: .venv/.ready-test ## run the tests
-	$(BIN)/pytest -n auto --dist loadfile
+test: .venv/.ready-test ## run the tests, and check classic models against theory
+	$(BIN)/pytest -n auto --dist loadfile tests verification --ignore verification/test_durability.py
 
 check: .venv/.ready-dev ## lint and type-check
 	$(BIN)/ruff check
@@ -32,8 +32,8 @@ format: .venv/.ready-lint ## format the code and mend what ruff can mend
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-verify: .venv/.ready-test ## closed forms, statistics and the long durability run
-	$(BIN)/pytest verification
+verify: .venv/.ready-test ## closed forms, statistics and the long durability run; figures in results/verification
+	OPINIONSIM_FIGURES=results/verification $(BIN)/pytest verification
 
 constraints: ## resolve constraints/py311.txt anew (needs uv)
 	uv pip compile pyproject.toml --all-extras --group dev --constraint constraints/torch.txt --python-version 3.11 \

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from threading import Lock
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,6 +18,8 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 #: Functions that kernels call, not yet known to the compiler.
 _waiting: list[Callable[..., Any]] = []
+#: Held while functions are made known to the compiler, which threads might ask for at once.
+_compiling = Lock()
 
 
 def inlined(function: _Function) -> _Function:
@@ -52,7 +55,6 @@ def _sources(folder: Path) -> str:
     return digest("".join(file.read_text(encoding="utf-8") for file in files))[:12]
 
 
-@cache
 def compiled(kernel: Callable[..., Any]) -> Callable[..., Any]:
     """A kernel as machine code, which holds no interpreter lock and is kept on disk for later processes.
 
@@ -62,6 +64,12 @@ def compiled(kernel: Callable[..., Any]) -> Callable[..., Any]:
         A function of arrays and numbers that calls nothing but numpy and functions marked :func:`inlined`.
         Undecorated, it is the readable reference: both give the same bytes.
     """
+    with _compiling:
+        return _compiled(kernel)
+
+
+@cache
+def _compiled(kernel: Callable[..., Any]) -> Callable[..., Any]:
     from numba import njit
     from numba.extending import register_jitable
 

@@ -29,6 +29,8 @@ class Parameters(NamedTuple):
     m: Annotated[int, Parameter(10, "different agents that an active one contacts in a step", "m", low=1,
                                 per_agent=False)]  # fmt: skip
     r: Annotated[np.ndarray, Parameter(0.5, "probability that a contact influences both", "r", 0.0, 1.0)]
+    contact: Annotated[int, Parameter("hears", "what an active agent does: it hears those whom it contacts, or speaks "
+                                      "to them", choices=("hears", "speaks"))]  # fmt: skip
     activity: Annotated[np.ndarray, Parameter(-1.0, "probability of being active in a step; negative ones are drawn "
                                               "from the power law", "a", -1.0, 1.0)]  # fmt: skip
     gamma: Annotated[np.ndarray, Parameter(2.1, "exponent of the power law of activities", r"\gamma", low=0.0,
@@ -64,10 +66,13 @@ def _contact(opinions, contacts, p, agent, state, chances, members):
     size = reach(contacts, agent)
     if beta == 0.0 or size <= members.size:
         return panel(contacts, agent, False, state, members)
+    nearest = np.inf
     for place in range(size):
-        distance = abs(opinions[partner(contacts, agent, place)] - opinions[agent])
-        # Relative to the closest, which no power can carry beyond what a float holds.
-        chances[place] = math.pow(max(distance, p.closest) / p.closest, -beta)
+        chances[place] = max(abs(opinions[partner(contacts, agent, place)] - opinions[agent]), p.closest)
+        nearest = min(nearest, chances[place])
+    for place in range(size):
+        # Relative to the nearest, which no power can carry beyond what a float holds.
+        chances[place] = math.pow(nearest / chances[place], beta)
         if contacts.weights.size > 0:
             chances[place] *= contacts.weights[contacts.starts[agent] + place]
     for count in range(members.size):
@@ -115,12 +120,14 @@ def _meetings(opinions, contacts, p, activities, state, chances, chosen, counts,
     for agent in range(contacts.n):
         for place in range(counts[agent]):
             other = chosen[agent, place]
-            listeners[size], speakers[size] = agent, other
-            size += 1
-            mutual = uniform(draw(state)) < at(p.r, agent) and _hears(contacts, other, agent)
+            heard = _hears(contacts, other, agent)
+            mutual = uniform(draw(state)) < at(p.r, agent)
             for its in range(counts[other]):
                 mutual &= chosen[other, its] != agent
-            if mutual:
+            if mutual if p.contact == 1 else True:
+                listeners[size], speakers[size] = agent, other
+                size += 1
+            if heard and (mutual if p.contact == 0 else True):
                 listeners[size], speakers[size] = other, agent
                 size += 1
     return size
@@ -181,9 +188,10 @@ MODEL = ClassicModel(
     title="Activity-driven echo chambers",
     kind="continuous",
     family="reinforcing",
-    summary="In each step agents are active with a probability of their own; an active agent hears m others, whom it "
-    "finds the likelier the closer their opinions, and is heard back with probability r. Opinions are pushed on by the "
-    "sign of what is heard, and decay otherwise.",
+    summary="In each step agents are active with a probability of their own; an active agent contacts m others, "
+    "whom it finds the likelier the closer their opinions; it hears them, and they hear it with probability r (or, "
+    "with contact 'speaks', the other way round: which of the two is meant, the equation does not say). Opinions are "
+    "pushed on by the sign of what is heard, and decay otherwise.",
     equation=r"\dot x_i = -x_i + K \sum_j A_{ij}(t) \tanh(\alpha x_j),\quad "
     r"p_{ij} \propto |x_i - x_j|^{-\beta},\quad F(a) \propto a^{-\gamma},\ a \in [\varepsilon, 1]",
     behaviour="Without influence opinions decay as exp(-t). Without homophily neutral consensus is unstable above "

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from opinionsim.classic._process import Setup
-from opinionsim.classic._random import fill, new_state
+from opinionsim.classic._random import fill, new_states
 from opinionsim.engine import Publish
 from opinionsim.errors import ScheduleError
 from opinionsim.messages import Ask, Message
@@ -41,8 +41,7 @@ class MeetingActor:
         model = setup.model
         self._p = setup.p if model.prepare is None else model.prepare(setup.p)
         self._start = self._own = self._encoded(opinion)
-        self._state = new_state(seed, "classic, agent", replicate, agent)
-        self._spare = new_state(seed, "classic, agent, seldom", replicate, agent)
+        self._state, self._spare = new_states(seed, "classic, agent", replicate, agent)
 
     async def act(self, turn: Turn, received: Sequence[Message], ask: Ask, publish: Publish) -> None:
         """Update on every message received, then state the opinion, in digits enough to tell it from any other."""

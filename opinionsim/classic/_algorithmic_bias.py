@@ -36,29 +36,40 @@ def _update(i, j, own, other, start, p, word, spare):
 
 
 @inlined
-def _closeness(distance, gamma):
-    return 1.0 / distance if gamma == 1.0 else math.pow(distance, -gamma)
+def _closeness(distance, nearest, gamma):
+    """Relative to that of the nearest, which no power can carry beyond what a float holds."""
+    ratio = nearest / distance
+    return ratio if gamma == 1.0 else math.pow(ratio, gamma)
+
+
+@inlined
+def _distances(contacts, first, opinions, floor, found):
+    """Fill in the distances of all whom an agent hears, at least `floor`; returns the least of those with a weight."""
+    own, nearest = opinions[first], np.inf
+    if contacts.complete:
+        for place in range(contacts.n - 1):
+            found[place] = max(abs(opinions[place + np.int64(place >= first)] - own), floor)
+            nearest = min(nearest, found[place])
+        return nearest
+    row, weighted = contacts.starts[first], contacts.weights.size > 0
+    for place in range(contacts.starts[first + 1] - row):
+        found[place] = max(abs(opinions[contacts.others[row + place]] - own), floor)
+        if not weighted or contacts.weights[row + place] > 0.0:
+            nearest = min(nearest, found[place])
+    return nearest
 
 
 @inlined
 def _partner(contacts, first, opinions, gamma, floor, word, sums):
     """One of those whom an agent hears, in proportion to weight and to similarity; `sums` is room for all of them."""
-    own, total = opinions[first], 0.0
-    if contacts.complete:
-        count = contacts.n - 1
-        for place in range(count):
-            distance = abs(opinions[place + np.int64(place >= first)] - own)
-            total += _closeness(max(distance, floor), gamma)
-            sums[place] = total
-    else:
-        row = contacts.starts[first]
-        count = contacts.starts[first + 1] - row
-        weighted = contacts.weights.size > 0
-        for place in range(count):
-            distance = abs(opinions[contacts.others[row + place]] - own)
-            closeness = _closeness(max(distance, floor), gamma)
-            total += contacts.weights[row + place] * closeness if weighted else closeness
-            sums[place] = total
+    nearest, total = _distances(contacts, first, opinions, floor, sums), 0.0
+    row = np.int64(0) if contacts.complete else contacts.starts[first]
+    count = contacts.n - 1 if contacts.complete else contacts.starts[first + 1] - row
+    weighted = contacts.weights.size > 0
+    for place in range(count):
+        closeness = _closeness(sums[place], nearest, gamma)
+        total += contacts.weights[row + place] * closeness if weighted else closeness
+        sums[place] = total
     # The first place whose sum exceeds the point drawn: one of no weight is never met.
     target, low, high = uniform(word) * total, 0, count - 1
     while low < high:

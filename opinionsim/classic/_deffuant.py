@@ -52,8 +52,9 @@ MODEL = ClassicModel(
     summary="Two agents meet; if their opinions are no farther apart than the confidence, both move closer.",
     equation=r"|x_j - x_i| \le \varepsilon:\quad x_i \leftarrow x_i + \mu (x_j - x_i),\quad "
     r"x_j \leftarrow x_j + \mu (x_i - x_j)",
-    behaviour="On the complete graph, from uniform opinions, about 1/(2 epsilon) clusters of the range [0, 1] "
-    "survive; consensus from epsilon = 0.5 on. The mean is conserved by two-sided meetings of equal mu.",
+    behaviour="With mu up to 0.5, as published, about 1/(2 epsilon) clusters survive on the complete graph "
+    "from uniform opinions on [0, 1]; consensus from epsilon = 0.5 on. With mu = 1 two agents swap opinions. The mean "
+    "is conserved by two-sided meetings of equal mu.",
     source=(
         Source(
             "Deffuant, Neau, Amblard & Weisbuch (2000). Mixing beliefs among interacting agents. "

@@ -193,7 +193,7 @@ def _follow(n: int, rng: np.random.Generator, following: int) -> tuple[np.ndarra
 
 def _random_friends(n: int, rng: np.random.Generator, friends: int) -> tuple[np.ndarray, np.ndarray]:
     total = n * (n - 1) // 2
-    codes = rng.choice(total, rng.binomial(total, friends / n), replace=False)
+    codes = rng.choice(total, rng.binomial(total, min(1.0, friends / (n - 1))), replace=False)
     # Pairs in the order (0, 1), (0, 2), (1, 2), (0, 3), ...
     later = ((1 + np.sqrt(1 + 8.0 * codes)) / 2).astype(np.int64)
     return codes - later * (later - 1) // 2, later

@@ -41,7 +41,7 @@ class Parameter:
     choices : tuple of str
         Values of a parameter that names an option.
     per_agent : bool
-        Whether every agent may have a value of its own.
+        Whether every agent may have a value of its own; options and switches are everybody's.
     scaled : bool
         Whether it is in units of opinion; its default then belongs to the model's default range, and grows and
         shrinks with the range that is used.
@@ -57,6 +57,10 @@ class Parameter:
     choices: tuple[str, ...] = ()
     per_agent: bool = True
     scaled: bool = False
+
+    def __post_init__(self) -> None:
+        if self.choices or isinstance(self.default, bool):
+            object.__setattr__(self, "per_agent", False)
 
     @property
     def valid(self) -> str:

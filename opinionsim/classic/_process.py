@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from opinionsim.classic._contacts import EDGE, LISTENER, SPEAKER, Contacts
 from opinionsim.classic._model import ORDERS, ClassicModel
 from opinionsim.classic._pairwise import Timing
-from opinionsim.classic._random import new_state
+from opinionsim.classic._random import new_states
 from opinionsim.compilation import compiled
 from opinionsim.errors import SpecError
 from opinionsim.networks import Network
@@ -87,14 +87,14 @@ def set_up(
         If anything is unknown, out of range, or not possible on the network.
     """
     settings = dict(settings or {})
-    span = check_range(model.range if span is None else span)
+    span = check_range(model.range if span is None else span, endless=not np.isfinite(model.range).all())
     unknown = [name for name in settings if name not in model.declared and name not in model.schemes]
     if unknown:
         valid = [*model.declared, *model.schemes]
         close = get_close_matches(unknown[0], valid, 1)
         meant = f" (did you mean {close[0]!r}?)" if close else ""
         raise SpecError(f"{model.name} has no parameter {unknown[0]!r}{meant}; valid: {', '.join(valid) or 'none'}")
-    scheme = _scheme(model, settings)
+    scheme = _scheme(model, settings, directed=network.directed)
     parameters = model.with_defaults(settings, span)
     if network.n < 2:
         raise SpecError(f"{model.name} needs at least 2 agents; got {network.n}")
@@ -109,13 +109,13 @@ def set_up(
     return Setup(model, network, span, parameters, scheme, p, contacts)
 
 
-def check_range(span: Any) -> tuple[float, float]:
+def check_range(span: Any, *, endless: bool = False) -> tuple[float, float]:
     """A range of opinions as two floats.
 
     Raises
     ------
     SpecError
-        Unless it is two numbers, the lower one first.
+        Unless it is two numbers, the lower one first, and finite unless it may be `endless`.
     """
     try:
         low, high = (float(end) for end in span)
@@ -123,10 +123,12 @@ def check_range(span: Any) -> tuple[float, float]:
         raise SpecError(f"range must be two numbers, the lower one first; got {span!r:.60}") from None
     if not low < high:
         raise SpecError(f"range must be two numbers, the lower one first; got {span!r:.60}")
+    if not (endless or np.isfinite(high - low)):
+        raise SpecError(f"range must have finite ends; got {span!r:.60}")
     return low, high
 
 
-def _scheme(model: ClassicModel, settings: Mapping[str, Any]) -> dict[str, Any]:
+def _scheme(model: ClassicModel, settings: Mapping[str, Any], *, directed: bool) -> dict[str, Any]:
     scheme = {}
     for name, valid in model.schemes.items():
         value = settings.get(name, valid[0])
@@ -136,6 +138,10 @@ def _scheme(model: ClassicModel, settings: Mapping[str, Any]) -> dict[str, Any]:
     if scheme.get("order") == "synchronous" and scheme.get("sides") == "two":
         if "sides" in settings:
             raise SpecError(f"{model.name}: sides 'two' needs one meeting after another; order 'synchronous' does not")
+        scheme["sides"] = "one"
+    if directed and scheme.get("sides") == "two":
+        if "sides" in settings:
+            raise SpecError(f"{model.name}: sides 'two' needs pairs that hear each other; this network is directed")
         scheme["sides"] = "one"
     if scheme.get("order", "random") != "random" and scheme.get("pick", "listener") != "listener":
         if "pick" in settings:
@@ -252,9 +258,7 @@ class Process:
         prepare = setup.model.prepare
         self._p = setup.p if prepare is None else prepare(setup.p)
         self._kernel = compiled(kernel) if self._machine else kernel
-        # A second stream for what is seldom drawn keeps the first independent of opinions.
-        self._state = new_state(seed, "classic", replicate)
-        self._spare = new_state(seed, "classic, seldom", replicate)
+        self._state, self._spare = new_states(seed, "classic", replicate)
 
     @property
     def opinions(self) -> np.ndarray:
@@ -308,6 +312,8 @@ class Process:
             with np.errstate(over="ignore"):
                 self._kernel(*arguments)
         self.steps += steps
+        if not np.isfinite(self.opinions).all():
+            raise SpecError(f"{setup.model.name}: opinions have grown beyond all numbers; its parameters let them")
         if setup.model.decode is not None:
             record[...] = self._decoded(record)
         return record

@@ -112,10 +112,11 @@ MODEL = ClassicModel(
     "probability epsilon. Some agents decide by a coin (independence), or against those who agree (anticonformity).",
     equation=r"P(x_i \to \text{other}) = \frac{p}{2} + (1 - p)\begin{cases} 1 - \bar p & q \text{ neighbours agree on "
     r"the other opinion}\\ \bar p & q \text{ neighbours agree with } x_i\\ \varepsilon & \text{otherwise}\end{cases}",
-    behaviour="With q = 1 and epsilon = 0 the voter model. On the complete graph the share c of one opinion drifts at "
-    "(1 - c) c^q - c (1 - c)^q + epsilon ((1 - c)(1 - c^q - (1 - c)^q) - c (1 - c^q - (1 - c)^q)) an update of "
-    "each agent; without independence and for small epsilon the larger side wins. With independence p there is "
-    "a majority below p = (q - 1) / (q - 1 + 2^(q - 1)), and none above, for q up to 5.",
+    behaviour="With q = 1 and no epsilon, independence or anticonformity the voter model. On the complete graph the"
+    " share c of one opinion drifts at (1 - c) c^q - c (1 - c)^q + epsilon ((1 - c)(1 - c^q - (1 - c)^q) "
+    "- c (1 - c^q - (1 - c)^q)) an update of each agent; without independence and for small epsilon the "
+    "larger side wins. With independence p there is a majority below p = (q - 1) / (q - 1 + 2^(q - 1)), "
+    "and none above, for q up to 5.",
     source=(
         Source(
             "Castellano, Muñoz & Pastor-Satorras (2009). Nonlinear q-voter model. Physical Review E 80, 041129",

@@ -9,12 +9,21 @@ import numpy as np
 from opinionsim.compilation import inlined
 from opinionsim.streams import stream
 
-__all__ = ["draw", "fill", "index", "new_state", "normal", "shuffle", "uniform"]
+__all__ = ["draw", "fill", "index", "new_state", "new_states", "normal", "shuffle", "uniform"]
 
 
 def new_state(seed: int, purpose: str, replicate: int, *key: int) -> np.ndarray:
     """The state of a generator: four 64-bit words, from the experiment's named streams."""
     return stream(seed, purpose, replicate, *key).integers(0, 2**64, 4, dtype=np.uint64)
+
+
+def new_states(seed: int, purpose: str, replicate: int, *key: int) -> tuple[np.ndarray, np.ndarray]:
+    """Two states at once: of the stream of a process, and of one for what is seldom drawn.
+
+    A second stream keeps the first independent of opinions.
+    """
+    words = stream(seed, purpose, replicate, *key).integers(0, 2**64, 8, dtype=np.uint64)
+    return words[:4].copy(), words[4:].copy()
 
 
 @inlined

@@ -69,10 +69,11 @@ def simulate(
     record_every : int
         Steps between records.
     pairs : array_like (T, 2) of int, optional
-        The (speaker, listener) of every step, as recorded from another run; the listener alone updates. For models
-        whose agents meet in pairs.
+        The (speaker, listener) of every step, as recorded from another run; the listener alone updates, whether or not
+        the network joins the two. For models whose agents meet in pairs.
     range : (float, float), optional
-        Range of opinions; default that of the model.
+        Range of opinions; default that of the model. Defaults of parameters in units of opinion grow with it; values
+        that are given are taken as they are.
     isolates : str
         What becomes of agents without a partner: ``error``, or ``keep`` their opinions.
     dtype : str
@@ -194,6 +195,9 @@ def _given_pairs(model: ClassicModel, pairs: ArrayLike, network: Network) -> np.
         raise SpecError("pairs must hold at least one (speaker, listener)")
     if given.size and not ((given >= 0) & (given < network.n)).all():
         raise SpecError(f"pairs: agents are 0..{network.n - 1}; got {int(given.min())}..{int(given.max())}")
+    alone = given[:, 0] == given[:, 1]
+    if alone.any() and True not in model.meets_itself:
+        raise SpecError(f"pairs: in step {int(np.argmax(alone)) + 1} agent {given[np.argmax(alone), 0]} meets itself")
     return np.ascontiguousarray(given, dtype=np.uint32)
 
 

@@ -70,7 +70,7 @@ def transition(
     unknown = sorted(set(parameters) - set(found.declared))
     if unknown:
         raise SpecError(f"{found.name} has no parameter {unknown[0]!r}; valid: {', '.join(found.declared) or 'none'}")
-    span = check_range(found.range if range is None else range)
+    span = check_range(found.range if range is None else range, endless=not np.isfinite(found.range).all())
     values = found.with_defaults(parameters, span)
     p = found.parameters(**{name: each.array(name, values[name], own.size) for name, each in found.declared.items()})
     if start is None:

@@ -81,7 +81,9 @@ MODEL = ClassicModel(
     kind="discrete",
     family="assimilative",
     summary="A random agent and a random one of those who hear it form a pair; if they agree, everybody who hears "
-    "either takes their opinion. There may be any number of opinions. A sweep is N pairs.",
+    "either takes their opinion. There may be any number of opinions. A sweep is N pairs. If they disagree nothing "
+    "happens, or, crossed, each convinces those who hear the other alone: the original rule on a chain; elsewhere, an "
+    "extension in which whoever hears both keeps its opinion.",
     equation=r"x_i = x_j:\quad x_k \leftarrow x_i \quad \text{for all } k \in N(i) \cup N(j)",
     behaviour="Consensus is the only end on connected networks where nothing follows from disagreement. On the "
     "complete graph the first pair that agrees convinces everybody, so that a share c of one of two opinions wins with "

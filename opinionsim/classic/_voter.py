@@ -37,9 +37,11 @@ MODEL = ClassicModel(
     summary="A listener takes over the opinion of the one it meets; zealots never change. Drawing the listener first "
     "is the voter model, the speaker first the reverse voter model (invasion), a pair the link update.",
     equation=r"x_i \leftarrow z_i x_i + (1 - z_i) x_j",
-    behaviour="A finite connected network ends in consensus unless zealots disagree. The probability that an opinion "
-    "wins is its share at first: the plain share where pairs are drawn, the share weighted by degree where listeners "
-    "are drawn first, and by 1/degree where speakers are. On the complete graph these are one.",
+    behaviour="With updates in random order a finite connected network ends in consensus unless zealots disagree, and "
+    "the probability that an opinion wins is its share at first: the plain share where pairs are drawn, the share "
+    "weighted by degree where listeners are drawn first, and by 1/degree where speakers are. On the complete graph "
+    "these are one. Other orders differ: all at once, a bipartite network can alternate for ever, and in sequence "
+    "those who come first lose their say.",
     source=(
         Source(
             "Holley & Liggett (1975). Ergodic theorems for weakly interacting infinite systems and the voter model. "

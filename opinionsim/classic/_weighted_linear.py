@@ -48,9 +48,10 @@ MODEL = ClassicModel(
     "where that part is negative; opinions stop at the ends of the range.",
     equation=r"x_i \leftarrow x_i + \mu (1 - h d_{ij}) (x_j - x_i),\quad d_{ij} = \frac{|x_j - x_i|}"
     r"{x_{\max} - x_{\min}}",
-    behaviour="h = 0 is plain averaging and 0 < h <= 1 moderated averaging: consensus on a connected network, except "
-    "that at h = 1 the two ends of the range do not move each other. With h > 1 opinions farther apart than 1/h of "
-    "the range repel, and uniform opinions split between its ends if h is large enough.",
+    behaviour="h = 0 is plain averaging and 0 < h <= 1 moderated averaging: consensus on a connected network for mu"
+    " < 1, except that at h = 1 the two ends of the range do not move each other. With h > 1 opinions "
+    "farther apart than 1/h of the range repel, and uniform opinions split between its ends if h is large"
+    " enough.",
     source=(
         Source(
             "Flache & Macy (2011). Small worlds and cultural polarization. "

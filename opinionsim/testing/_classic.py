@@ -134,9 +134,7 @@ class ClassicModelContract(ABC):
         """Per-agent parameters that are equal change nothing."""
         values = self.model.with_defaults(self.settings, self.model.range)
         each = {
-            name: np.full(_N, values[name])
-            for name, parameter in self.model.declared.items()
-            if parameter.per_agent and not parameter.choices and not isinstance(parameter.default, bool)
+            name: np.full(_N, values[name]) for name, parameter in self.model.declared.items() if parameter.per_agent
         }
         np.testing.assert_array_equal(self.run(), self.run(**each))
 
@@ -210,7 +208,7 @@ class ClassicModelContract(ABC):
         for name, parameter in self.model.declared.items():
             with pytest.raises(SpecError, match=name):
                 self.run(**{name: "nonsense"})
-            if parameter.per_agent and not parameter.choices and not isinstance(parameter.default, bool):
+            if parameter.per_agent:
                 with pytest.raises(SpecError, match=f"{name} must be one number or {_N} of them"):
                     self.run(**{name: [parameter.default] * (_N + 1)})
                 with pytest.raises(SpecError, match=name):

@@ -133,3 +133,12 @@ def test_default_opinions_are_between_minus_one_and_one() -> None:
     assert found.min() >= -1
     assert found.max() <= 1
     assert found.std() == pytest.approx(1 / np.sqrt(3), abs=0.05)
+
+
+@pytest.mark.parametrize(("contact", "moved"), [("hears", [0]), ("speaks", [1, 2])])
+def test_a_contact_moves_whom_it_is_said_to(contact: str, moved: list[int]) -> None:
+    found = simulate(
+        "activity-driven", 3, [0.5, 0.5, 0.5], 1, activity=[1, 0, 0], m=2, r=0, K=10, dt=0.1, contact=contact
+    ).final[0]
+    # Everybody decays alike; only those who hear somebody are pushed on.
+    assert np.flatnonzero(found > 0.5).tolist() == moved

@@ -244,3 +244,10 @@ class TestFollowers:
     def test_bad_settings(self, bad: dict[str, Any]) -> None:
         with pytest.raises(SpecError, match=next(iter(bad))):
             follower_network(10, np.random.default_rng(1), **bad)
+
+
+def test_credibility_in_the_one_step_view_is_that_of_the_message() -> None:
+    found = simulate("lorenz", 2, [2.0, 0.5], pairs=[(0, 1)], theta=0, credibility=0.5, group=[1, 0])
+    trusted = transition("lorenz", [0.5], [2.0], theta=0, credibility=0.5)
+    assert found.final[0, 1] == pytest.approx(trusted.values[0, 0], abs=1e-15)
+    assert trusted.values[0, 0] != transition("lorenz", [0.5], [2.0], theta=0).values[0, 0]

@@ -339,3 +339,53 @@ def test_records_may_be_kept_in_half_the_memory() -> None:
     np.testing.assert_array_equal(half.opinions, whole.opinions.astype(np.float32))
     with pytest.raises(SpecError, match="float32"):
         simulate("deffuant", 50, steps=4, dtype="int8")
+
+
+# -- what is easily got wrong ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "order"), [("deffuant", "random"), ("deffuant", "permutation"), ("lorenz", None)])
+def test_blocks_of_events_join_without_a_seam(name: str, order: str | None) -> None:
+    """More agents than events are drawn ahead at a time: the compiled kernel still is the Python it is written in."""
+    options = {} if order is None else {"order": order}
+    one, other = (simulate(name, 1100, steps=2, seed=4, machine=machine, **options) for machine in (True, False))
+    np.testing.assert_array_equal(one.opinions, other.opinions)
+
+
+@pytest.mark.parametrize(
+    ("gamma", "d_min", "span"), [(1, 1e-5, 1), (65, 1e-5, 1), (400, 1e-5, 1), (2, 1e-200, 1), (120, 1, 1000)]
+)
+def test_a_strong_bias_meets_the_nearest(gamma: float, d_min: float, span: float) -> None:
+    """Whatever a power of a distance comes to: agent 0 has a twin, or one half as far as the others."""
+    near = 0.0 if span == 1 else 500.0
+    initial = np.array([0.0, near, 0.9 * span, span])
+    network = Network.from_edges([(1, 0), (2, 0), (3, 0)], 4, directed=True)
+    options = {"range": (0, span), "gamma": gamma, "d_min": d_min, "epsilon": span, "mu": 1.0, "isolates": "keep"}
+    end = simulate("algorithmic-bias", network, initial, 1, replicates=50, **options).final[:, 0]
+    assert (end == near).mean() == 1.0
+
+
+@pytest.mark.parametrize("name", ["coda", "altafini", "lorenz", "biased-assimilation", "voter", "q-voter", "deffuant"])
+def test_a_range_has_ends(name: str) -> None:
+    with pytest.raises(SpecError, match="range must have finite ends"):
+        simulate(name, 4, range=(-np.inf, np.inf))
+
+
+def test_opinions_that_grow_beyond_all_numbers_are_an_error() -> None:
+    with pytest.raises(SpecError, match="grown beyond all numbers"), np.errstate(over="ignore", invalid="ignore"):
+        simulate("activity-driven", 8, steps=50, dt=1e9)
+
+
+def test_who_hears_nobody_is_not_moved_by_those_who_hear_it() -> None:
+    edge = Network.from_edges([(0, 1)], 2, directed=True)
+    found = simulate("deffuant", edge, [0.0, 1.0], 1, epsilon=1.0, isolates="keep")
+    assert found.final[0].tolist() == [0.0, 0.25]  # two pairs are drawn in a sweep of two agents
+    assert found.scheme["sides"] == "one"
+    with pytest.raises(SpecError, match="this network is directed"):
+        simulate("deffuant", edge, [0.0, 1.0], 1, sides="two", isolates="keep")
+
+
+def test_nobody_meets_itself_where_the_model_does_not_say_so() -> None:
+    with pytest.raises(SpecError, match="in step 2 agent 1 meets itself"):
+        simulate("coda", 3, pairs=[(0, 1), (1, 1)])
+    assert simulate("lorenz", 3, pairs=[(1, 1)]).opinions.shape == (1, 2, 3)
