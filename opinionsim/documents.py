@@ -467,7 +467,7 @@ def _describe(model_class: type[BaseModel], keys: KeyPath, error: Mapping[str, A
         if keys[-1] in valid:
             # Each of two forms has some of the fields given.
             others = ", ".join(str(key) for key in _value_at(value, keys[:-1]) if key != keys[-1])
-            return keys, f"cannot be given together with {others}"
+            return keys, f"cannot be given together with {others}" if others else "needs another field beside it"
         return keys, f"unknown field{_suggest(str(keys[-1]), valid)}; valid: {', '.join(valid)}"
     if kind == "missing":
         return keys, "is required and missing"

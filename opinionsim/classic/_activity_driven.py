@@ -37,7 +37,7 @@ class Parameters(NamedTuple):
                                            per_agent=False)]  # fmt: skip
     epsilon: Annotated[np.ndarray, Parameter(0.01, "smallest activity of the power law", r"\varepsilon", 0.0, 1.0,
                                              open_low=True, per_agent=False)]  # fmt: skip
-    dt: Annotated[np.ndarray, Parameter(0.01, "time a step takes", r"\mathrm{d}t", low=0.0, open_low=True,
+    dt: Annotated[np.ndarray, Parameter(0.01, "time a step takes", r"\mathrm{d}t", 0.0, 1.0, open_low=True,
                                         per_agent=False)]  # fmt: skip
     closest: Annotated[np.ndarray, Parameter(1e-5, "distance below which opinions attract as at it", "d_0", low=0.0,
                                              open_low=True, per_agent=False)]  # fmt: skip

@@ -18,7 +18,7 @@ _MOST_VARIANCE = 0.95
 
 def lorenz_agents(
     n: int,
-    rng: np.random.Generator,
+    rng: np.random.Generator | int,
     *,
     alpha: float = 0.2,
     rho: float = 0.0,
@@ -38,8 +38,8 @@ def lorenz_agents(
     ----------
     n : int
         Number of agents, > 0.
-    rng : numpy.random.Generator
-        Draws them.
+    rng : numpy.random.Generator or int
+        Draws them; a number is the seed of one.
     alpha, rho, theta : float
         Means of the agents' parameters, in [0, 1].
     latitude : float
@@ -73,6 +73,7 @@ def lorenz_agents(
     >>> agents = osim.classic.lorenz_agents(500, np.random.default_rng(1), rho=0.9, rho_sd=0.03, spread=1)
     >>> found = osim.classic.simulate("lorenz", 500, steps=50, seed=1, k=10, **agents)
     """
+    rng = np.random.default_rng(rng)
     _check(n >= 1, "n", "at least 1", n)
     for name, mean in (("alpha", alpha), ("rho", rho), ("theta", theta)):
         _check(0 <= mean <= 1, name, "from 0 to 1", mean)
@@ -121,7 +122,7 @@ def _gamma(mean: float, sd: float, n: int, rng: np.random.Generator) -> float | 
 
 def follower_network(
     n: int,
-    rng: np.random.Generator,
+    rng: np.random.Generator | int,
     *,
     following: int = 5,
     friends: int = 5,
@@ -137,15 +138,15 @@ def follower_network(
     ----------
     n : int
         Number of agents, > 0.
-    rng : numpy.random.Generator
-        Draws the network.
+    rng : numpy.random.Generator or int
+        Draws the network; a number is the seed of one.
     following : int
         Agents that each follows, >= 0.
     friends : int
         Friends of each agent, >= 0: on average (``random``), exactly, an odd one left out (``ring``), or as the mean
         size of cliques (``cliques``).
     friendship : str
-        ``random`` joins each pair with probability friends/n, ``ring`` the nearest on a circle, ``cliques`` all
+        ``random`` joins each pair with probability friends/(n - 1), ``ring`` the nearest on a circle, ``cliques`` all
         within groups that agents choose at random.
 
     Returns
@@ -158,6 +159,7 @@ def follower_network(
     SpecError
         If a number is out of its range, or `friendship` is unknown.
     """
+    rng = np.random.default_rng(rng)
     _check(n >= 1, "n", "at least 1", n)
     _check(following >= 0, "following", "at least 0", following)
     _check(0 <= friends < n, "friends", f"from 0 to n - 1 = {n - 1}", friends)

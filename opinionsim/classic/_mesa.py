@@ -37,6 +37,11 @@ class OpinionAgent(mesa.Agent):
         return float(own) if np.ndim(own) == 0 else own
 
 
+def _plain(value: Any) -> Any:
+    """One number, or, of opinions with several dimensions, a list with one for each."""
+    return value.tolist()
+
+
 class ClassicOpinionModel(mesa.Model):
     """A classic opinion model that Mesa steps, collects and displays.
 
@@ -52,7 +57,8 @@ class ClassicOpinionModel(mesa.Model):
     network : Network
         Who hears whom.
     datacollector : mesa.DataCollector
-        Bias and diversity of the model and the opinion of every agent, collected at the start and after each step.
+        Bias and diversity of the model, of each dimension of opinions if they have several, and the opinion of every
+        agent, collected at the start and after each step.
 
     Notes
     -----
@@ -84,8 +90,8 @@ class ClassicOpinionModel(mesa.Model):
             OpinionAgent(self, index)
         self.datacollector = mesa.DataCollector(
             model_reporters={
-                "bias": lambda own: float(own.opinions.mean()),
-                "diversity": lambda own: own.opinions.std(),
+                "bias": lambda own: _plain(own.opinions.mean(axis=0)),
+                "diversity": lambda own: _plain(own.opinions.std(axis=0)),
             },
             agent_reporters={"opinion": "opinion"},
         )

@@ -113,7 +113,10 @@ class Parameter:
     def _within(self, given: np.ndarray) -> np.ndarray:
         above = given > self.low if self.open_low else given >= self.low
         below = given < self.high if self.open_high else given <= self.high
-        whole = given == np.round(given) if isinstance(self.default, int) else np.isfinite(given)
+        if isinstance(self.default, int):
+            whole = (given == np.round(given)) & (np.abs(given) < 2.0**62)
+        else:
+            whole = np.isfinite(given)
         return np.asarray(above & below & whole)
 
     def _invalid(self, name: str, value: Any, where: str = "") -> SpecError:

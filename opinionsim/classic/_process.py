@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
@@ -65,6 +65,8 @@ def set_up(
     span: tuple[float, float] | None = None,
     settings: Mapping[str, Any] | None = None,
     isolates: str = "error",
+    met: bool = False,
+    known: dict[tuple[int, bool], Contacts] | None = None,
 ) -> Setup:
     """Check a model's parameters, scheme and network, and put them into the form its kernel takes.
 
@@ -80,6 +82,10 @@ def set_up(
         Parameters and scheme options by name; those left out have their defaults.
     isolates : str
         ``error`` refuses agents without a partner, ``keep`` lets them keep their opinion.
+    met : bool
+        Whether pairs are given, so that nobody is drawn: the network and the scheme then do not matter.
+    known : dict, optional
+        The network in the form of kernels, as other setups on it have left it here.
 
     Raises
     ------
@@ -88,25 +94,43 @@ def set_up(
     """
     settings = dict(settings or {})
     span = check_range(model.range if span is None else span, endless=not np.isfinite(model.range).all())
-    unknown = [name for name in settings if name not in model.declared and name not in model.schemes]
-    if unknown:
-        valid = [*model.declared, *model.schemes]
-        close = get_close_matches(unknown[0], valid, 1)
-        meant = f" (did you mean {close[0]!r}?)" if close else ""
-        raise SpecError(f"{model.name} has no parameter {unknown[0]!r}{meant}; valid: {', '.join(valid) or 'none'}")
-    scheme = _scheme(model, settings, directed=network.directed)
+    check_names(model, settings)
+    if met and (given := [name for name in settings if name in model.schemes]):
+        raise SpecError(f"{given[0]} has no effect on pairs that are given; leave it out")
+    scheme = _scheme(model, settings, network)
     parameters = model.with_defaults(settings, span)
     if network.n < 2:
         raise SpecError(f"{model.name} needs at least 2 agents; got {network.n}")
     pick = _PICKED[scheme.get("pick", "listener")]
-    contacts = Contacts.of(network, pick, with_self=bool(scheme.get("meets_itself", False)))
-    _check_network(model, network, contacts, isolates)
+    with_self = bool(scheme.get("meets_itself", False))
+    known = {} if known is None else known
+    if (pick, with_self) not in known:
+        known[pick, with_self] = Contacts.of(network, pick, with_self=with_self)
+    contacts = known[pick, with_self]
+    if not met:
+        _check_network(model, network, contacts, isolates)
     p = model.parameters(
         **{name: each.array(name, parameters[name], network.n) for name, each in model.declared.items()}
     )
     if "limits" in p._fields:
         p = p._replace(limits=span)
     return Setup(model, network, span, parameters, scheme, p, contacts)
+
+
+def check_names(model: ClassicModel, settings: Iterable[str]) -> None:
+    """Refuse settings that a model does not have.
+
+    Raises
+    ------
+    SpecError
+        Naming the first, and what is valid.
+    """
+    valid = [*model.declared, *model.schemes]
+    unknown = [name for name in settings if name not in valid]
+    if unknown:
+        close = get_close_matches(unknown[0], valid, 1)
+        meant = f" (did you mean {close[0]!r}?)" if close else ""
+        raise SpecError(f"{model.name} has no parameter {unknown[0]!r}{meant}; valid: {', '.join(valid) or 'none'}")
 
 
 def check_range(span: Any, *, endless: bool = False) -> tuple[float, float]:
@@ -123,12 +147,12 @@ def check_range(span: Any, *, endless: bool = False) -> tuple[float, float]:
         raise SpecError(f"range must be two numbers, the lower one first; got {span!r:.60}") from None
     if not low < high:
         raise SpecError(f"range must be two numbers, the lower one first; got {span!r:.60}")
-    if not (endless or np.isfinite(high - low)):
-        raise SpecError(f"range must have finite ends; got {span!r:.60}")
+    if not (np.isfinite(high - low) or (endless and low == -np.inf and high == np.inf)):
+        raise SpecError(f"range must have finite ends{', or none at all' if endless else ''}; got {span!r:.60}")
     return low, high
 
 
-def _scheme(model: ClassicModel, settings: Mapping[str, Any], *, directed: bool) -> dict[str, Any]:
+def _scheme(model: ClassicModel, settings: Mapping[str, Any], network: Network) -> dict[str, Any]:
     scheme = {}
     for name, valid in model.schemes.items():
         value = settings.get(name, valid[0])
@@ -139,7 +163,11 @@ def _scheme(model: ClassicModel, settings: Mapping[str, Any], *, directed: bool)
         if "sides" in settings:
             raise SpecError(f"{model.name}: sides 'two' needs one meeting after another; order 'synchronous' does not")
         scheme["sides"] = "one"
-    if directed and scheme.get("sides") == "two":
+    if scheme.get("meets_itself") and not network.complete:
+        if "meets_itself" in settings:
+            raise SpecError(f"{model.name}: agents meet themselves on the complete graph alone; this is another one")
+        scheme["meets_itself"] = False
+    if network.directed and scheme.get("sides") == "two":
         if "sides" in settings:
             raise SpecError(f"{model.name}: sides 'two' needs pairs that hear each other; this network is directed")
         scheme["sides"] = "one"
@@ -193,9 +221,12 @@ def check_opinions(model: ClassicModel, opinions: ArrayLike, n: int, span: tuple
         If there is not one for each agent, or one is missing, outside the range, or not a possible state.
     """
     try:
-        values = np.asarray(opinions, dtype=np.float64)
+        given = np.asarray(opinions)
+        values = given.astype(np.float64)
     except (TypeError, ValueError):
         raise SpecError(f"initial must be numbers, one for each agent; got {opinions!r:.60}") from None
+    if given.dtype.kind not in "iuf" and given.size:
+        raise SpecError(f"initial must be numbers, one for each agent; got {opinions!r:.60}")
     if values.ndim not in (1, 2) or values.shape[0] != n:
         raise SpecError(
             f"initial must give one opinion for each of the {n} agents; got an array of shape {values.shape}"

@@ -18,7 +18,7 @@ __all__ = ["MODEL", "Parameters"]
 class Parameters(NamedTuple):
     """Of the model, as its kernel takes them."""
 
-    q: Annotated[int, Parameter(2, "neighbours that are asked", "q", low=1, per_agent=False)]
+    q: Annotated[int, Parameter(2, "neighbours that are asked", "q", low=1, high=1000, per_agent=False)]
     epsilon: Annotated[np.ndarray, Parameter(0.0, "probability of flipping where they are not unanimous",
                                              r"\varepsilon", 0.0, 1.0)]  # fmt: skip
     independence: Annotated[np.ndarray, Parameter(0.0, "probability of flipping a coin instead of asking",

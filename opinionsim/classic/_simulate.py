@@ -15,11 +15,13 @@ from opinionsim.classic._process import Process, Setup, check_opinions, set_up
 from opinionsim.classic._registry import find_model
 from opinionsim.classic._trajectories import Trajectories
 from opinionsim.errors import SpecError
-from opinionsim.networks import Network, build_network
+from opinionsim.networks import NETWORKS, Network, build_network
 from opinionsim.streams import stream
 
 __all__ = ["draw_opinions", "each_of", "find_network", "simulate", "starts_of", "whole"]
 
+#: Sweeps where none are given.
+_STEPS = 100
 #: Agents where neither a network nor opinions say how many there are.
 _AGENTS = 100
 
@@ -31,7 +33,7 @@ def simulate(
     model: str | ClassicModel,
     network: Any = None,
     initial: ArrayLike | str = "uniform",
-    steps: int = 100,
+    steps: int | None = None,
     seed: int = 0,
     *,
     n: int | None = None,
@@ -40,7 +42,7 @@ def simulate(
     pairs: ArrayLike | None = None,
     range: tuple[float, float] | None = None,
     isolates: str = "error",
-    dtype: str = "float64",
+    dtype: Any = "float64",
     threads: int | None = None,
     machine: bool = True,
     **settings: Any,
@@ -50,7 +52,7 @@ def simulate(
     Parameters
     ----------
     model : str or ClassicModel
-        Its name; :func:`opinionsim.classic.models` lists them.
+        Its name; :data:`opinionsim.classic.MODELS` holds them.
     network : Network, networkx graph, matrix, edge list, int, str or mapping, optional
         Who hears whom. A number stands for the complete graph of so many agents; a name, or a mapping with ``kind``
         and that kind's parameters, for a network of :func:`opinionsim.networks.build_network`, drawn once for all
@@ -58,8 +60,8 @@ def simulate(
     initial : array_like (N,), (N, D) or (R, N), or str
         Initial opinions; (R, N) gives every replicate its own. ``uniform`` and ``normal`` draw them for each
         replicate: over the range, or, of discrete models, among its ends; normal ones are cut off at the ends.
-    steps : int
-        Sweeps: each is one elementary update an agent. With `pairs`, which give one step each, left out.
+    steps : int, optional
+        Sweeps: each is one elementary update an agent; default 100. With `pairs`, one step each, left out.
     seed : int
         Root of all randomness, >= 0.
     n : int, optional
@@ -67,7 +69,7 @@ def simulate(
     replicates : int
         Simulations R with random streams of their own.
     record_every : int
-        Steps between records.
+        Steps between records. The last opinions are always recorded.
     pairs : array_like (T, 2) of int, optional
         The (speaker, listener) of every step, as recorded from another run; the listener alone updates, whether or not
         the network joins the two. For models whose agents meet in pairs.
@@ -103,38 +105,42 @@ def simulate(
     >>> found.opinions.shape
     (1, 51, 200)
     """
-    found = find_model(model)
-    steps, seed, replicates, record_every = (
-        whole(name, value, low)
-        for name, value, low in (
-            ("steps", steps, 0), ("seed", seed, 0), ("replicates", replicates, 1), ("record_every", record_every, 1)
-        )
-    )  # fmt: skip
+    found, given_steps = find_model(model), steps
+    steps = whole("steps", _STEPS if steps is None else steps, 0)
+    seed, replicates = whole("seed", seed, 0), whole("replicates", replicates, 1)
+    record_every = whole("record_every", record_every, 1)
     joined = find_network(network, initial, n, seed, replicates)
-    setup = set_up(found, joined, span=range, settings=settings, isolates=isolates)
+    setup = set_up(found, joined, span=range, settings=settings, isolates=isolates, met=pairs is not None)
     met = None if pairs is None else _given_pairs(found, pairs, joined)
     if met is not None:
+        if given_steps is not None and given_steps != len(met):
+            raise SpecError(f"steps are the {len(met)} of pairs; leave them out")
         steps = len(met)
         setup.scheme.update(order="given", pick="given", sides="one")
     starts = starts_of(setup, initial, seed, replicates)
-    kept = steps // record_every + 1
-    if dtype not in ("float64", "float32"):
+    regular, rest = divmod(steps, record_every)
+    kept = 1 + regular + (rest > 0)
+    kind = str(getattr(dtype, "__name__", dtype))
+    if kind not in ("float64", "float32"):
         raise SpecError(f"dtype must be 'float64' or 'float32'; got {dtype!r:.60}")
-    if np.dtype(dtype).itemsize * replicates * kept * starts[0].size > _MOST_RECORDED:
+    if not isinstance(machine, bool):
+        raise SpecError(f"machine must be True or False; got {machine!r:.60}")
+    if np.dtype(kind).itemsize * replicates * kept * starts[0].size > _MOST_RECORDED:
         raise SpecError(
             f"recording {replicates} x {kept} x {starts[0].size} opinions takes more than {_MOST_RECORDED >> 30} GiB; "
             "raise record_every"
         )
-    opinions = np.empty((replicates, kept, *starts[0].shape), dtype=dtype)
+    opinions = np.empty((replicates, kept, *starts[0].shape), dtype=kind)
 
     def one(replicate: int) -> None:
         process = Process(setup, starts[replicate], seed, replicate, pairs=met, machine=machine)
         opinions[replicate, 0] = starts[replicate]
         # Straight into place: memory that is written for the first time costs more than most models.
-        process.advance(steps, record_every, opinions[replicate, 1:])
+        process.advance(steps, record_every, opinions[replicate, 1 : 1 + regular])
+        opinions[replicate, -1] = process.opinions
 
     each_of(replicates, one, threads)
-    times = np.arange(kept) * record_every
+    times = np.minimum(np.arange(kept) * record_every, steps)
     return Trajectories(found.name, setup.parameters, setup.scheme, setup.range, joined, seed, times, opinions)
 
 
@@ -167,9 +173,9 @@ def whole(name: str, value: Any, low: int) -> int:
 
 def find_network(network: Any, initial: Any, n: int | None, seed: int, replicates: int) -> Network:
     """The network, of as many agents as are asked for, or as there are opinions."""
-    shape = () if isinstance(initial, str) else np.shape(initial)
-    if not isinstance(initial, str) and not shape:
-        raise SpecError(f"initial must be 'uniform', 'normal' or numbers, one for each agent; got {initial!r:.60}")
+    shape = _shape(initial)
+    if shape and shape[0] < 2:
+        raise SpecError(f"initial must give opinions for at least 2 agents; got {shape[0]}")
     if n is not None:
         n = whole("n", n, 2)
     elif shape and isinstance(network, (str, Mapping, list, tuple, type(None))):
@@ -178,8 +184,23 @@ def find_network(network: Any, initial: Any, n: int | None, seed: int, replicate
         return Network.of(_AGENTS if n is None else n)
     if isinstance(network, (str, Mapping)):
         drawn = int(stream(seed, "network").integers(2**32))
-        return build_network(network, _AGENTS if n is None else n, drawn)
+        # Files and edges written out say themselves how many agents there are.
+        generated = isinstance(network, str) or str(network.get("kind", "edges")) in NETWORKS
+        return build_network(network, _AGENTS if n is None and generated else n, drawn)
     return Network.of(network, n)
+
+
+def _shape(initial: Any) -> tuple[int, ...]:
+    """Of opinions that are given; empty of a name."""
+    if isinstance(initial, str):
+        return ()
+    try:
+        shape: tuple[int, ...] = np.shape(initial)
+    except ValueError:  # rows of different lengths
+        shape = ()
+    if not shape:
+        raise SpecError(f"initial must be 'uniform', 'normal' or numbers, one for each agent; got {initial!r:.60}")
+    return shape
 
 
 def _given_pairs(model: ClassicModel, pairs: ArrayLike, network: Network) -> np.ndarray:

@@ -36,7 +36,8 @@ def transition(
     before : array_like (T,)
         Opinion of each receiver before.
     messages : array_like (T,) or (T, m)
-        Opinions received: one each, or m of them, as the model takes; NaN where there are fewer.
+        Opinions received: one each, or m of them, as the model takes; NaN where there are fewer, which models whose
+        agents meet in pairs do not take.
     weights : array_like (T, m), optional
         Of the messages, for models that weigh them; default all 1.
     start : array_like (T,), optional
@@ -54,7 +55,7 @@ def transition(
     Raises
     ------
     SpecError
-        If shapes disagree, or a parameter is unknown or out of range.
+        If shapes disagree, an opinion is missing or out of range, or a parameter is unknown or out of range.
     """
     found = find_model(model)
     own = np.atleast_1d(np.asarray(before, dtype=float))
@@ -64,13 +65,14 @@ def transition(
         raise SpecError(
             f"before must be (T,) and messages (T,) or (T, m); got shapes {own.shape} and {np.shape(messages)}"
         )
+    span = check_range(found.range if range is None else range, endless=not np.isfinite(found.range).all())
+    _check_given(own, received, span, missing=found.update is None)
     given = None if weights is None else np.asarray(weights, dtype=float)
     if given is not None and given.shape != received.shape:
         raise SpecError(f"weights must have the shape of messages, {received.shape}; got {given.shape}")
     unknown = sorted(set(parameters) - set(found.declared))
     if unknown:
         raise SpecError(f"{found.name} has no parameter {unknown[0]!r}; valid: {', '.join(found.declared) or 'none'}")
-    span = check_range(found.range if range is None else range, endless=not np.isfinite(found.range).all())
     values = found.with_defaults(parameters, span)
     p = found.parameters(**{name: each.array(name, values[name], own.size) for name, each in found.declared.items()})
     if start is None:
@@ -81,3 +83,14 @@ def transition(
     if first.shape != own.shape:
         raise SpecError(f"start must have the shape of before, {own.shape}; got {first.shape}")
     return found.transition(own, received, given, p, span, start=first)
+
+
+def _check_given(own: np.ndarray, received: np.ndarray, span: tuple[float, float], missing: bool) -> None:
+    """Refuse opinions that are none; messages may be `missing` where a model takes any number of them."""
+    low, high = span
+    for name, values in (("before", own), ("messages", received)):
+        wrong = ~(np.isfinite(values) & (values >= low) & (values <= high))
+        if missing and name == "messages":
+            wrong &= ~np.isnan(values)
+        if wrong.any():
+            raise SpecError(f"{name} must be opinions from {low:g} to {high:g}; got {values[wrong][0]:g}")

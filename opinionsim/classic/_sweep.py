@@ -9,17 +9,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from opinionsim.classic._contacts import Contacts
 from opinionsim.classic._model import ClassicModel
 from opinionsim.classic._process import Process, Setup, set_up
 from opinionsim.classic._registry import find_model
 from opinionsim.classic._simulate import each_of, find_network, starts_of, whole
+from opinionsim.classic._trajectories import Trajectories
 from opinionsim.errors import SpecError
 from opinionsim.metrics import measure_opinions
+from opinionsim.streams import canonical_json
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["sweep"]
+__all__ = ["measured", "sweep"]
 
 _MOST_RUNS = 10_000_000
 
@@ -59,7 +62,9 @@ def sweep(
     Returns
     -------
     DataFrame
-        One row a run: a column for each name in `over`, ``replicate``, a column a measure, and ``evidence``.
+        One row a run: ``model``, a column for each name in `over`, ``replicate``, a column a measure (``bias[0]``,
+        ``bias[1]``, ... where opinions have several dimensions), and ``evidence``. Its ``attrs`` hold what does not
+        vary: model, parameters, scheme, range, n, steps, seed and replicates.
 
     Raises
     ------
@@ -84,12 +89,37 @@ def sweep(
         finals[run] = process.opinions
 
     each_of(len(finals), one, threads)
-    columns: dict[str, Any] = {
-        name: [values[name] for values, _ in setups for _ in np.arange(replicates)] for name in over
-    }
+    columns: dict[str, Any] = {"model": found.name}
+    for name in over:
+        columns[name] = [_cell(values[name]) for values, _ in setups for _ in np.arange(replicates)]
     columns["replicate"] = np.tile(np.arange(replicates), len(setups))
-    columns |= _measured(finals, measures, setups[0][1])
-    return pd.DataFrame(columns).assign(evidence="equation")
+    columns |= measured(finals, measures, setups[0][1], starts[0].ndim > 1)
+    table = pd.DataFrame(columns).assign(evidence="equation")
+    table.attrs.update(_constant(setups[0][1], over, steps, seed, replicates))
+    return table
+
+
+def _cell(value: Any) -> Any:
+    """A value as a table holds it: a list, of one value an agent, as its text."""
+    return value if np.ndim(value) == 0 else canonical_json(np.asarray(value).tolist())
+
+
+def _constant(setup: Setup, over: Mapping[str, Any], steps: int, seed: int, replicates: int) -> dict[str, Any]:
+    """What all runs have in common."""
+    return {
+        "model": setup.model.name,
+        "parameters": {
+            name: value.tolist() if isinstance(value, np.ndarray) else value
+            for name, value in setup.parameters.items()
+            if name not in over
+        },
+        "scheme": {name: value for name, value in setup.scheme.items() if name not in over},
+        "range": setup.range,
+        "n": setup.network.n,
+        "steps": steps,
+        "seed": seed,
+        "replicates": replicates,
+    }
 
 
 def _setups(
@@ -107,17 +137,27 @@ def _setups(
     for name, values in over.items():
         if isinstance(values, str) or not np.iterable(values) or not len(list(values)):
             raise SpecError(f"over: {name} must be a list of at least one value; got {values!r:.60}")
+        if len({canonical_json(np.asarray(value).tolist()) for value in values}) < len(list(values)):
+            raise SpecError(f"over: {name} repeats a value; replicates are given by replicates; got {values!r:.60}")
     plain = [[value.item() if isinstance(value, np.generic) else value for value in values] for values in over.values()]
     combinations = [dict(zip(over, values, strict=True)) for values in itertools.product(*plain)]
+    known: dict[tuple[int, bool], Contacts] = {}
     return [
-        (values, set_up(model, network, span=span, settings={**settings, **values}, isolates=isolates))
+        (values, set_up(model, network, span=span, settings={**settings, **values}, isolates=isolates, known=known))
         for values in combinations
     ]
 
 
-def _measured(
-    finals: np.ndarray, measures: Sequence[str] | Mapping[str, Callable[[np.ndarray], float]], setup: Setup
+def measured(
+    finals: np.ndarray,
+    measures: Sequence[str] | Mapping[str, Callable[[np.ndarray], float]],
+    setup: Setup | Trajectories,
+    several: bool,
 ) -> dict[str, Any]:
+    """Measures by name of opinions (R, N), or (R, N, D) where they have `several` dimensions: of each by itself."""
+    if several and not isinstance(measures, Mapping):
+        parts = [measured(finals[..., d], measures, setup, False) for d in np.arange(finals.shape[-1])]
+        return {f"{name}[{d}]": part[name] for name in measures for d, part in enumerate(parts)}
     if isinstance(measures, Mapping):
         return {name: [function(opinions) for opinions in finals] for name, function in measures.items()}
     if isinstance(measures, str):

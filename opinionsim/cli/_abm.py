@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -80,13 +81,21 @@ def abm(
 ) -> None:
     """Simulate a classic opinion model."""  # fmt: skip
     from opinionsim.classic import find_model, simulate, sweep
+    from opinionsim.classic._process import check_names
     from opinionsim.documents import parse_value
 
     found = find_model(model)
     if describe:
         say(_description(found))
         return
-    varied = dict(_assignment(text, "--over") for text in over or ())
+    if figure is not None:
+        from opinionsim.plots import check_suffix
+
+        check_suffix(figure)
+    varied, set_to = _assignments(over, "--over"), _assignments(settings, "--set")
+    check_names(found, [*varied, *set_to])
+    if varied and every != 1:
+        raise SpecError("--record-every goes without --over, of which only final opinions are kept")
     if figure is not None and len(varied) > 2:
         raise SpecError("--figure shows one or two of --over; save more with --csv")
     common: dict[str, Any] = {
@@ -98,7 +107,7 @@ def abm(
         "replicates": replicates,
         "range": None if span is None else parse_value(span, "--range"),
         "isolates": isolates,
-        **dict(_assignment(text, "--set") for text in settings or ()),
+        **set_to,
     }
     names = measures or ["bias", "diversity"]
     if varied:
@@ -106,6 +115,17 @@ def abm(
         _report_sweep(table, list(varied), names, csv, figure, as_json=as_json)
     else:
         _report_run(found, simulate(found, record_every=every, **common), names, csv, figure, as_json=as_json)
+
+
+def _assignments(texts: list[str] | None, option: str) -> dict[str, Any]:
+    """Names and values of ``NAME=VALUE``, each name once."""
+    found: dict[str, Any] = {}
+    for text in texts or ():
+        name, value = _assignment(text, option)
+        if name in found:
+            raise SpecError(f"{option} {name} is given twice")
+        found[name] = value
+    return found
 
 
 def _assignment(text: str, option: str) -> tuple[str, Any]:
@@ -147,19 +167,20 @@ def _report_run(
     as_json: bool,
 ) -> None:
     """Print measures at the start and at the end; save what is asked for."""
-    from opinionsim.metrics import measure_opinions
+    from opinionsim.classic._sweep import measured
 
     ends = {
-        moment: measure_opinions(found.opinions[:, place], names, range=found.range, network=found.network)
+        moment: measured(found.opinions[:, place], names, found, found.opinions.ndim > 3)
         for moment, place in (("start", 0), ("end", -1))
     }
+    names = list(ends["end"])
     if as_json:
         say_json(
             {
                 "model": found.model,
                 "parameters": {name: _plain(value) for name, value in found.parameters.items()},
                 "scheme": found.scheme,
-                "range": found.range,
+                "range": [end if math.isfinite(end) else None for end in found.range],
                 "seed": found.seed,
                 "evidence": found.evidence,
                 "steps": int(found.times[-1]),
@@ -191,6 +212,11 @@ def _report_sweep(
     if as_json:
         say_json(table.to_dict(orient="records"))
     else:
+        names = [name for name in table.columns if name not in ("model", *varied, "replicate", "evidence")]
+        same = {**table.attrs["parameters"], **table.attrs["scheme"]}
+        said = ", ".join(f"{name}={_spell(value)}" for name, value in same.items())
+        say(f"{table.attrs['model']}: {said or 'nothing else to set'}")
+        say(f"{table.attrs['n']} agents, {table.attrs['steps']} sweeps, {table.attrs['replicates']} replicates")
         rows = [[*varied, *names]]
         for values, group in table.groupby(varied, sort=False):
             rows.append([*(_spell(value) for value in values), *(_mean(group[name].to_numpy()) for name in names)])

@@ -66,6 +66,12 @@ def _table_json(made: Table) -> dict[str, Any]:
     return {"title": made.title, "notes": list(made.notes), "rows": rows}
 
 
+#: Suffixes by which a path is a picture, not a folder.
+_IMAGES = frozenset(
+    (".png", ".svg", ".pdf", ".svgz", ".jpg", ".jpeg", ".gif", ".tif", ".tiff", ".webp", ".bmp", ".eps", ".ps", ".pgf")
+)
+
+
 class ColourBy(StrEnum):
     """What lines are coloured by."""
 
@@ -175,10 +181,16 @@ def plot(
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", metavar="DIR", help="Folder to write to. Default: figures, beside the store.", show_default=False
+            "--out",
+            metavar="DIR|FILE",
+            help="Folder to write to, or a file that ends in .png, .svg or .pdf. Default: figures, beside the store.",
+            show_default=False,
         ),
     ] = None,
-    file_format: Annotated[Format, typer.Option("--format", help="File format.")] = Format.PNG,
+    file_format: Annotated[
+        Format | None,
+        typer.Option("--format", help="File format. Default: png, or that of the file named.", show_default=False),
+    ] = None,
 ) -> None:
     """Draw a figure into a file and print its path."""  # fmt: skip
     from opinionsim.plots import save
@@ -200,6 +212,7 @@ def plot(
             "--csv": csv is not None,
         },
     )
+    file = _file_named(out, file_format)
     results = load(store, experiment)
     row = None if run is None else row_of(results, run)
     conditions = dict(_condition(text) for text in where or [])
@@ -222,10 +235,31 @@ def plot(
     named += [] if row is None else [f"run{row}"]
     named += [] if color_by == ColourBy.OPINION else [f"by-{color_by}"]
     suffix = "".join(f"-{_file_part(str(part))}" for part in named)
-    folder = out or Path(results.url.removeprefix("sqlite:///")).parent / "figures"
-    say(str(save(draw(results, what, options), folder / f"{results.name}-{what}{suffix}.{file_format}")))
+    if file is None:
+        folder = out or Path(results.url.removeprefix("sqlite:///")).parent / "figures"
+        file = folder / f"{results.name}-{what}{suffix}.{file_format or Format.PNG}"
+    say(str(save(draw(results, what, options), file)))
     if csv is not None:
         _write_numbers(numbers(results, what, options), csv)
+
+
+def _file_named(out: Path | None, file_format: Format | None) -> Path | None:
+    """The file that ``--out`` names; None where it is a folder or left out.
+
+    Raises
+    ------
+    SpecError
+        If it names an image that figures cannot be saved as, or one of another format than ``--format``.
+    """
+    from opinionsim.plots import check_suffix
+
+    suffix = "" if out is None else out.suffix.lower()
+    if out is None or suffix not in _IMAGES or out.is_dir():
+        return None
+    check_suffix(out)
+    if file_format is not None and suffix != f".{file_format}":
+        raise SpecError(f"--out {out} and --format {file_format} say different things; leave --format out")
+    return out
 
 
 def _write_numbers(frame: pd.DataFrame, target: Path) -> None:

@@ -251,7 +251,7 @@ def _network(planned: PlannedRun, resources: Resources) -> Network | None:
     if isinstance(network, FileNetworkSpec):
         return resources.network(network, size)
     seed = int(_drawing(planned, "network").integers(2**32))
-    return build_network(network.mapping(), size, seed)
+    return build_network(network.mapping(), size, seed, where="interaction.network")
 
 
 def _schedule(

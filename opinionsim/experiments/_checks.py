@@ -93,7 +93,8 @@ class Checks:
         if isinstance(network, FileNetworkSpec):
             yield from _attempt(("interaction", "network"), lambda: self.resources.network(network, size))
         elif isinstance(network, EdgesNetworkSpec):
-            yield from _attempt(("interaction", "network"), lambda: build_network(network.mapping(), size))
+            described, where = network.mapping(), "interaction.network"
+            yield from _attempt(("interaction", "network"), lambda: build_network(described, size, where=where))
         if isinstance(spec.model, ClassicModelSpec):
             yield from _attempt(("model",), lambda: check_equation(spec))
 

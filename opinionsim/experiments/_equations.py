@@ -160,7 +160,9 @@ def _set_up(spec: ExperimentSpec, network: Network) -> Setup:
                 "when; leave it out, or use kind: native"
             )
     scale = spec.scale.scale()
+    # Schedules never draw an agent that nobody can meet.
+    isolates = spec.interaction.isolates if isinstance(spec.interaction, NativeSpec) else "keep"
     try:
-        return set_up(model, network, span=(scale.lowest, scale.highest), settings=settings, isolates="keep")
+        return set_up(model, network, span=(scale.lowest, scale.highest), settings=settings, isolates=isolates)
     except SpecError as error:
         raise SpecError(f"model.parameters: {error}") from None

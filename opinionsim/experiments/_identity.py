@@ -89,7 +89,7 @@ def _network_fields(network: NetworkSpec, size: int, resources: Resources) -> An
     if isinstance(network, FileNetworkSpec):
         found = resources.network(network, size)
     elif isinstance(network, EdgesNetworkSpec):
-        found = build_network(network.mapping(), size)
+        found = build_network(network.mapping(), size, where="interaction.network")
     else:
         return _stated(network)
     pairs, weights = found.edges

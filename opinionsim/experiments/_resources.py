@@ -268,12 +268,13 @@ class Resources:
             source: Any = {"kind": "file", "path": str(self._path(spec.path))}
             if pinned is not None:
                 source = {"edges": pinned.edges, "weights": pinned.weights, "directed": pinned.directed}
-            network = self._networks[spec.path] = build_network(source, size)
+            network = self._networks[spec.path] = build_network(source, size, where="interaction.network")
         if network.n == size:
             return network
         # The agents without an edge depend on the size, which a sweep may vary.
         pairs, weights = network.edges
-        return build_network({"edges": pairs, "weights": weights, "directed": network.directed}, size)
+        described = {"edges": pairs, "weights": weights, "directed": network.directed}
+        return build_network(described, size, where="interaction.network")
 
     def _path(self, reference: str) -> Path:
         """A path of the specification, from its own folder."""

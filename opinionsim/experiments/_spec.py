@@ -351,7 +351,7 @@ class FileNetworkSpec(_Network):
 
     kind: Literal["file"]
     path: str = Field(min_length=1)
-    """GraphML, or an edge list with two agents a line."""
+    """GraphML, or an edge list with two agents, and perhaps a weight, a line."""
 
 
 _Agent = Annotated[int, Field(ge=0)]
@@ -362,7 +362,7 @@ _Edge = Annotated[tuple[_Agent, _Agent], Field(strict=False)]
 class EdgesNetworkSpec(_Network):
     """A network written out."""
 
-    kind: Literal["edge-list"]
+    kind: Literal["edges"]
     edges: tuple[_Edge, ...] = Field(min_length=1, strict=False)
     """Pairs of agents, numbered from 0."""
     weights: Annotated[tuple[float, ...], Field(strict=False)] | None = None
@@ -395,10 +395,13 @@ _AnyNetwork = Annotated[
 
 
 def _spelled_network(value: Any) -> Any:
-    """Read ``ring`` as ``{kind: ring}`` and ``{edges: ...}`` as of kind ``edge-list``."""
+    """Read ``ring`` as ``{kind: ring}``, and ``{edges: ...}`` and the kind ``edge-list`` as of kind ``edges``."""
     if isinstance(value, str):
         return {"kind": value}
-    return {"kind": "edge-list", **value} if isinstance(value, dict) and "edges" in value else value
+    if isinstance(value, dict) and ("edges" in value or value.get("kind") == "edge-list"):
+        kind = value.get("kind", "edges")
+        return {**value, "kind": "edges" if kind == "edge-list" else kind}
+    return value
 
 
 NetworkSpec = Annotated[
@@ -522,6 +525,8 @@ class NativeSpec(_Networked):
     """Agents of a classic model meet as the model has it: in pairs, in groups or all at once."""
 
     kind: Literal["native"]
+    isolates: Literal["error", "keep"] = "error"
+    """What becomes of agents without a partner: the run stops, or they keep their opinions."""
 
     def steps_for(self, size: int) -> int:
         """Steps T: sweeps of one elementary update an agent, so that one exposure is one sweep."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from opinionsim.metrics._classes import CLASSES, class_transitions, qualitative_class
 from opinionsim.metrics._clusters import cluster_labels, clusters, effective_clusters, largest_cluster
-from opinionsim.metrics._conditions import NOT_SET, condition_axes, condition_metrics, order_levels
+from opinionsim.metrics._conditions import NOT_SET, check_conditions, condition_axes, condition_metrics, order_levels
 from opinionsim.metrics._convergence import (
     ExitProbability,
     FirstTime,
@@ -81,6 +81,7 @@ __all__ = [
     "bias",
     "bimodality",
     "bootstrap_interval",
+    "check_conditions",
     "class_transitions",
     "cluster_labels",
     "clusters",

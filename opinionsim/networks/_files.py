@@ -2,89 +2,141 @@
 
 from __future__ import annotations
 
-import math
+import csv
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-import numpy as np
-
-from opinionsim.errors import SpecError
-from opinionsim.networks._reading import Edges, agent_numbers, from_graph, is_weight, named
+from opinionsim.networks._reading import (
+    Edges,
+    Unfit,
+    agent_numbers,
+    from_graph,
+    from_labels,
+    is_weight,
+    refuse,
+)
 
 __all__ = ["read_network"]
 
-#: How errors call the parameter that names a file.
-_WHERE = "interaction.network.path"
+#: First rows that can hardly be an edge between agents of these names.
+_HEADERS = frozenset({("from", "to"), ("source", "target"), ("speaker", "listener"), ("src", "dst")})
 
 
-def read_network(path: str | Path, n: int) -> Edges:
-    """Edges of GraphML, or of a text with two agents a line.
+class _Row(NamedTuple):
+    """A line of an edge list: where it stands, its columns, and the weight it states in braces, if any."""
+
+    place: str
+    words: list[str]
+    weight: float | None
+
+
+def read_network(path: str | Path, n: int | None) -> Edges:
+    """Edges of GraphML, or of a text with two agents, and perhaps a weight, a line.
 
     Parameters
     ----------
     path : str or Path
         A name that ends in ``.graphml`` is read as GraphML.
-    n : int
-        Number of agents.
+    n : int, optional
+        Number of agents; by default the largest number named and 1, or how many names there are.
     """
     file = Path(path)
     try:
-        graph = _graphml(file) if file.suffix.lower() == ".graphml" else None
-        lines = None if graph is not None else _edge_list(file)
+        if file.suffix.lower() != ".graphml":
+            return from_labels(*_edge_list(file), n)
+        graph = _graphml(file)
     except FileNotFoundError:
-        raise SpecError(f"{_WHERE}: no such file: {path}") from None
-    except SpecError:
+        refuse(f"no such file: {path}", "path")
+    except Unfit:
         raise
     except Exception as error:  # networkx lets parser errors of several libraries through
-        raise SpecError(f"{_WHERE}: {path} is not a readable edge list or GraphML: {error}") from None
-    with named("interaction.network"):
-        if graph is not None:
-            return from_graph(graph, n)
-        labels, weights = lines or ([], None)
-        return labelled(labels, weights, n)
-
-
-def labelled(labels: list[Any], weights: list[float] | None, n: int, *, directed: bool = False) -> Edges:
-    """Edges between labels, two after the other an edge; names are numbered as they come."""
-    distinct = list(dict.fromkeys(labels))
-    numbers = dict(zip(distinct, agent_numbers(distinct, n), strict=True))
-    ends = np.fromiter((numbers[label] for label in labels), dtype=np.int64, count=len(labels)).reshape(-1, 2)
-    return Edges(n, ends[:, 0], ends[:, 1], None if weights is None else np.asarray(weights, dtype=float), directed)
+        refuse(f"{path} is not a readable edge list or GraphML: {error}", "path")
+    return from_graph(graph, *agent_numbers(list(graph), n))
 
 
 def _edge_list(file: Path) -> tuple[list[str], list[float] | None]:
-    """Two labels a line and, in braces, attributes of which the weight counts; ``#`` starts a comment."""
-    labels: list[str] = []
-    weights: list[float] = []
-    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
-        weight = _stated_weight(file, number, line)
-        words = re.sub(r"\s\{.*\}\s*$", "", line).partition("#")[0].split()
-        if len(words) not in (0, 2):
-            raise SpecError(f"{_WHERE}: {file}:{number}: must hold two agents, separated by a space; got {line!r}")
-        if words:
-            labels += words
-            weights.append(weight)
+    """Labels, two after the other an edge, and the weight of each edge; None where all are 1."""
+    # Programs for tables put a mark of the byte order before the text.
+    lines = file.read_text(encoding="utf-8-sig").splitlines()
+    rows: list[_Row] = []
+    commas = False
+    for number, line in enumerate(lines, 1):
+        text = re.sub(r"\s\{.*\}\s*$", "", line).partition("#")[0].strip()
+        if not text:
+            continue
+        place = f"{file}:{number}"
+        commas = commas if rows else "," in text
+        words = _columns(place, text, commas=commas)
+        if rows and len(words) != len(rows[0].words):
+            refuse(f"{place}: has {len(words)} columns, and {rows[0].place} has {len(rows[0].words)}", "path")
+        rows.append(_Row(place, words, _weight_in_braces(place, line)))
+    if _has_header(rows):
+        del rows[0]
+    weights = [_weight(row) for row in rows]
+    labels = [word for row in rows for word in row.words[:2]]
     return labels, weights if any(weight != 1 for weight in weights) else None
 
 
-def _stated_weight(file: Path, number: int, line: str) -> float:
-    """The weight a line states, 1 if it states none."""
+def _columns(place: str, text: str, *, commas: bool) -> list[str]:
+    """Two agents and perhaps a weight."""
+    words = [word.strip() for word in next(csv.reader([text], skipinitialspace=True))] if commas else text.split()
+    mixed = ";" in text or (not commas and "," in text)
+    if mixed or not 2 <= len(words) <= 3 or not all(words):
+        refuse(
+            f"{place}: must hold two agents and perhaps a weight, separated by spaces or tabs, or in all lines by "
+            f"commas; got {text!r:.80}",
+            "path",
+        )
+    return words
+
+
+def _has_header(rows: list[_Row]) -> bool:
+    """Whether the first row names the columns of rows that hold numbers alone."""
+    if len(rows) < 2 or any(_number(word) is not None for word in rows[0].words):
+        return False
+    if all(_number(word) is not None for row in rows[1:] for word in row.words):
+        return True
+    first = rows[0]
+    title = (first.words[0].lower(), first.words[1].lower())
+    again = any(word in first.words for row in rows[1:] for word in row.words[:2])
+    if len(first.words) == 3 or (title in _HEADERS and not again):
+        refuse(
+            f"{first.place}: {' '.join(first.words)!r:.80} may be a header, which is skipped only where all other "
+            "lines hold numbers; put # before it",
+            "path",
+        )
+    return False
+
+
+def _weight_in_braces(place: str, line: str) -> float | None:
+    """The weight among the attributes of a line, if they state one."""
     stated = re.search(r"""\{.*["']weight["']\s*:\s*([^,}]*)""", line)
-    if stated is None:
-        return 1.0
-    weight = _number(stated[1])
-    if not is_weight(weight):
-        raise SpecError(f"{_WHERE}: {file}:{number}: the weight must be a finite number; got {stated[1].strip()!r}")
+    return None if stated is None else _checked(place, stated[1].strip())
+
+
+def _weight(row: _Row) -> float:
+    """The weight of an edge, 1 if none is stated."""
+    if len(row.words) == 2:
+        return 1.0 if row.weight is None else row.weight
+    if row.weight is not None:
+        refuse(f"{row.place}: states a weight twice, as a column and in braces", "path")
+    return _checked(row.place, row.words[2])
+
+
+def _checked(place: str, text: str) -> float:
+    weight = _number(text)
+    if weight is None or not is_weight(weight):
+        refuse(f"{place}: the weight must be a finite number; got {text!r:.60}", "path")
     return weight
 
 
-def _number(text: str) -> float:
-    """The number a text spells; NaN when it spells none."""
+def _number(text: str) -> float | None:
+    """The number a text spells, NaN and infinity among them; None when it spells none."""
     try:
-        return float(text)
+        return None if "_" in text else float(text)
     except ValueError:
-        return math.nan
+        return None
 
 
 def _graphml(file: Path) -> Any:
@@ -94,7 +146,5 @@ def _graphml(file: Path) -> Any:
     # Without NUL bytes, the declarations of UTF-16 read as those of UTF-8 do.
     content = file.read_bytes().replace(b"\0", b"").upper()
     if b"<!DOCTYPE" in content or b"<!ENTITY" in content:
-        raise SpecError(
-            f"{_WHERE}: {file} holds a document type or entity declaration; GraphML without declarations is expected"
-        )
+        refuse(f"{file} holds a document type or entity declaration; GraphML without declarations is expected", "path")
     return nx.read_graphml(file)

@@ -49,9 +49,7 @@ class Neighbours:
             self.can_speak = self.can_hear = np.arange(self.n)
             return
         if not len(self.network.speakers):
-            raise SpecError(
-                f"interaction.network: the network on {self.n} agents has no edge, so nobody can speak to anybody"
-            )
+            raise SpecError(f"network: the network on {self.n} agents has no edge, so nobody can speak to anybody")
         self._heard_starts, self._heard = self.network.heard
         self._starts, self._listeners, _ = self.network.audience
         self.can_speak = np.flatnonzero(np.diff(self._starts))

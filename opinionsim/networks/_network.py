@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from opinionsim.networks._reading import Edges, from_graph, from_matrix, from_rows, named, refuse
+from opinionsim.networks._reading import Edges, from_graph, from_matrix, from_rows, named, ranks, refuse
 
 if TYPE_CHECKING:
     import networkx as nx
 
-__all__ = ["Network"]
+__all__ = ["Network", "check_size"]
 
 #: Agents are numbered in 32 bits.
 _MAX_AGENTS = 2**32 - 1
@@ -41,6 +41,9 @@ class Network:
         Whether edges have one direction. Otherwise pairs and weights are symmetric.
     complete : bool
         Whether everybody hears everybody else. No pair is stored then: all arrays are empty.
+    labels : tuple (n,), or None
+        What each agent was called where the network was read, None for an agent without a name; None where agents
+        were called by their numbers.
     """
 
     n: int
@@ -49,6 +52,7 @@ class Network:
     weights: np.ndarray | None
     directed: bool
     complete: bool
+    labels: tuple[Any, ...] | None = None
 
     @classmethod
     def of(cls, network: Any, n: int | None = None) -> Network:
@@ -57,13 +61,13 @@ class Network:
         Parameters
         ----------
         network : Network, int, networkx graph, array_like or scipy.sparse matrix
-            A number stands for the complete graph on that many agents. Of a networkx graph, labels that are
-            numbers are agents 0..n-1 and other labels are numbered in the order of its nodes; the edge attribute
-            ``weight`` counts 1 where it is missing, and parallel edges of a multigraph become one that weighs their
-            sum. A square matrix, dense or sparse, holds at [i, j] what speaker j weighs for listener i, and 0 where
-            i does not hear j; it is undirected if it is symmetric. Rows of two or three numbers, (E, 2) or (E, 3),
-            are undirected edges, the third being their weight; then agents are 0 to the largest number named, or
-            to n-1.
+            A number stands for the complete graph on that many agents. Of a networkx graph, nodes are numbered 0..n-1:
+            in ascending order if their labels are whole numbers, otherwise in the order of its nodes, and
+            :attr:`labels` leads back; the edge attribute ``weight`` counts 1 where it is missing, and parallel edges of
+            a multigraph become one that weighs their sum. A square matrix, dense or sparse, holds at [i, j] what
+            speaker j weighs for listener i, and 0 where i does not hear j; it is undirected if it is symmetric. Rows of
+            two or three numbers, (E, 2) or (E, 3), are undirected edges, the third being their weight; then agents are
+            0 to the largest number named, or to n-1.
         n : int, optional
             Number of agents there are to be.
 
@@ -84,6 +88,7 @@ class Network:
         :meth:`from_edges` leaves no doubt.
         """
         with named("network"):
+            n = None if n is None else check_size(n)
             if isinstance(network, cls):
                 found = network
             elif isinstance(network, (int, np.integer)) and not isinstance(network, bool):
@@ -116,18 +121,18 @@ class Network:
             given twice with different weights.
         """
         with named("network"):
-            return cls._from(from_rows(edges, n, weights, directed=directed))
+            return cls._from(from_rows(edges, None if n is None else check_size(n), weights, directed=directed))
 
     @classmethod
     def _complete(cls, n: int) -> Network:
-        _check_size(n)
+        check_size(n)
         none = np.empty(0, dtype=np.uint32)
         return cls(n, none, none, None, directed=False, complete=True)
 
     @classmethod
     def _from(cls, edges: Edges) -> Network:
         """Sort pairs by listener and speaker; what is wrong with them is refused."""
-        _check_size(edges.n)
+        check_size(edges.n)
         speakers, listeners, weights = edges.speakers, edges.listeners, edges.weights
         _check_pairs(edges)
         # One number a pair, the listener in its upper half: numbers sort fast, and are read as pairs without a copy.
@@ -150,7 +155,7 @@ class Network:
         halves = codes.view(np.uint32).reshape(-1, 2)
         low = 0 if sys.byteorder == "little" else 1
         found_speakers, found_listeners = halves[:, low].copy(), halves[:, 1 - low].copy()
-        return cls(edges.n, found_speakers, found_listeners, weights, edges.directed, complete=False)
+        return cls(edges.n, found_speakers, found_listeners, weights, edges.directed, False, edges.labels)
 
     @cached_property
     def heard(self) -> tuple[np.ndarray, np.ndarray]:
@@ -233,7 +238,7 @@ def _read(network: Any, n: int | None) -> Edges:
     if hasattr(network, "adj") and hasattr(network, "is_directed"):
         if n is not None and len(network) != n:
             refuse(f"there are {len(network)} agents in it, and {n} are needed")
-        return from_graph(network, n)
+        return from_graph(network, ranks(list(network)), len(network))
     if hasattr(network, "tocoo"):
         return from_matrix(network)
     try:
@@ -253,13 +258,17 @@ def _read(network: Any, n: int | None) -> Edges:
     )
 
 
-def _check_size(n: int) -> None:
+def check_size(n: Any, least: int = 1) -> int:
+    """A number of agents, at least so many."""
     try:
-        n = operator.index(n)
+        size = operator.index(n)
     except TypeError:
-        refuse(f"the number of agents must be an integer; got {n!r}")
-    if not 1 <= n <= _MAX_AGENTS:
-        refuse(f"the number of agents must be from 1 to {_MAX_AGENTS}; got {n}")
+        refuse(f"the number of agents must be an integer; got {n!r:.60}")
+    if size < least:
+        refuse(f"there must be at least {least} agent{'s' * (least > 1)}; got {size}")
+    if size > _MAX_AGENTS:
+        refuse(f"there can be at most {_MAX_AGENTS} agents; got {size}")
+    return size
 
 
 def _check_pairs(edges: Edges) -> None:
@@ -268,6 +277,8 @@ def _check_pairs(edges: Edges) -> None:
     for agents in (speakers, listeners):
         if len(agents) and not (int(agents.min()) >= 0 and int(agents.max()) < edges.n):
             stranger = agents[(agents < 0) | (agents >= edges.n)][0]
+            if edges.n == 1:
+                refuse(f"an edge joins two agents, and there is but one (N = 1); got agent {stranger}")
             refuse(f"edges must join agents 0..{edges.n - 1} (N = {edges.n}); got agent {stranger}")
     loops = np.flatnonzero(speakers == listeners)
     if len(loops):

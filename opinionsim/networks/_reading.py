@@ -13,16 +13,33 @@ import numpy as np
 
 from opinionsim.errors import SpecError
 
-__all__ = ["Edges", "Unfit", "agent_numbers", "from_graph", "from_matrix", "from_rows", "is_weight", "named", "refuse"]
+__all__ = [
+    "Edges",
+    "Unfit",
+    "agent_number",
+    "agent_numbers",
+    "from_graph",
+    "from_labels",
+    "from_matrix",
+    "from_rows",
+    "is_weight",
+    "named",
+    "ranks",
+    "refuse",
+]
 
 
 class Unfit(Exception):
-    """What is wrong with a network, before it is known what the network is called."""
+    """What is wrong with a network, or a field of its description, before it is known what the network is called."""
+
+    def __init__(self, problem: str, field: str = "") -> None:
+        super().__init__(problem)
+        self.field = field
 
 
-def refuse(problem: str) -> NoReturn:
-    """Say what is wrong with a network."""
-    raise Unfit(problem)
+def refuse(problem: str, field: str = "") -> NoReturn:
+    """Say what is wrong with a network, or with a field of its description."""
+    raise Unfit(problem, field)
 
 
 @contextmanager
@@ -31,7 +48,7 @@ def named(what: str) -> Iterator[None]:
     try:
         yield
     except Unfit as problem:
-        raise SpecError(f"{what}: {problem}") from None
+        raise SpecError(f"{what}{problem.field and '.'}{problem.field}: {problem}") from None
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +65,8 @@ class Edges:
         Weight of each edge; None where all are 1.
     directed : bool
         Whether an edge has one direction.
+    labels : tuple (n,), or None
+        Label of each agent, None for one without; None where labels are the numbers of agents.
     """
 
     n: int
@@ -55,6 +74,7 @@ class Edges:
     listeners: np.ndarray
     weights: np.ndarray | None = None
     directed: bool = False
+    labels: tuple[Any, ...] | None = None
 
 
 def is_weight(value: Any) -> bool:
@@ -63,59 +83,92 @@ def is_weight(value: Any) -> bool:
     return real and math.isfinite(value)
 
 
-def _agent_number(label: Any) -> int | None:
+def agent_number(label: Any) -> int | None:
     """The agent a label numbers; None for a name."""
     if isinstance(label, (int, np.integer)) and not isinstance(label, bool):
         return int(label)
     return int(label) if isinstance(label, str) and re.fullmatch(r"-?[0-9]{1,18}", label) else None
 
 
-def agent_numbers(labels: Sequence[Any], n: int) -> list[int]:
+def agent_numbers(labels: Sequence[Any], n: int | None) -> tuple[list[int], int]:
     """The agents that distinct labels stand for: numbers are agents, names are numbered as they come.
 
     Parameters
     ----------
     labels : sequence
         Any hashable values.
-    n : int
-        Number of agents.
+    n : int, optional
+        Number of agents; by default the largest number and 1, or how many names there are.
 
     Returns
     -------
-    list of int
+    numbers : list of int
         One agent in 0..n-1 for each label, all different.
+    n : int
+        Number of agents.
     """
-    given = [_agent_number(label) for label in labels]
+    given = [agent_number(label) for label in labels]
     numbers = [number for number in given if number is not None]
     if not numbers:
         numbers = list(range(len(labels)))
     elif len(numbers) < len(labels):
         name = labels[given.index(None)]
         refuse(f"node labels must be all numbers or all names; got the number {numbers[0]} and the name {name!r}")
-    if len(set(numbers)) != len(numbers) or (numbers and not (min(numbers) >= 0 and max(numbers) < n)):
-        refuse(
-            f"node labels must be agents 0..{n - 1} (N = {n}) or other names, at most {n} of them; "
-            f"got {len(labels)} nodes, for instance {list(labels[:3])}"
-        )
-    return numbers
+    size = max(numbers, default=-1) + 1 if n is None else n
+    if len(set(numbers)) != len(numbers) or (numbers and not (min(numbers) >= 0 and max(numbers) < size)):
+        among = "0, 1, ... or other names" if n is None else f"0..{n - 1} (N = {n}) or other names, at most {n} of them"
+        refuse(f"node labels must be agents {among}; got {len(labels)} nodes, for instance {list(labels[:3])}")
+    return numbers, size
 
 
-def from_graph(graph: Any, n: int | None = None) -> Edges:
+def ranks(labels: Sequence[Any]) -> list[int]:
+    """As many agents as labels: numbers in ascending order, labels of which some are no numbers as they come."""
+    given = [agent_number(label) for label in labels]
+    numbers = {number for number in given if number is not None}
+    # Of labels such as 1 and "1", neither is the agent any more than the other.
+    if len(numbers) < len(labels):
+        return list(range(len(labels)))
+    rank = {number: place for place, number in enumerate(sorted(numbers))}
+    return [rank[number] for number in given if number is not None]
+
+
+def _labels(labels: Sequence[Any], numbers: Sequence[int], n: int) -> tuple[Any, ...] | None:
+    """Label of each agent; None where labels are the numbers of agents."""
+    if all(agent_number(label) == number for label, number in zip(labels, numbers, strict=True)):
+        return None
+    of_agents = [None] * n
+    for label, number in zip(labels, numbers, strict=True):
+        of_agents[number] = label
+    return tuple(of_agents)
+
+
+def from_labels(labels: list[Any], weights: list[float] | None, n: int | None, *, directed: bool = False) -> Edges:
+    """Edges between labels, two after the other an edge; names are numbered as they come."""
+    distinct = list(dict.fromkeys(labels))
+    numbers, n = agent_numbers(distinct, n)
+    number = dict(zip(distinct, numbers, strict=True))
+    ends = np.fromiter((number[label] for label in labels), dtype=np.int64, count=len(labels)).reshape(-1, 2)
+    stated = None if weights is None else np.asarray(weights, dtype=float)
+    return Edges(n, ends[:, 0], ends[:, 1], stated, directed, _labels(distinct, numbers, n))
+
+
+def from_graph(graph: Any, numbers: Sequence[int], n: int) -> Edges:
     """Edges of a networkx graph; agents without a node have no neighbour.
 
     Parameters
     ----------
     graph : networkx.Graph, DiGraph, MultiGraph or MultiDiGraph
         Parallel edges become one that weighs their sum.
-    n : int, optional
-        Number of agents; by default that of nodes.
+    numbers : sequence of int
+        Agent of each node.
+    n : int
+        Number of agents.
     """
     labels = list(graph.nodes)
-    n = len(labels) if n is None else n
-    numbers = dict(zip(labels, agent_numbers(labels, n), strict=True))
+    number = dict(zip(labels, numbers, strict=True))
     directed, multiple = bool(graph.is_directed()), bool(graph.is_multigraph())
     ends = np.fromiter(
-        (numbers[label] for edge in graph.edges() for label in edge[:2]),
+        (number[label] for edge in graph.edges() for label in edge[:2]),
         dtype=np.int64,
         count=2 * graph.number_of_edges(),
     ).reshape(-1, 2)
@@ -135,7 +188,7 @@ def from_graph(graph: Any, n: int | None = None) -> Edges:
         ends = ends if directed else np.sort(ends, axis=1)
         ends, which = np.unique(ends, axis=0, return_inverse=True)
         weights = np.bincount(which.ravel(), weights, minlength=len(ends))
-    return Edges(n, ends[:, 0], ends[:, 1], weights, directed)
+    return Edges(n, ends[:, 0], ends[:, 1], weights, directed, _labels(labels, numbers, n))
 
 
 def from_matrix(matrix: Any) -> Edges:

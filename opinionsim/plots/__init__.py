@@ -9,7 +9,8 @@ from opinionsim.plots._lines import LineData, line_data
 from opinionsim.plots._panels import Panel, PanelsData, panels, panels_data
 from opinionsim.plots._phase import PhaseData, phase_data, phase_diagram
 from opinionsim.plots._ribbons import RibbonData, ribbon_data, ribbons
-from opinionsim.plots._save import save
+from opinionsim.plots._save import check_suffix, save
+from opinionsim.plots._shares import ShareData, share_data
 from opinionsim.plots._snapshots import SnapshotData, network_snapshots, snapshot_data
 from opinionsim.plots._style import opinion_colours
 from opinionsim.plots._trajectories import TrajectoryData, trajectories, trajectory_data
@@ -24,9 +25,11 @@ __all__ = [
     "PanelsData",
     "PhaseData",
     "RibbonData",
+    "ShareData",
     "SnapshotData",
     "TrajectoryData",
     "TransitionData",
+    "check_suffix",
     "density",
     "density_data",
     "final_data",
@@ -41,6 +44,7 @@ __all__ = [
     "ribbon_data",
     "ribbons",
     "save",
+    "share_data",
     "snapshot_data",
     "trajectories",
     "trajectory_data",

@@ -12,7 +12,6 @@ import pandas as pd
 from opinionsim import metrics
 from opinionsim.classic import Trajectories
 from opinionsim.errors import SpecError
-from opinionsim.metrics._conditions import check_conditions
 from opinionsim.networks import Network
 from opinionsim.opinions import OpinionScale
 from opinionsim.plots._inputs import (
@@ -39,7 +38,9 @@ __all__ = [
     "of_runs",
     "one_course",
     "select",
+    "setting_text",
     "stacked",
+    "unit_of_runs",
 ]
 
 #: What figures over time are drawn from.
@@ -187,7 +188,7 @@ def conditions(runs: pd.DataFrame, by: str | Sequence[str] | None = None) -> tup
             valid = ", ".join(metrics.condition_axes(runs)) or "none, for no condition varies"
             raise SpecError(f"the runs have no column {axis!r}; conditions that vary: {valid}")
     if axes is not None:
-        check_conditions(runs, axes)
+        metrics.check_conditions(runs, axes)
     shown = list(metrics.condition_axes(runs)) if axes is None else axes
     runs = _sorted(runs, shown)
     levels = runs[shown].astype(object).where(runs[shown].notna(), None)
@@ -258,7 +259,7 @@ def of_runs(results: HasFrames, runs: pd.DataFrame, kind: str | None, notes: Seq
         cells,
         (scale.lowest, scale.highest),
         scale,
-        "sweep" if (runs["interaction"] == "native").all() else "step",
+        unit_of_runs(runs),
         metrics.evidence_statement(runs["evidence"]),
         (*_told(runs, [kinds[cell] for cell in runs["cell"]]), *notes),
     )
@@ -358,6 +359,11 @@ def _of_models(source: Any) -> Courses:
     )
 
 
+def unit_of_runs(runs: pd.DataFrame) -> str:
+    """What the steps of runs of a store are: sweeps where an equation went by its own schedule, else steps."""
+    return "sweep" if (runs["interaction"] == "native").all() else "step"
+
+
 def unit_of(simulation: Trajectories) -> str:
     """What the times of a simulation count: steps where pairs were given, else sweeps."""
     return "step" if simulation.scheme.get("order") == "given" else "sweep"
@@ -387,12 +393,15 @@ def _names(simulations: Sequence[Trajectories]) -> list[str]:
 
 
 def _settings(simulation: Trajectories) -> dict[str, str]:
-    """Parameters, scheme and seed as texts; arrays by their kind alone."""
+    """Parameters, scheme and seed as texts."""
     settings = {**simulation.parameters, **simulation.scheme, "seed": simulation.seed}
-    return {key: "by agent" if np.ndim(value) else _short(value) for key, value in settings.items()}
+    return {key: setting_text(value) for key, value in settings.items()}
 
 
-def _short(value: Any) -> str:
+def setting_text(value: Any) -> str:
+    """A parameter or scheme option of a classic model in few characters; arrays by their kind alone."""
+    if np.ndim(value):
+        return "by agent"
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 

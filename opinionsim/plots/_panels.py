@@ -139,6 +139,7 @@ def panels_data(
         played_by((str(run["model"]) for run in every), (str(run["evidence"]) for run in every)),
         validation_statement(panel.trajectory.validation for panel in drawn),
         *arrangement.notes,
+        _apart(drawn),
         _never(drawn),
         outdated(every),
     ]
@@ -152,6 +153,12 @@ def panels_data(
         note="; ".join(filter(None, notes)),
         evidence=evidence_statement(str(run["evidence"]) for run in every),
     )
+
+
+def _apart(drawn: Sequence[Panel]) -> str:
+    """Which lines are displaced, empty where all or none are."""
+    apart = {bool(panel.trajectory.offsets.any()) for panel in drawn if len(panel.trajectory.offsets) > 1}
+    return "equal ratings are drawn apart, opinions of equations at their values" if len(apart) > 1 else ""
 
 
 def _never(drawn: Sequence[Panel]) -> str:
@@ -286,5 +293,6 @@ def _caption(ax: Axes, panel: Panel, data: PanelsData) -> None:
         ax.set_ylabel(
             "\n".join(filter(None, [_wrap([level], _PANEL_HEIGHT, _CAPTION_CHARACTER), "opinion"])), fontsize=9
         )
-    if _is_lowest(panel, data.panels):
-        ax.set_xlabel("step", fontsize=9)
+    mixed = len({other.trajectory.unit for other in data.panels}) > 1
+    if mixed or _is_lowest(panel, data.panels):
+        ax.set_xlabel(panel.trajectory.unit, fontsize=9)

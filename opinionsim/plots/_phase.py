@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -11,9 +11,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from opinionsim import metrics
+from opinionsim.classic import MODELS
 from opinionsim.errors import SpecError
-from opinionsim.metrics._conditions import check_conditions
-from opinionsim.plots._courses import of_runs, select
+from opinionsim.plots._courses import of_runs, select, setting_text
 from opinionsim.plots._inputs import HasFrames, axis_name
 from opinionsim.plots._ribbons import interval, say_band
 from opinionsim.plots._style import INK, SHARES, new_axes, opinion_map, set_heading, signed, tidy
@@ -74,8 +74,10 @@ def phase_data(
     Parameters
     ----------
     source : Results, Frames or DataFrame
-        Complete runs of a store; or a frame with one row a run: swept parameters, measures, ``evidence``, and
-        ``replicate`` where there are several.
+        Complete runs of a store; or a frame with one row a run, as :func:`opinionsim.classic.sweep` gives it: swept
+        parameters, measures, ``evidence``, and ``replicate`` where there are several. Its column or attribute
+        ``model``, and its attributes ``n``, ``steps`` and ``parameters``, are stated in the title where they are
+        given.
     x, y : str
         Columns of ``runs`` or of the frame that were swept; without `y` the diagram is a line.
     value : str
@@ -134,15 +136,49 @@ def phase_data(
         label,
         told if (frame["n_runs"] > 1).any() else "",
         metrics.evidence_statement(table["evidence"]),
-        (*notes, _counted(frame)),
+        (*notes, _counted(frame, "replicates" if _is_sweep(source) else "runs")),
     )
 
 
-def _counted(frame: pd.DataFrame) -> str:
+def _counted(frame: pd.DataFrame, what: str) -> str:
     low, high = int(frame["n_runs"].min()), int(frame["n_runs"].max())
     if high == 1 and low == 1:
-        return "one run a point"
-    return f"mean of {high} runs a point" if low == high else f"mean of {low} to {high} runs a point"
+        return f"one {what[:-1]} a point"
+    return f"mean of {high} {what} a point" if low == high else f"mean of {low} to {high} {what} a point"
+
+
+def _is_sweep(source: HasFrames | pd.DataFrame) -> bool:
+    """Whether a source is a frame whose attributes say which simulations it is of."""
+    return isinstance(source, pd.DataFrame) and "model" in source.attrs and "replicate" in source.columns
+
+
+def _simulated(runs: pd.DataFrame, axes: Sequence[str], known: Collection[str]) -> str:
+    """Model, size, length and constant settings of the runs of a frame, as far as its columns and attributes say.
+
+    `known` names columns whose level is stated already.
+    """
+    attributes, stated = runs.attrs if "model" in runs.attrs else {}, {*axes, *known}
+    columns = {str(column): runs[column].unique().tolist() for column in _settings(runs) if column not in stated}
+    constant = {column: levels[0] for column, levels in columns.items() if len(levels) == 1}
+    constant |= {name: value for name, value in attributes.get("parameters", {}).items() if name not in runs.columns}
+    parts = []
+    if "model" not in (*stated, *runs.columns):
+        constant = {"model": attributes.get("model"), **constant}
+    if constant.get("model") is not None:
+        parts.append(str(constant["model"]))
+    counted = {"n": "agents", "steps": "sweeps"}
+    parts += [f"{attributes[name]:,} {what}" for name, what in counted.items() if name in attributes]
+    return ", ".join([*parts, *(f"{axis_name(k)} {setting_text(v)}" for k, v in constant.items() if k != "model")])
+
+
+def _settings(runs: pd.DataFrame) -> list[str]:
+    """Columns that name the model and its settings, not measures, as far as that is known."""
+    models = runs["model"].unique().tolist() if "model" in runs.columns else [runs.attrs.get("model")]
+    declared = {"model"}
+    for model in models:
+        if model in MODELS:
+            declared |= {*MODELS[model].declared, *MODELS[model].schemes}
+    return [column for column in map(str, runs.columns) if column in declared]
 
 
 def _of_frame(
@@ -159,13 +195,15 @@ def _of_frame(
     chosen = select(frame, where or {})
     repeats = [column for column in ("replicate", "seed") if column in chosen.columns and column not in axes]
     if repeats and chosen.duplicated([*axes, *repeats]).any():
+        vary = [name for name in _settings(chosen) if name not in axes and chosen[name].nunique() > 1]
         raise SpecError(
-            f"several rows agree in {', '.join([*axes, *repeats])}, so something else was swept; "
-            "choose a level of it by where"
+            f"several rows agree in {', '.join([*axes, *repeats])}, so {' and '.join(vary) or 'something else'} varied "
+            "too; choose a level by where"
         )
     table = chosen[[*axes, "evidence"]].assign(value=chosen[value])
     held = [f"{axis_name(column)}: {chosen_value}" for column, chosen_value in (where or {}).items()]
-    return table, [", ".join(held)] if held else []
+    told = [_simulated(chosen, axes, tuple(where or {})), ", ".join(held)]
+    return table, [text for text in told if text]
 
 
 def _of_store(
@@ -182,7 +220,7 @@ def _of_store(
     known = runs.dropna(subset=list(axes))
     if known.empty:
         raise SpecError(f"no complete run has levels of {' and '.join(axes)}")
-    check_conditions(known, list(axes))
+    metrics.check_conditions(known, list(axes))
     courses = of_runs(results, known.assign(condition=np.arange(len(known)).astype(str)), kind)
     finals = [runs_of[0] for runs_of in courses.cells.values()]
     measured = [float(metrics.measure_opinions(run.values[-1], [value], range=courses.span)[value]) for run in finals]

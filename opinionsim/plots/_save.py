@@ -11,7 +11,28 @@ from matplotlib.figure import Figure
 
 from opinionsim.errors import SpecError
 
-__all__ = ["save"]
+__all__ = ["FORMATS", "check_suffix", "save"]
+
+#: Suffixes of the files a figure can be saved as.
+FORMATS = (".png", ".svg", ".pdf")
+
+
+def check_suffix(path: str | Path) -> None:
+    """Refuse a file that a figure cannot be saved as, before anything is simulated or drawn for it.
+
+    Parameters
+    ----------
+    path : str or Path
+        File that :func:`save` is to write; it is not touched.
+
+    Raises
+    ------
+    SpecError
+        If the suffix is not .png, .svg or .pdf, in either case.
+    """
+    target = Path(path)
+    if target.suffix.lower() not in FORMATS:
+        raise SpecError(f"a figure can be saved as {', '.join(FORMATS[:-1])} or {FORMATS[-1]}; got {target.name!r}")
 
 
 def _root(figure: Figure | Axes) -> Figure:
@@ -57,15 +78,13 @@ def save(figure: Figure | Axes, path: str | Path, dpi: int = 150) -> Path:
     SpecError
         If the suffix is not .png, .svg or .pdf, or the file cannot be written.
     """
+    check_suffix(path)
     target = Path(path)
-    suffix = target.suffix.lower()
-    if suffix not in (".png", ".svg", ".pdf"):
-        raise SpecError(f"a figure can be saved as .png, .svg or .pdf; got {target.name!r}")
     whole = _root(figure)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with mpl.rc_context({"svg.hashsalt": "opinionsim"}):
-            whole.savefig(target, dpi=dpi, metadata=_metadata(whole, suffix))
+            whole.savefig(target, dpi=dpi, metadata=_metadata(whole, target.suffix.lower()))
     except OSError as error:
         raise SpecError(f"cannot write the figure to {target}: {error.strerror}") from error
     return target

@@ -16,6 +16,7 @@ from opinionsim import metrics
 from opinionsim.classic import Trajectories
 from opinionsim.errors import SpecError
 from opinionsim.opinions import OpinionScale
+from opinionsim.plots._courses import unit_of_runs
 from opinionsim.plots._inputs import (
     HasFrames,
     describe,
@@ -27,6 +28,7 @@ from opinionsim.plots._inputs import (
     provenance,
 )
 from opinionsim.plots._lines import draw_lines, line_data
+from opinionsim.plots._shares import draw_shares, has_discrete_opinions, share_data
 from opinionsim.plots._style import (
     UNASSIGNED,
     legend_handles,
@@ -47,6 +49,8 @@ _JITTER = 0.03
 _TITLE_WIDTH = 90
 #: Most agents whose lines have their full width.
 _FULL_LINES = 40
+#: The instrument of opinions that are numbers to begin with.
+_EXACT = "exact"
 #: Widest total jitter, so that large groups stay closer to their own opinion than to the next.
 _JITTER_SPAN = 0.7
 
@@ -68,9 +72,12 @@ class TrajectoryData:
     models : tuple of str, length N
         Name of the chat model that plays each agent.
     offsets : ndarray (N,)
-        What is added to an agent's line so that equal opinions can be told apart; sums to 0.
+        What is added to an agent's line so that equal ratings can be told apart; sums to 0. All 0 where opinions are
+        exact, or anywhere between the points of the scale: their lines are at their values.
     scale : OpinionScale
         The opinion scale.
+    unit : str
+        What ``steps`` counts: ``step`` or ``sweep``.
     title : str
         Condition, run, instrument, and what is known of the instrument.
     instrument : str
@@ -88,6 +95,7 @@ class TrajectoryData:
     models: tuple[str, ...]
     offsets: np.ndarray
     scale: OpinionScale
+    unit: str
     title: str
     instrument: str
     validation: str
@@ -98,6 +106,13 @@ def jitter(n_agents: int) -> np.ndarray:
     """Vertical offset of each agent: 0.03 x index, centred, closer for more than 24 agents; shape (n_agents,)."""
     spacing = min(_JITTER, _JITTER_SPAN / max(n_agents - 1, 1))
     return spacing * (np.arange(n_agents) - (n_agents - 1) / 2)
+
+
+def _offsets(values: np.ndarray, assigned: np.ndarray, scale: OpinionScale, classifier: str) -> np.ndarray:
+    """Jitter for ratings, whose points stand for intervals; none for opinions that are numbers; shape (n_agents,)."""
+    known = np.concatenate([values.ravel(), assigned])
+    rated = classifier != _EXACT and np.isin(known[~np.isnan(known)], scale.values).all()
+    return jitter(len(values)) if rated else np.zeros(len(values))
 
 
 def trajectory_data(
@@ -145,14 +160,18 @@ def trajectory_data(
         validation,
         outdated([row]),
     ]
+    values = frame["value"].to_numpy(float).reshape(by_agent)
+    assigned = frame["assigned_opinion"].to_numpy(float).reshape(by_agent)[:, 0]
+    scale = metrics.scale_of(own.opinions) if scale is None else scale
     return TrajectoryData(
         steps=np.arange(by_agent[1]),
-        values=frame["value"].to_numpy(float).reshape(by_agent),
+        values=values,
         measured=frame["measured"].to_numpy(bool).reshape(by_agent),
-        assigned=frame["assigned_opinion"].to_numpy(float).reshape(by_agent)[:, 0],
+        assigned=assigned,
         models=tuple(models.fillna("model not on record").astype(str)),
-        offsets=jitter(n_agents),
-        scale=metrics.scale_of(own.opinions) if scale is None else scale,
+        offsets=_offsets(values, assigned, scale, str(row["classifier"])),
+        scale=scale,
+        unit=unit_of_runs(own.runs),
         title="\n".join(filter(None, told)),
         instrument=instrument,
         validation=validation,
@@ -224,8 +243,10 @@ def trajectories(
     """Draw the opinions of all agents of one run over time.
 
     Of a store, a line starts where its agent was first measured; a ring and a dotted line show the opinion assigned
-    to it until then, and lines of equal opinion are set apart vertically. Of a classic model, a line has the colour
-    of the agent's initial opinion: red below the middle of the range, grey at it, blue above.
+    to it until then. Ratings, which are points of the scale, are set apart vertically where they are equal; opinions of
+    equations are at their values. Of a classic model, a line has the colour of the agent's initial opinion: red below
+    the middle of the range, grey at it, blue above; of one with discrete opinions, whose lines would hide each other,
+    areas show the share of agents at each (:func:`share_data`).
 
     Parameters
     ----------
@@ -239,7 +260,7 @@ def trajectories(
     ax : Axes, optional
         Where to draw; default axes on a new figure (``ax.figure``).
     legend : bool
-        Of a store, explain the colours to the right of the axes.
+        Explain the colours to the right of the axes; of continuous opinions of a classic model there is no legend.
     color_by : {"opinion", "model"}
         Of a store, whether a line has the colour of the opinion its agent was assigned, or of the chat model that
         plays it.
@@ -261,12 +282,12 @@ def trajectories(
     """
     check_color_by(color_by)
     if not has_frames(results):
-        return _of_model(results, run, kind, ax, color_by)
+        return _of_model(results, run, kind, ax, color_by, legend=legend)
     data = trajectory_data(results, run, kind)
     ax = new_axes(8.4, 3.9) if ax is None else ax
     of_models = model_colours(data.models) if color_by == "model" else None
     draw_trajectories(data, ax, words=True, of_models=of_models)
-    ax.set_xlabel("step", fontsize=9)
+    ax.set_xlabel(data.unit, fontsize=9)
     lines = f"{data.evidence}\n{data.title}".split("\n")
     ax.set_title("\n".join(fill(line, _TITLE_WIDTH) for line in lines), fontsize=9, loc="left")
     if legend:
@@ -285,14 +306,21 @@ def _of_model(
     kind: str | None,
     ax: Axes | None,
     color_by: str,
+    *,
+    legend: bool,
 ) -> Axes:
-    """Lines of a classic model, which has neither texts nor chat models."""
+    """Lines or shares of a classic model, which has neither texts nor chat models."""
     if kind is not None or color_by != "opinion":
         raise SpecError(
             "kind and color_by choose texts and chat models of a store; agents of a classic model have none"
         )
-    found = line_data(source, run)
     ax = new_axes(7.2, 3.9) if ax is None else ax
+    if has_discrete_opinions(source):
+        shares = share_data(source, run)
+        draw_shares(shares, ax, legend=legend)
+        set_heading(ax, [shares.evidence, *shares.notes])
+        return ax
+    found = line_data(source, run)
     draw_lines(found, ax)
     set_heading(ax, [found.evidence, *found.notes])
     return ax

@@ -352,7 +352,7 @@ class RewiringDyads(_Adaptive):
         self.changes: list[TieChange] = []
         joined = self._neighbours.network
         if joined.complete or len(joined.speakers) == self.n_agents * (self.n_agents - 1):
-            raise SpecError("interaction.network: a complete network leaves nobody else to follow; give another one")
+            raise SpecError("network: a complete network leaves nobody else to follow; give another one")
 
     def _ties(self) -> list[tuple[int, int]]:
         """(speaker, listener) of every tie before the first step; an undirected one stands once."""

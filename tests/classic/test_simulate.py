@@ -128,7 +128,7 @@ def test_everything_is_recorded_with_the_run() -> None:
     found = simulate("deffuant", 5, steps=3, record_every=2, mu=0.25)
     assert found.parameters == {"epsilon": 0.2, "mu": 0.25, "threshold": "<="}
     assert found.scheme == {"order": "random", "pick": "edge", "sides": "two"}
-    assert found.times.tolist() == [0, 2]
+    assert found.times.tolist() == [0, 2, 3]
     assert (found.seed, found.range, found.model, found.evidence) == (0, (0.0, 1.0), "deffuant", "equation")
 
 
@@ -239,7 +239,7 @@ def test_bad_input_is_one_clear_error(options: dict[str, object], message: str) 
 
 def test_a_sweep_is_the_simulations_it_stands_for() -> None:
     table = sweep("deffuant", {"epsilon": [0.1, 0.4], "mu": [0.2, 0.5]}, 30, steps=5, seed=3, replicates=2)
-    assert list(table.columns) == ["epsilon", "mu", "replicate", "bias", "diversity", "evidence"]
+    assert list(table.columns) == ["model", "epsilon", "mu", "replicate", "bias", "diversity", "evidence"]
     assert len(table) == 8
     for _, row in table.iterrows():
         found = simulate("deffuant", 30, steps=5, seed=3, replicates=2, epsilon=row["epsilon"], mu=row["mu"])
@@ -373,7 +373,7 @@ def test_a_range_has_ends(name: str) -> None:
 
 def test_opinions_that_grow_beyond_all_numbers_are_an_error() -> None:
     with pytest.raises(SpecError, match="grown beyond all numbers"), np.errstate(over="ignore", invalid="ignore"):
-        simulate("activity-driven", 8, steps=50, dt=1e9)
+        simulate("activity-driven", 8, steps=50, K=1e308, activity=1)
 
 
 def test_who_hears_nobody_is_not_moved_by_those_who_hear_it() -> None:
@@ -389,3 +389,60 @@ def test_nobody_meets_itself_where_the_model_does_not_say_so() -> None:
     with pytest.raises(SpecError, match="in step 2 agent 1 meets itself"):
         simulate("coda", 3, pairs=[(0, 1), (1, 1)])
     assert simulate("lorenz", 3, pairs=[(1, 1)]).opinions.shape == (1, 2, 3)
+
+
+def test_the_last_opinions_are_recorded_whatever_the_interval() -> None:
+    whole = simulate("deffuant", 10, steps=7, seed=1)
+    for every in (3, 7, 10):
+        some = simulate("deffuant", 10, steps=7, seed=1, record_every=every)
+        np.testing.assert_array_equal(some.opinions[0], whole.opinions[0, some.times])
+        assert some.times[-1] == 7
+
+
+def test_dimensions_of_opinions_are_measured_by_themselves() -> None:
+    initial = np.random.default_rng(1).random((6, 2))
+    table = sweep("deffuant", {"epsilon": [0.2]}, 6, initial, 3)
+    final = simulate("deffuant", 6, initial, 3, epsilon=0.2).final[0]
+    np.testing.assert_allclose(table[["bias[0]", "bias[1]"]].to_numpy()[0], final.mean(axis=0))
+    model = ClassicOpinionModel("deffuant", 6, initial)
+    np.testing.assert_allclose(model.datacollector.get_model_vars_dataframe()["bias"][0], initial.mean(axis=0))
+
+
+def test_a_sweep_says_what_does_not_vary_and_takes_values_of_agents() -> None:
+    table = sweep("deffuant", {"epsilon": [[0.1, 0.2], [0.3, 0.4]]}, 2, steps=3, seed=5, mu=0.3)
+    assert table["epsilon"].tolist() == ["[0.1,0.2]", "[0.3,0.4]"]
+    assert table["model"].unique().tolist() == ["deffuant"]
+    assert table.attrs["parameters"] == {"mu": 0.3, "threshold": "<="}
+    assert [table.attrs[name] for name in ("n", "steps", "seed", "replicates")] == [2, 3, 5, 1]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"pairs": [(0, 1)], "steps": 3}, "steps are the 1 of pairs"),
+        ({"pairs": [(0, 1)], "order": "sequential"}, "order has no effect on pairs"),
+        ({"initial": [[0.1, 0.2], [0.3]]}, "initial must be"),
+        ({"initial": [True, False]}, "initial must be numbers"),
+        ({"initial": [0.5]}, "at least 2 agents; got 1"),
+        ({"machine": "no"}, "machine must be True or False"),
+        ({"model": "lorenz", "network": nx.cycle_graph(4), "meets_itself": True}, "on the complete graph alone"),
+        ({"model": "q-voter", "q": 10**30}, "q must be a whole number"),
+        ({"range": (0, np.inf)}, "range must have finite ends"),
+        ({"model": "activity-driven", "range": (0, np.inf)}, "or none at all"),
+        ({"model": "activity-driven", "dt": 1000}, "dt must be a number > 0 and <= 1"),
+    ],
+)
+def test_what_contradicts_or_cannot_be_is_refused(options: dict[str, object], message: str) -> None:
+    with pytest.raises(SpecError, match=message):
+        simulate(**{"model": "deffuant", **options})  # type: ignore[arg-type]
+
+
+def test_pairs_need_no_network_that_joins_them() -> None:
+    assert simulate("deffuant", nx.empty_graph(3), [0.0, 0.5, 1.0], pairs=[(0, 1)]).opinions.shape == (1, 2, 3)
+    assert simulate("lorenz", nx.cycle_graph(4), steps=1).scheme["meets_itself"] is False
+
+
+@pytest.mark.parametrize(("before", "messages"), [([2.0], [0.5]), ([np.nan], [0.5]), ([0.5], [np.nan]), ([0.5], [1.5])])
+def test_the_one_step_view_takes_opinions_of_the_range(before: list[float], messages: object) -> None:
+    with pytest.raises(SpecError, match="must be opinions from 0 to 1"):
+        transition("deffuant", before, messages)  # type: ignore[arg-type]

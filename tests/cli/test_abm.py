@@ -66,6 +66,27 @@ def test_every_model_describes_itself(invoke: Invoke, name: str) -> None:
     assert all(source.doi in text for source in MODELS[name].source)
 
 
+def test_a_figure_that_cannot_be_written_is_refused_before_anything_is(invoke: Invoke, tmp_path: Path) -> None:
+    result = invoke("abm", "voter", "--csv", tmp_path / "x.csv", "--figure", tmp_path / "x.gif")
+    assert result.exit_code == 2
+    assert ".png, .svg or .pdf" in result.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_setting_is_never_an_argument_of_the_simulation(invoke: Invoke) -> None:
+    for name in ("model", "steps", "n", "seed", "machine", "pairs"):
+        result = invoke("abm", "deffuant", "--set", f"{name}=3")
+        assert result.exit_code == 2
+        assert f"deffuant has no parameter '{name}'" in result.stderr
+
+
+def test_vectors_of_opinions_are_measured_by_dimension(invoke: Invoke) -> None:
+    result = invoke("abm", "deffuant", "--initial", "[[0.1, 0.2], [0.3, 0.4], [0.5, 0.6]]", "--steps", 2, "--json")
+    found = json.loads(result.stdout)
+    assert found["start"]["bias[0]"] == pytest.approx([0.3])
+    assert found["start"]["bias[1]"] == pytest.approx([0.4])
+
+
 def test_lists_name_models_networks_and_measures(invoke: Invoke) -> None:
     assert [row["name"] for row in json.loads(invoke("list", "abm", "--json").stdout)] == list(MODELS)
     networks = [row["name"] for row in json.loads(invoke("list", "networks", "--json").stdout)]
@@ -85,6 +106,12 @@ def test_lists_name_models_networks_and_measures(invoke: Invoke) -> None:
         (["deffuant", "--initial", "beta"], "initial must be 'uniform', 'normal' or numbers"),
         (["deffuant", "--range", "[1, 0]"], "range must be two numbers"),
         (["deffuant", "--measure", "nonsense"], "nonsense"),
+        (["deffuant", "--initial", "[[0.1, 0.2], [0.3]]"], "initial must be"),
+        (["deffuant", "--initial", "[0.1]"], "at least 2 agents"),
+        (["deffuant", "--range", "[0, .inf]"], "range must have finite ends"),
+        (["deffuant", "--set", "mu=0.1", "--set", "mu=0.2"], "--set mu is given twice"),
+        (["deffuant", "--over", "mu=[0.1, 0.1]"], "mu repeats a value"),
+        (["deffuant", "--over", "mu=[0.1]", "--record-every", "2"], "--record-every goes without --over"),
         (["deffuant", "--over", "epsilon=[0.1]", "--over", "mu=[0.1]", "--over", "order=[random]", "--figure", "x.png"],
          "--figure shows one or two of --over"),
     ],

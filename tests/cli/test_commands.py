@@ -214,10 +214,13 @@ EXPECTED: dict[str, set[str]] = {
     "topics": {"t-rex", "global-warming"},
     "personas": {"chuang2024"},
     "models": {"scripted", "PROVIDER:MODEL"},
-    "classifiers": {"lexicon"},
+    "classifiers": {"lexicon", "exact"},
     "templates": {"system", "write", "reflect"},
     "experiments": {"demo", "quickstart", "chuang2024/tables"},
-    "schedules": {"dyadic", "similarity", "bounded-confidence", "rewiring", "feed", "no-role-play"},
+    "schedules": {"dyadic", "similarity", "bounded-confidence", "rewiring", "feed", "no-role-play", "native"},
+    "abm": {"deffuant", "lorenz", "voter"},
+    "networks": {"complete", "watts-strogatz", "file"},
+    "measures": {"bias", "diversity"},
 }
 
 

@@ -33,6 +33,39 @@ def test_figures_and_their_numbers_are_written(
 
 
 @pytest.mark.parametrize(
+    ("name", "start"), [("one.png", b"\x89PNG"), ("deep/er/one.PDF", b"%PDF"), ("a.svg", b"<?xml")]
+)
+def test_out_may_name_the_file(invoke: Invoke, store: Path, name: str, start: bytes) -> None:
+    result = invoke("plot", store, "--out", name)
+    assert result.stdout == f"{name}\n", result.stderr
+    assert Path(name).read_bytes().startswith(start)
+
+
+def test_out_is_a_folder_where_it_looks_like_none_of_the_formats_or_is_there(invoke: Invoke, store: Path) -> None:
+    Path("there.png").mkdir()
+    for folder in ("results.v2", "there.png"):
+        assert invoke("plot", store, "--out", folder).stdout == f"{folder}/small-panels.png\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "fragments"),
+    [
+        (("--out", "x/one.jpg"), [".png, .svg or .pdf", "one.jpg"]),
+        (("--out", "x/one.pdf", "--format", "png"), ["--out x/one.pdf", "--format png"]),
+    ],
+)
+def test_files_that_cannot_be_written_are_refused_before_anything_is_made(
+    invoke: Invoke, store: Path, options: tuple[str, ...], fragments: list[str]
+) -> None:
+    before = set(Path().rglob("*"))
+    result = invoke("plot", store, *options)
+    assert result.exit_code == 2
+    for fragment in fragments:
+        assert fragment in result.stderr
+    assert set(Path().rglob("*")) == before
+
+
+@pytest.mark.parametrize(
     ("options", "fragments"),
     [
         (("phase",), ["--what phase needs --x"]),

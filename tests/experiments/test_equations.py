@@ -175,6 +175,19 @@ def test_runs_on_record_are_not_repeated_and_cost_nothing() -> None:
     assert preview(load_experiment(NATIVE)).prompts == {}
 
 
+def test_who_has_no_partner_stops_a_run_or_keeps_its_opinion() -> None:
+    # Agents 10 and 11 are joined to nobody.
+    ties = {"edges": [[agent, agent + 1] for agent in range(9)]}
+    spec = changed(NATIVE, interaction__network=ties, replicates=1)
+    stopped = run(spec)
+    assert stopped.runs["status"].tolist() == ["incomplete"]
+    assert "agent 10 hears nobody" in stopped.runs["error"].iloc[0]
+    kept = run(changed(spec, name="kept", interaction__isolates="keep"))
+    assert kept.runs["status"].tolist() == ["complete"]
+    opinions = values(kept, kept.runs["run_id"].iloc[0])
+    assert (opinions[:, 10:] == opinions[0, 10:]).all()
+
+
 def test_parameters_are_swept_and_told_apart() -> None:
     spec = changed(NATIVE, replicates=1) | {"sweep": {"model.parameters.epsilon": [0.2, 4.0]}}
     results = run(spec)

@@ -82,9 +82,9 @@ _PARAMETERS = {
 }
 
 
-@pytest.mark.parametrize("kind", [*NETWORKS, "edge-list"])
+@pytest.mark.parametrize("kind", [*NETWORKS, "edges"])
 def test_every_network_can_be_specified_and_built(kind: str) -> None:
-    network = {"edges": [[0, 1]]} if kind == "edge-list" else {"kind": kind, **_PARAMETERS.get(kind, {})}
+    network = {"edges": [[0, 1]]} if kind == "edges" else {"kind": kind, **_PARAMETERS.get(kind, {})}
     spec = validate(ExperimentSpec, _with("interaction", {"kind": "dyadic", "steps": 1, "network": network}))
     assert isinstance(spec.interaction, DyadicSpec)
     assert list(conflicts(spec)) == []
@@ -95,6 +95,13 @@ def test_a_network_without_parameters_may_be_named() -> None:
     named = validate(ExperimentSpec, _with("interaction.network", "ring"))
     mapped = validate(ExperimentSpec, _with("interaction.network", {"kind": "ring"}))
     assert named == mapped
+
+
+def test_edges_written_out_go_by_two_names() -> None:
+    spelled = ({"edges": [[0, 1]]}, {"kind": "edges", "edges": [[0, 1]]}, {"kind": "edge-list", "edges": [[0, 1]]})
+    first, *others = (validate(ExperimentSpec, _with("interaction.network", network)) for network in spelled)
+    assert [first, first] == others
+    assert first.interaction.network.kind == "edges"
 
 
 def test_a_file_of_messages_or_the_messages() -> None:

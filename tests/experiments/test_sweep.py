@@ -532,6 +532,9 @@ def test_files_enter_by_content_and_not_by_name(tmp_path: Path) -> None:
     for other in ({"directed": True}, {"weights": [1, 2]}, {"weights": [2, 1]}):
         spec = _changed(BASE, "interaction.network", {"edges": [[1, 0], [1, 2]], **other})
         assert identity(spec) == identity(spec) != by_file[0]
+    (tmp_path / "c.edges").write_text("source,target,weight\n0,1,1\n1,2,2\n")
+    weighted = identity(_changed(BASE, "interaction.network", {"kind": "file", "path": "c.edges"}))
+    assert weighted == identity(_changed(BASE, "interaction.network", {"edges": [[1, 0], [1, 2]], "weights": [1, 2]}))
 
 
 def test_an_edited_prompt_pack_keeps_the_identity(tmp_path: Path) -> None:

@@ -90,6 +90,13 @@ def test_a_seed_settles_a_random_network(kind: str) -> None:
         ("Ann Bob\nBob Cy\n", {(0, 1), (1, 2)}),
         ("0 1 {}\n1 2 {'weight': 3}\n", {(0, 1), (1, 2)}),
         ("0\t1\r\n", {(0, 1)}),
+        ("0,1\r\n1, 2\r\n", {(0, 1), (1, 2)}),
+        ('"Smith, Ann",Bob Jones\nBob Jones,Cy\n', {(0, 1), (1, 2)}),
+        ("\ufeff0 1\n1 2\n", {(0, 1), (1, 2)}),
+        ("\ufeffSource,Target\n0,1\n1,2\n", {(0, 1), (1, 2)}),
+        ("# who,whom\nsource target\n\n2 0\n", {(0, 2)}),
+        ("ann bob\nbob cy\n", {(0, 1), (1, 2)}),
+        ("from to\nto cy\n", {(0, 1), (1, 2)}),  # agents of these names, since one comes again
     ],
 )
 def test_edge_lists(tmp_path: Path, text: str, edges: set[tuple[int, int]]) -> None:
@@ -123,9 +130,22 @@ def test_names_are_numbered_in_the_order_of_the_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("0 1\n1,2\n", r"friends\.txt:2: must hold two agents, separated by a space; got '1,2'"),
+        ("0 1\n1,2\n", r"friends\.txt:2: must hold two agents and perhaps a weight, separated by .*; got '1,2'"),
         ("0 1\n2\n", r"friends\.txt:2: must hold two agents"),
-        ("0 1 0.5\n", r"friends\.txt:1: must hold two agents"),
+        ("0 1 2 3\n", r"friends\.txt:1: must hold two agents"),
+        ("0,1\n1 2\n", r"friends\.txt:2: must hold two agents"),
+        ("0;1;0,5\n", r"friends\.txt:1: must hold two agents"),
+        ("0,1,\n", r"friends\.txt:1: must hold two agents"),
+        ("0 1 0.5\n1 2\n", r"friends\.txt:2: has 2 columns, and .*friends\.txt:1 has 3"),
+        ("0 1\n1 2 0.5\n", r"friends\.txt:2: has 3 columns, and .*friends\.txt:1 has 2"),
+        ("0 1 much\n", r"friends\.txt:1: the weight must be a finite number; got 'much'"),
+        ("source target weight\n0 1 nan\n", r"friends\.txt:2: the weight must be a finite number; got 'nan'"),
+        ("0 1 1_0\n", r"friends\.txt:1: the weight must be a finite number; got '1_0'"),
+        ("0 1 2 {'weight': 2}\n", r"friends\.txt:1: states a weight twice"),
+        ("0 1 1\n1 0 2\n", "is given twice, with the weights"),
+        ("source,target\nann,bob\n", r"friends\.txt:1: 'source target' may be a header"),
+        ("ann bob weight\nann bob 2\n", r"friends\.txt:1: 'ann bob weight' may be a header"),
+        ("from,to\n0,1\nfrom,to\n", "must be all numbers or all names"),
         ("", "has no edge"),
         (b"\xff\x00", "is not a readable edge list or GraphML"),
         ("0 0\n", "an agent cannot be joined to itself"),
@@ -147,7 +167,7 @@ def test_bad_edge_lists(tmp_path: Path, text: str | bytes, message: str) -> None
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("none.txt", None, r"interaction\.network\.path: no such file: none\.txt"),
+        ("none.txt", None, r"^network\.path: no such file: none\.txt"),
         ("bad.graphml", "<graphml", "is not a readable edge list or GraphML"),
         ("bad.graphml", "0 1\n", "is not a readable edge list or GraphML"),
         (".", None, "is not a readable edge list or GraphML"),
@@ -179,20 +199,27 @@ def test_unreadable_files(tmp_path: Path, name: str, text: str | None, message: 
         ({"kind": "erdos-renyi", "p": 0}, 6, "the network on 6 agents has no edge"),
         ({"kind": "barabasi-albert", "m": 6}, 6, "cannot be built for N = 6"),
         ({"kind": "random-regular", "d": 3}, 5, "cannot be built for N = 5"),
-        ("complete", 1, "has no edge"),
-        ("star", 0, "cannot be built for N = 0"),
-        ("ring", 1, "joined to itself"),
+        ("complete", 1, "there must be at least 2 agents; got 1"),
+        ("star", 0, "there must be at least 2 agents; got 0"),
+        (nx.Graph([(0, 1)]), 1, "there must be at least 2 agents; got 1"),
+        ({"edges": [[0, 1]]}, -1, "there must be at least 2 agents; got -1"),
+        ("ring", 2.5, "the number of agents must be an integer; got 2.5"),
+        ("ring", None, "'ring' needs the number of agents n"),
+        ({"edges": [[0, -1]]}, None, r"agents 0, 1, \.\.\. or other names; got 2 nodes"),
+        ({"edges": []}, None, "there must be at least 1 agent; got 0"),
+        ({"edges": [[0, 10**12]]}, None, "at most 4294967295 agents"),
+        ({"kind": "edge-list"}, 4, "'edges' takes edges, weights, directed; got none"),
         ({"kind": "file"}, 4, "'file' takes path; got none"),
         ({"kind": "file", "path": "x", "directed": True}, 4, "'file' takes path; got path, directed"),
         ({"kind": "file", "path": 5}, 4, "must be the name of a file; got 5"),
         ({"kind": "edges"}, 4, "'edges' takes edges, weights, directed; got none"),
         ({"edges": [[0, 1]], "widths": [1]}, 4, "'edges' takes edges, weights, directed; got edges, widths"),
-        ({"edges": [[0, 1]], "weights": [1, 2]}, 4, "weights must give a finite number for each of the 1 edges"),
-        ({"edges": [[0, 1]], "weights": 1}, 4, "weights must give a finite number for each of the 1 edges"),
-        ({"edges": [[0, 1]], "weights": [float("nan")]}, 4, "weights must give a finite number"),
-        ({"edges": [[0, 1]], "directed": "yes"}, 4, "directed must be true or false; got 'yes'"),
+        ({"edges": [[0, 1]], "weights": [1, 2]}, 4, "weights: must give a finite number for each of the 1 edges"),
+        ({"edges": [[0, 1]], "weights": 1}, 4, "weights: must give a finite number for each of the 1 edges"),
+        ({"edges": [[0, 1]], "weights": [float("nan")]}, 4, "weights: must give a finite number"),
+        ({"edges": [[0, 1]], "directed": "yes"}, 4, "directed: must be true or false; got 'yes'"),
         ({"edges": [[0, 1], [1, 0]], "weights": [1, 2]}, 4, "is given twice, with the weights"),
-        (Network.of(5), 4, "is on 5 agents; population.size is 4"),
+        (Network.of(5), 4, "is on 5 agents, and 4 are needed"),
         ({"kind": "ring", "k": 3}, 6, "k must be even"),
         ({"kind": "ring", "k": 8}, 6, "k must be at most N = 6"),
         ({"kind": "lattice", "sides": [2, 2]}, 6, "product is N = 6; got 2 and 2"),
@@ -232,9 +259,15 @@ def test_unreadable_files(tmp_path: Path, name: str, text: str | None, message: 
         (nx.empty_graph(4), 4, "has no edge"),
     ],
 )
-def test_bad_networks(spec: Any, n: int, message: str) -> None:
-    with pytest.raises(SpecError, match=rf"interaction\.network.*{message}"):
-        build_network(spec, n)
+def test_bad_networks(spec: Any, n: int | None, message: str) -> None:
+    for where in ("network", "interaction.network"):
+        with pytest.raises(SpecError, match=rf"^{where}[.:].*{message}"):
+            build_network(spec, n, where=where)
+
+
+def test_errors_call_it_a_network_unless_told_otherwise() -> None:
+    with pytest.raises(SpecError, match=r"^network: unknown kind 'circle'"):
+        build_network("circle", 4)
 
 
 @pytest.mark.parametrize(
@@ -263,7 +296,7 @@ def test_a_weight_is_a_finite_number(tmp_path: Path, weight: Any) -> None:
     nx.write_graphml(graph, tmp_path / "net.graphml")
     nx.write_edgelist(graph, tmp_path / "net.edges")
     for name in ("net.graphml", "net.edges"):
-        with pytest.raises(SpecError, match=r"interaction\.network.* weight .*must be a finite number"):
+        with pytest.raises(SpecError, match=r"^network.* weight .*must be a finite number"):
             build_network({"kind": "file", "path": str(tmp_path / name)}, 2)
 
 
@@ -287,3 +320,68 @@ def test_weights_in_an_edge_list_are_kept(tmp_path: Path) -> None:
     (tmp_path / "g.txt").write_text("0 1 {'weight': 3}\n1 2 {'weight': -2e-1, 'since': 4}\n0 3\n", encoding="utf-8")
     pairs, weights = build_network({"kind": "file", "path": str(tmp_path / "g.txt")}, 4).edges
     assert (pairs.tolist(), weights.tolist()) == ([[0, 1], [0, 3], [1, 2]], [3, 1, -0.2])
+
+
+@pytest.mark.parametrize(
+    ("text", "stated"),
+    [
+        ("0 1 0.5\n1 2 -2\n0 3 1e0\n", [0.5, 1, -2]),
+        ("0\t1\t0.5\n1\t2\t-2\n0\t3\t1\n", [0.5, 1, -2]),
+        ("source,target,weight\n0,1,0.5\n1,2,-2\n0,3,1\n", [0.5, 1, -2]),
+        ("\ufeff0,1,0.5\r\n1,2,-2\r\n0,3,1\r\n", [0.5, 1, -2]),
+        ("a b 0.5\nb c -2\na d 1\n", [0.5, 1, -2]),
+        ("0 1 1\n1 2 1\n0 3 1 # a friend\n", None),
+    ],
+)
+def test_a_third_column_weighs(tmp_path: Path, text: str, stated: list[float] | None) -> None:
+    path = tmp_path / "g.csv"
+    path.write_text(text, encoding="utf-8", newline="")
+    pairs, weights = build_network({"kind": "file", "path": path}, 4).edges
+    assert pairs.tolist() == [[0, 1], [0, 3], [1, 2]]
+    assert (None if weights is None else weights.tolist()) == stated
+
+
+@pytest.mark.parametrize(
+    ("text", "n", "labels"),
+    [
+        ("0 1\n1 2\n", 3, None),
+        ("10 20\n20 30\n", 31, None),
+        ("zoe ann\nann mia\n", 3, ("zoe", "ann", "mia")),
+        ("source,target\n0,1\n", 2, None),
+    ],
+)
+def test_what_is_read_says_how_many_agents_there_are(
+    tmp_path: Path, text: str, n: int, labels: tuple[str, ...] | None
+) -> None:
+    path = tmp_path / "g.txt"
+    path.write_text(text, encoding="utf-8")
+    network = build_network({"kind": "file", "path": path})
+    assert (network.n, network.labels) == (n, labels)
+    wider = build_network({"kind": "file", "path": path}, n + 1)
+    assert wider.n == n + 1
+    assert wider.labels == (labels and (*labels, None))
+    assert _edges(wider) == _edges(network)
+
+
+def test_graphml_says_how_many_agents_there_are(tmp_path: Path) -> None:
+    graph = nx.Graph([("a", "b")])
+    graph.add_node("c")
+    nx.write_graphml(graph, tmp_path / "g.graphml")
+    network = build_network({"kind": "file", "path": tmp_path / "g.graphml"})
+    assert (network.n, network.labels) == (3, ("a", "b", "c"))
+    nx.write_graphml(nx.Graph([(0, 5)]), tmp_path / "g.graphml")
+    assert build_network({"kind": "file", "path": tmp_path / "g.graphml"}).n == 6
+
+
+@pytest.mark.parametrize("edges", [[[0, 4]], np.array([[0, 4]]), [["0", "4"]]])
+def test_what_is_written_out_says_how_many_agents_there_are(edges: Any) -> None:
+    for kind in ({}, {"kind": "edges"}, {"kind": "edge-list"}):
+        assert build_network({**kind, "edges": edges}).n == 5
+    assert build_network({"edges": [["a", "b"]]}).n == 2
+
+
+def test_graphs_and_networks_say_how_many_agents_there_are() -> None:
+    assert build_network(nx.Graph([(10, 30), (30, 20)])).edges[0].tolist() == [[0, 2], [1, 2]]
+    assert build_network(Network.of(5)).n == 5
+    with pytest.raises(SpecError, match=r"node labels must be agents 0\.\.2"):
+        build_network(nx.Graph([(10, 30), (30, 20)]), 3)

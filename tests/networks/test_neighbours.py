@@ -50,10 +50,9 @@ def test_the_complete_graph_needs_no_graph() -> None:
     [
         (1, "N >= 2 agents; got population.size = 1"),
         (Network.of(1), "N >= 2 agents; got population.size = 1"),
-        (nx.Graph([(1, 2)]), r"must be agents 0\.\.1"),
         ("ring", "must be a Network, a number of agents"),
         (nx.Graph([(0, 0), (0, 1)]), "joined to itself"),
-        (nx.empty_graph(3), "has no edge"),
+        (nx.empty_graph(3), "^network: the network on 3 agents has no edge"),
     ],
 )
 def test_neighbours_take_networks_of_agents_only(network: Any, message: str) -> None:

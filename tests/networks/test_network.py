@@ -129,6 +129,40 @@ def test_graphs_of_any_kind(graph: nx.Graph, n: int, edges: list[list[int]], sta
         assert (None if found is None else found.tolist()) == stated
 
 
+@pytest.mark.parametrize(
+    ("edges", "labels", "pairs"),
+    [
+        ([(20, 30), (30, 10)], (10, 20, 30), [[0, 2], [1, 2]]),
+        ([(7, 1), (1, 0)], (0, 1, 7), [[0, 1], [1, 2]]),
+        ([(1, -1), (-1, 5)], (-1, 1, 5), [[0, 1], [0, 2]]),
+        ([("20", "100"), ("100", "3")], ("3", "20", "100"), [[0, 2], [1, 2]]),
+        ([("b", 5), (5, (0, 1))], ("b", 5, (0, 1)), [[0, 1], [1, 2]]),
+        ([(2, "a"), ("a", 1)], (2, "a", 1), [[0, 1], [1, 2]]),
+        ([(1, "1")], (1, "1"), [[0, 1]]),
+        ([(2, 1), (1, 0)], None, [[0, 1], [1, 2]]),
+        ([("c", "b"), ("b", "a")], ("c", "b", "a"), [[0, 1], [1, 2]]),
+    ],
+)
+def test_labels_are_numbered_and_lead_back(edges: Any, labels: tuple[Any, ...] | None, pairs: list[list[int]]) -> None:
+    graph = nx.Graph(edges)
+    for network in (Network.of(graph), Network.of(graph, len(graph)), build_network(graph)):
+        assert network.labels == labels
+        assert network.edges[0].tolist() == pairs
+        called = range(network.n) if network.labels is None else network.labels
+        back = nx.relabel_nodes(network.graph(), dict(enumerate(called)))
+        assert {frozenset(edge) for edge in back.edges} == {frozenset(edge) for edge in graph.edges}
+
+
+@given(st.sets(st.integers(), min_size=2), st.randoms(use_true_random=False))
+def test_the_order_of_numbered_nodes_has_no_effect(labels: set[int], random: Any) -> None:
+    nodes = list(labels)
+    random.shuffle(nodes)
+    network = Network.of(nx.Graph(nx.utils.pairwise(nodes)))
+    rank = {label: place for place, label in enumerate(sorted(labels))}
+    expected = {frozenset((rank[a], rank[b])) for a, b in nx.utils.pairwise(nodes)}
+    assert {frozenset(pair) for pair in network.edges[0].tolist()} == expected
+
+
 def test_a_number_is_the_complete_graph_and_stores_no_pair() -> None:
     network = Network.of(np.int64(10**6))
     assert (network.n, network.complete, network.directed, network.weights) == (10**6, True, False, None)
@@ -161,8 +195,13 @@ def test_small_squares_are_matrices_as_arrays_and_edges_as_lists() -> None:
 @pytest.mark.parametrize(
     ("network", "n", "message"),
     [
-        (0, None, "must be from 1 to"),
-        (-3, None, "must be from 1 to"),
+        (0, None, "there must be at least 1 agent; got 0"),
+        (-3, None, "there must be at least 1 agent; got -3"),
+        (2**32, None, "there can be at most 4294967295 agents"),
+        (nx.Graph(), None, "there must be at least 1 agent; got 0"),
+        ([[0, 1]], 0, "there must be at least 1 agent; got 0"),
+        ([[0, 1]], 1, r"an edge joins two agents, and there is but one \(N = 1\); got agent 1"),
+        ([[0, 1]], 2.5, "the number of agents must be an integer; got 2.5"),
         (True, None, "must be a Network"),
         ("ring", None, "must be a Network"),
         (None, None, "must be a Network"),
@@ -186,8 +225,6 @@ def test_small_squares_are_matrices_as_arrays_and_edges_as_lists() -> None:
         ([[0, 1, 2], [1, 0, 3], [1, 2, 1], [2, 3, 1]], None, "is given twice, with the weights"),
         (np.empty((0, 2)), None, "the number of agents n must be given"),
         (nx.Graph([(0, 0), (0, 1)]), None, "an agent cannot be joined to itself; got agent 0"),
-        (nx.Graph([(0, 1), (1, 7)]), None, r"node labels must be agents 0\.\.2 \(N = 3\) or other names"),
-        (nx.Graph([(0, "b")]), None, "must be all numbers or all names"),
         (nx.Graph([(0, 1, {"weight": "much"})]), None, "agents 0 and 1 must be a finite number; got 'much'"),
         (nx.Graph([(0, 1, {"weight": True})]), None, "must be a finite number; got True"),
         (nx.Graph([(0, 1, {"weight": float("-inf")})]), None, "must be a finite number; got -inf"),

@@ -10,9 +10,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes, arrays
 
 from opinionsim import plots
-from opinionsim.classic import Trajectories
+from opinionsim.classic import Trajectories, sweep
 from opinionsim.errors import MeasurementError, OpinionSimError, SpecError
 from opinionsim.metrics import EVIDENCE
 from opinionsim.networks import Network
@@ -242,6 +245,65 @@ def test_a_phase_diagram_of_a_store_measures_final_opinions() -> None:
     assert data.label == "bias: mean opinion"
 
 
+def test_a_sweep_names_its_model_and_what_is_constant_and_counts_neither_as_swept() -> None:
+    over = {"epsilon": [0.1, 0.3], "mu": [0.5], "order": ["random"]}
+    found = sweep("deffuant", over, n=6, steps=3, replicates=2, threshold="<")
+    data = plots.phase_data(found, "epsilon")
+    expected = ("deffuant, 6 agents, 3 sweeps, mu 0.5, order random, threshold <", "mean of 2 replicates a point")
+    assert data.notes == expected
+    assert plots.phase_data(found, "epsilon", "mu").notes[0] == expected[0].replace(", mu 0.5", "")
+    held = plots.phase_data(found, "epsilon", where={"mu": 0.5})
+    assert held.notes[:2] == (expected[0].replace(", mu 0.5", ""), "mu: 0.5")
+    read = pd.DataFrame(found.to_dict("list"))
+    assert plots.phase_data(read, "epsilon").notes == ("deffuant, mu 0.5, order random", "mean of 2 runs a point")
+    several = pd.concat([read, read.assign(model="weighted-linear")], ignore_index=True)
+    assert plots.phase_data(several, "epsilon", "model").notes[0] == "mu 0.5, order random"
+    with pytest.raises(SpecError, match="so model varied too"):
+        plots.phase_data(several, "epsilon")
+
+
+def test_shares_of_discrete_opinions_count_all_agents_of_one_replicate() -> None:
+    found = classic([[[0, 0, 0]] * 2, [[0, 1, 1], [1, 1, 1]]], times=[0, 4], model="voter")
+    data = plots.share_data(found, run=1)
+    assert data.frame["opinion"].tolist() == [0, 0, 1, 1]
+    assert data.frame["step"].tolist() == [0, 4, 0, 4]
+    np.testing.assert_allclose(data.frame["share"], [1 / 3, 0, 2 / 3, 1])
+    assert set(data.frame["run_id"]) == {"1"}
+    assert (data.n_others, data.unit, data.evidence) == (0, "sweep", EVIDENCE["equation"])
+    assert data.notes[-1] == "share of agents at each opinion"
+
+
+def test_opinions_beyond_the_commonest_are_counted_together() -> None:
+    # Over both records 3 occurs four times, 1 and 2 twice each, 0 and 4 once.
+    found = classic([[[0, 1, 2, 3, 4], [1, 2, 3, 3, 3]]], span=(0, 4), model="voter")
+    data = plots.share_data(found, most=2)
+    assert data.frame["opinion"].dropna().unique().tolist() == [1, 3]
+    np.testing.assert_allclose(data.frame["share"], [0.2, 0.2, 0.2, 0.6, 0.6, 0.2])
+    assert data.frame["opinion"].isna().tolist() == [False] * 4 + [True] * 2
+    assert data.n_others == 3
+    assert data.notes[-1] == "the 2 commonest of 5 opinions named, over all records"
+    every = plots.share_data(found, most=5)
+    assert every.n_others == 0
+    assert every.frame["opinion"].notna().all()
+
+
+@given(
+    arrays(np.int64, array_shapes(min_dims=2, max_dims=2, max_side=9), elements=st.integers(-5, 5)), st.integers(1, 12)
+)
+def test_shares_are_those_of_a_count_and_sum_to_one(values: np.ndarray, most: int) -> None:
+    data = plots.share_data(classic([values], span=(-5, 5), model="majority"), most=most)
+    table = data.frame.assign(opinion=data.frame["opinion"].fillna(99)).pivot(index="step", columns="opinion")["share"]
+    np.testing.assert_allclose(table.sum(axis=1), 1)
+    named = [opinion for opinion in table.columns if opinion != 99]
+    assert len(named) == min(most, len(np.unique(values)))
+    for opinion in named:
+        np.testing.assert_allclose(table[opinion], (values == opinion).mean(axis=1))
+    left_out = set(np.unique(values)) - set(named)
+    assert data.n_others == len(left_out)
+    rarest = min((values == opinion).sum() for opinion in named)
+    assert all((values == opinion).sum() <= rarest for opinion in left_out)
+
+
 def test_lines_of_many_agents_are_a_sample_over_initial_opinions() -> None:
     found = classic([[np.linspace(1, 0, 101), np.full(101, 0.5)]])
     data = plots.line_data(found, most=5)
@@ -291,7 +353,14 @@ ONE = classic([[[0, 1], [0.5, 0.5]]])
         (lambda: plots.snapshot_data(ONE, run=1), "replicate from 0 to 0; got 1"),
         (lambda: plots.snapshot_data([ONE, ONE]), "one simulation is drawn at a time; got 2"),
         (lambda: plots.line_data(ONE, most=0), "most must be a whole number of at least 1"),
-        (lambda: plots.phase_data(SWEEP, "epsilon", value="clusters"), "something else was swept"),
+        (lambda: plots.phase_data(SWEEP, "epsilon", value="clusters"), "so something else varied too"),
+        (
+            lambda: plots.phase_data(SWEEP.assign(model="deffuant"), "epsilon", value="clusters"),
+            "agree in epsilon, replicate, so mu varied too",
+        ),
+        (lambda: plots.share_data(ONE), "with discrete opinions; density_data"),
+        (lambda: plots.share_data(classic([[[0, 1]]], model="voter"), most=0), "most must be a whole number"),
+        (lambda: plots.share_data(classic([[[0, 1]]], model="voter"), run=1), "replicate from 0 to 0; got 1"),
         (lambda: plots.phase_data(SWEEP, "eps", value="clusters"), "no column 'eps'"),
         (lambda: plots.phase_data(SWEEP, "epsilon", value="evidence"), "must hold numbers"),
         (lambda: plots.phase_data(SWEEP, "mu", "mu", value="clusters"), "two different columns"),

@@ -145,6 +145,33 @@ def test_lines_of_a_classic_model_start_in_the_colour_of_their_opinion() -> None
     assert stated(ax).startswith(EVIDENCE["equation"])
 
 
+def test_discrete_opinions_are_areas_that_fill_the_axes_and_are_named_from_the_top() -> None:
+    found = classic([[[-1, 0, 1, 1], [-1, -1, 1, 1]]], times=[0, 10], span=(-1, 1), model="sznajd")
+    ax = plots.trajectories(found)
+    colours = [area.get_facecolor()[0][:3] for area in ax.collections]
+    np.testing.assert_allclose(colours, [to_rgba(c)[:3] for c in ("#E60000", "#999999", "#0066FF")], atol=0.01)
+    tops = [area.get_datalim(ax.transData).y1 for area in ax.collections]
+    np.testing.assert_allclose(tops, [0.5, 0.5, 1])
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["1", "0", "\N{MINUS SIGN}1"]
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("sweep", "share of agents")
+    assert (ax.get_xlim(), ax.get_ylim()) == ((0, 10), (0, 1))
+    assert "share of agents at each opinion" in stated(ax)
+    assert stated(ax).startswith(EVIDENCE["equation"])
+    own = Figure().add_subplot()
+    assert plots.trajectories(found, ax=own, legend=False) is own
+    assert own.get_legend() is None
+
+
+def test_many_discrete_opinions_have_colours_that_differ_and_others_are_grey() -> None:
+    ax = plots.trajectories(classic([[range(9)]], span=(0, 200), model="voter"))
+    colours = [area.get_facecolor()[0] for area in ax.collections]
+    assert len(colours) == 7
+    assert min(np.abs(a - b).max() for place, a in enumerate(colours) for b in colours[:place]) > 0.1
+    names = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert names == ["others (3)", "5", "4", "3", "2", "1", "0"]
+    ax.figure.draw_without_rendering()
+
+
 def test_lines_of_many_agents_are_thin() -> None:
     widths = []
     for n in (10, 120):

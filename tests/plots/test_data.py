@@ -37,6 +37,30 @@ def test_jitter_of_a_large_group_stays_with_its_own_opinion() -> None:
     assert (np.diff(offsets) > 0).all()
 
 
+@pytest.mark.parametrize(
+    ("classifier", "values", "apart"),
+    [
+        ("lexicon", [2, 2, -1], True),
+        ("exact", [2, 2, -1], False),
+        ("exact", [2, 1.99, -1], False),
+        ("lexicon", [2, 0.5, -1], False),
+        ("lexicon", [math.nan, 2, math.nan], True),
+    ],
+)
+def test_only_ratings_are_set_apart(classifier: str, values: list[float], apart: bool) -> None:
+    data = trajectory_data(one_run(final(values), assigned=[2, 2, 0], classifier=classifier))
+    np.testing.assert_allclose(data.offsets, [-0.03, 0, 0.03] if apart else 0)
+    np.testing.assert_array_equal(data.values[:, -1], values)
+
+
+def test_panels_say_which_lines_are_set_apart_where_some_are_not() -> None:
+    rows = [{"model": "scripted"}, {"model": "voter", "classifier": "exact", "evidence": "equation"}]
+    said = "equal ratings are drawn apart"
+    assert said in panels_data(study(rows, steps=5)).note
+    assert said not in panels_data(study(rows[:1], steps=5)).note
+    assert said not in panels_data(study(rows[1:], steps=5)).note
+
+
 def test_the_default_run_is_the_first_complete_one_of_the_lowest_replicate() -> None:
     frames = study([{}, {"framing": "truth"}], replicates=2, steps=10)
     frames.runs.loc[0, "status"] = "incomplete"

@@ -4,13 +4,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
 from opinionsim import plots
 from opinionsim.errors import SpecError
 from opinionsim.metrics import EVIDENCE
-from tests.metrics._frames import study
+from tests.metrics._frames import one_run, study
 
 SCRIPTED = EVIDENCE["scripted"]
 
@@ -74,9 +75,33 @@ def test_files_that_cannot_be_written_are_named(tmp_path: Path) -> None:
     figure = plots.panels(study([{}], steps=5))
     with pytest.raises(SpecError, match=r"\.png, \.svg or \.pdf; got 'a\.jpg'"):
         plots.save(figure, tmp_path / "a.jpg")
+    for name in ("a.jpg", "a", ".png"):
+        with pytest.raises(SpecError, match=r"\.png, \.svg or \.pdf; got"):
+            plots.check_suffix(tmp_path / "folder" / name)
+    plots.check_suffix(tmp_path / "folder" / "A.PDF")
+    assert not list(tmp_path.iterdir())
     (tmp_path / "file").write_text("")
     with pytest.raises(SpecError, match="cannot write the figure"):
         plots.save(figure, tmp_path / "file" / "a.png")
+
+
+def test_the_axis_of_time_counts_sweeps_where_an_equation_went_by_its_own_schedule() -> None:
+    native = {"interaction": "native", "model": "deffuant", "evidence": "equation", "classifier": "exact"}
+    assert plots.trajectories(study([native], steps=5)).get_xlabel() == "sweep"
+    alone = plots.panels(study([native, native | {"framing": "truth"}], steps=5)).axes
+    assert sorted(ax.get_xlabel() for ax in alone) == ["agents", "agents", "sweep", "sweep"]
+    kinds = (native, native | {"interaction": "dyadic"})
+    rows = [kind | {"framing": framing} for kind in kinds for framing in ("falsehood", "truth")]
+    mixed = plots.panels(study(rows, steps=5), rows="interaction", columns="framing").axes
+    assert sorted(ax.get_xlabel() for ax in mixed) == [*[""] * 2, *["agents"] * 2, *["step"] * 2, *["sweep"] * 2]
+
+
+def test_lines_of_equations_are_drawn_at_their_values() -> None:
+    texts = [(0, 1, 0, 2.0), (1, 2, 1, 1.75), (2, 3, 2, -2.0)]
+    equation = one_run(texts, assigned=[2, 2, -2], steps=4, classifier="exact", evidence="equation")
+    drawn = plots.trajectories(equation).lines
+    heights = np.concatenate([np.asarray(line.get_ydata(), dtype=float) for line in drawn])
+    assert set(heights[~np.isnan(heights)].tolist()) == {2.0, 1.75, -2.0}
 
 
 def test_long_titles_stay_within_the_figure() -> None:

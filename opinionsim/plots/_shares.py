@@ -1,0 +1,157 @@
+"""Shares of the agents at each opinion, for classic models whose opinions are discrete."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.font_manager import FontProperties
+from matplotlib.ticker import MaxNLocator
+
+from opinionsim.classic import MODELS
+from opinionsim.errors import SpecError
+from opinionsim.plots._courses import Source, one_course
+from opinionsim.plots._inputs import has_frames
+from opinionsim.plots._style import opinion_map, tidy
+
+__all__ = ["ShareData", "draw_shares", "has_discrete_opinions", "share_data"]
+
+#: Most opinions with an area of their own where no number is given.
+_MOST_OPINIONS = 6
+#: Smallest part of the range two opinions may be apart to have the colours of their places in it.
+_NEAR = 0.1
+#: Agents at opinions without an area of their own: lighter than any opinion.
+_OTHERS = "#E9E9E9"
+
+
+@dataclass(frozen=True, eq=False)
+class ShareData:
+    """How many agents of a run of a classic model are at each opinion.
+
+    Attributes
+    ----------
+    frame : DataFrame
+        One row an opinion and a moment, opinions ascending and then all others together: ``run_id, cell, opinion,
+        step, share, evidence``. ``opinion`` is NaN for the others, which there are where opinions were left out;
+        shares of a moment sum to 1.
+    n_others : int
+        Number of the opinions counted together.
+    span : (float, float)
+        Range of opinions.
+    unit : str
+        What ``step`` counts: ``step`` or ``sweep``.
+    evidence : str
+        What kind of evidence the run is, in words.
+    notes : tuple of str
+        Model, parameters, replicate, what is shown, and which opinions are named where not all are.
+    """
+
+    frame: pd.DataFrame
+    n_others: int
+    span: tuple[float, float]
+    unit: str
+    evidence: str
+    notes: tuple[str, ...]
+
+
+def has_discrete_opinions(source: Source) -> bool:
+    """Whether all simulations given are of classic models that are known to have discrete opinions."""
+    if has_frames(source):
+        return False
+    each = source.values() if isinstance(source, Mapping) else source if isinstance(source, Sequence) else [source]
+    known = [MODELS.get(str(getattr(one, "model", ""))) for one in each]
+    return bool(known) and all(model is not None and model.kind == "discrete" for model in known)
+
+
+def share_data(source: Source, run: str | int | None = None, most: int = _MOST_OPINIONS) -> ShareData:
+    """The numbers of the areas of one run of a classic model with discrete opinions.
+
+    Parameters
+    ----------
+    source : Trajectories, or a sequence or mapping with one
+        A simulation of a classic model.
+    run : int, optional
+        The replicate; default 0.
+    most : int
+        Of more opinions than these, the `most` that are commonest over all records are told apart, of equally common
+        ones the lower, and the others are counted together.
+
+    Returns
+    -------
+    ShareData
+        Opinions that occur at any moment.
+
+    Raises
+    ------
+    SpecError
+        If there is no such replicate, several simulations or a store are given, the model has continuous opinions, or
+        `most` is no whole number from 1.
+    """
+    if isinstance(most, bool) or not isinstance(most, int | np.integer) or most < 1:
+        raise SpecError(f"most must be a whole number of at least 1; got {most!r}")
+    course, courses = one_course(source, run, None)
+    if not has_discrete_opinions(source):
+        raise SpecError(
+            "shares of opinions are those of classic models with discrete opinions; density_data counts others"
+        )
+    found, where = np.unique(course.values, return_inverse=True)
+    common = np.argsort(-np.bincount(where.ravel()), kind="stable")[:most]
+    kept = np.sort(common)
+    place = np.full(len(found), len(kept))
+    place[kept] = np.arange(len(kept))
+    n_moments, n_agents = course.values.shape
+    n_others, n_areas = len(found) - len(kept), len(kept) + (len(found) > len(kept))
+    cell = np.arange(n_moments)[:, None] * n_areas + place[where.reshape(course.values.shape)]
+    counts = np.bincount(cell.ravel(), minlength=n_moments * n_areas).reshape(n_moments, n_areas)
+    opinions = np.append(found[kept], [np.nan] * (n_areas - len(kept)))
+    notes = [*courses.notes, "share of agents at each opinion"]
+    if n_others:
+        notes.append(f"the {len(kept)} commonest of {len(found):,} opinions named, over all records")
+    frame = pd.DataFrame(
+        {
+            "run_id": course.run_id,
+            "cell": course.cell,
+            "opinion": np.repeat(opinions, n_moments),
+            "step": np.tile(course.times, n_areas),
+            "share": (counts / n_agents).T.ravel(),
+            "evidence": course.evidence,
+        }
+    )
+    return ShareData(frame, n_others, courses.span, courses.unit, courses.evidence, tuple(notes))
+
+
+def draw_shares(data: ShareData, ax: Axes, *, legend: bool) -> None:
+    """Draw an area an opinion, the lowest at the bottom and all others on top, and name them beside the axes."""
+    times = data.frame["step"].unique().astype(float)
+    opinions = data.frame["opinion"].to_numpy(float)[:: len(times)]
+    shares = data.frame["share"].to_numpy(float).reshape(len(opinions), len(times))
+    known = opinions[~np.isnan(opinions)]
+    colours = [*opinion_map()(_places(known, data.span)), *([_OTHERS] if data.n_others else [])]
+    names = [f"{opinion:g}".replace("-", "\N{MINUS SIGN}") for opinion in known]
+    names += [f"others ({data.n_others:,})"] if data.n_others else []
+    if len(times) == 1:
+        # A single record is an area as wide as the axes.
+        times, shares = np.array([times[0], times[0] + 1]), np.repeat(shares, 2, axis=1)
+    areas = ax.stackplot(times, shares, colors=colours, labels=names, edgecolor="white", linewidth=0.4)
+    ax.set(xlim=(times[0], times[-1]), ylim=(0, 1))
+    ax.set_xlabel(data.unit, fontsize=9)
+    ax.set_ylabel("share of agents", fontsize=9)
+    ax.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
+    tidy(ax)
+    if legend:
+        last_first = areas[::-1]
+        box = ax.legend(handles=last_first, loc="upper left", bbox_to_anchor=(1.01, 1.0), fontsize=8.5, frameon=False)
+        box.set_title("opinion", FontProperties(size=8.5))
+
+
+def _places(opinions: np.ndarray, span: tuple[float, float]) -> np.ndarray:
+    """Where colours are taken, from 0 to 1: places in the range, or those of the order where they are too close."""
+    low, high = span
+    if np.isfinite(span).all() and high > low:
+        places = (opinions - low) / (high - low)
+        if not (np.diff(places) < _NEAR).any():
+            return places
+    return np.linspace(0, 1, len(opinions))
