@@ -160,7 +160,7 @@ def assemble(planned: PlannedRun, resources: Resources) -> Parts:
     if isinstance(spec.model, ClassicModelSpec):
         native = isinstance(spec.interaction, NativeSpec)
         shared = None if native else _schedule(planned, resources, opinions, network)
-        equation, schedule = equation_of(spec, planned.replicate, network, opinions, shared)
+        equation, schedule = equation_of(spec, _seed(planned), planned.replicate, network, opinions, shared)
     else:
         schedule = _schedule(planned, resources, opinions, network)
         models = assign_models(spec.model, population.personas, _drawing(planned, "models"))
@@ -211,6 +211,11 @@ def _drawing(planned: PlannedRun, purpose: str, *, every_replicate: bool = False
     """The random stream of one purpose in this run's block, or one that all its replicates share."""
     replicate = 0 if every_replicate else planned.replicate
     return stream(planned.spec.seed, purpose, replicate, *planned.stream_key)
+
+
+def _seed(planned: PlannedRun) -> int:
+    """Root of the random streams of an equation, which blocks of their own draw for themselves."""
+    return int(_drawing(planned, "classic").integers(2**32)) if planned.stream_key else planned.spec.seed
 
 
 def _population(planned: PlannedRun, resources: Resources, scale: OpinionScale) -> Population:

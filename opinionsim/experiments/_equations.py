@@ -64,6 +64,7 @@ class Equation:
 
 def equation_of(
     spec: ExperimentSpec,
+    seed: int,
     replicate: int,
     network: Network | None,
     opinions: Sequence[float | None],
@@ -75,8 +76,8 @@ def equation_of(
     ----------
     spec : ExperimentSpec
         Of the run; its model is a classic one.
-    replicate : int
-        From 0.
+    seed, replicate : int
+        Of the random streams.
     network : Network or None
         Who hears whom; None where everybody hears everybody.
     opinions : sequence of float
@@ -94,13 +95,13 @@ def equation_of(
     setup = _set_up(spec, joined)
     values = check_opinions(setup.model, np.array(opinions, dtype=float), size, setup.range)
     if schedule is not None and setup.model.update is not None:
-        return Equation(setup, values, spec.seed, replicate, None), schedule
+        return Equation(setup, values, seed, replicate, None), schedule
     if schedule is None:
         steps = spec.interaction.steps_for(size)
         moments = tuple(range(1, steps + 1))
     else:
         steps, moments = schedule.steps, _sweep_ends(schedule, size)
-    return Equation(setup, values, spec.seed, replicate, moments), Snapshots(size, steps, moments)
+    return Equation(setup, values, seed, replicate, moments), Snapshots(size, steps, moments)
 
 
 def _sweep_ends(schedule: StaticSchedule | AdaptiveSchedule, size: int) -> tuple[int, ...]:

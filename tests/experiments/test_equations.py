@@ -188,6 +188,21 @@ def test_who_has_no_partner_stops_a_run_or_keeps_its_opinion() -> None:
     assert (opinions[:, 10:] == opinions[0, 10:]).all()
 
 
+def test_blocks_of_their_own_have_chances_of_their_own() -> None:
+    model = {"classic": "lorenz", "parameters": {"theta": 0.9}}
+    spec = changed(MATCHED, name="blocks", model=model, replicates=1) | {
+        "sweep": {"topic.name": ["t-rex", "global-warming"]},
+        "independent_over": ["topic.name"],
+    }
+    seeds = []
+    experiment = load_experiment(spec)
+    for planned in experiment.runs:
+        equation = assemble(planned, experiment.resources).equation
+        assert equation is not None
+        seeds.append(equation.seed)
+    assert len(set(seeds)) == 2
+
+
 def test_parameters_are_swept_and_told_apart() -> None:
     spec = changed(NATIVE, replicates=1) | {"sweep": {"model.parameters.epsilon": [0.2, 4.0]}}
     results = run(spec)
