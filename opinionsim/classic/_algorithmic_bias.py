@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
+from opinionsim.classic import _deffuant as deffuant
 from opinionsim.classic._contacts import draw_pairs, order_queue
 from opinionsim.classic._model import ClassicModel, Parameter, Source
 from opinionsim.classic._random import draw, fill, uniform
-from opinionsim.classic._transition import Transition, certain
 from opinionsim.compilation import at, inlined
 
 __all__ = ["MODEL", "Parameters"]
@@ -119,17 +119,6 @@ def _kernel(opinions, start, contacts, timing, p, pairs, state, spare, record):
             record[(step + 1) // timing.every - 1] = opinions
 
 
-def _prepare(p: Parameters) -> Parameters:
-    """Have the kernel compare with `<` alone: below the next larger number is at most this one."""
-    return p._replace(epsilon=np.nextafter(p.epsilon, np.inf)) if p.threshold == 0 else p
-
-
-def _transition(before: np.ndarray, messages: np.ndarray, weights: Any, p: Parameters, span: Any) -> Transition:
-    gap = messages[:, 0] - before
-    near = np.abs(gap) <= p.epsilon if p.threshold == 0 else np.abs(gap) < p.epsilon
-    return certain(np.where(near, before + p.mu * gap, before))
-
-
 MODEL = ClassicModel(
     name="algorithmic-bias",
     title="Bounded confidence with algorithmic bias",
@@ -153,8 +142,8 @@ MODEL = ClassicModel(
     range=(0.0, 1.0),
     kernel=_kernel,
     update=_update,
-    transition=_transition,
-    prepare=_prepare,
+    transition=deffuant.MODEL.transition,
+    prepare=deffuant.MODEL.prepare,
     orders=("random", "permutation", "sequential"),
     picks=("listener",),
     sides=("two", "one"),

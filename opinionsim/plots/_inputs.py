@@ -121,6 +121,9 @@ def pick_kind(opinions: pd.DataFrame, kind: str | None) -> str:
 def describe(run: pd.Series, without: tuple[str, ...] = ()) -> str:
     """The condition of a run in words, leaving out some columns."""
     bias = run["confirmation_bias"]
+    if run["evidence"] == "equation" and run["topic"] == "none":
+        # Opinions of an equation need not be about anything.
+        without = (*without, "topic", "framing")
     words = {
         "topic": run["topic"],
         "framing": f"{run['framing']} framing",

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PathCollection, QuadMesh
@@ -19,6 +20,7 @@ from matplotlib.quiver import Quiver
 from opinionsim import plots
 from opinionsim.metrics import EVIDENCE
 from opinionsim.networks import Network
+from opinionsim.plots._inputs import describe
 from tests.metrics._frames import one_run, study
 from tests.plots.test_courses_data import NAN, SWEEP, classic, edges
 
@@ -218,3 +220,17 @@ def test_drawing_leaves_pyplot_and_global_style_alone() -> None:
     root = Path(__file__).parents[2]
     done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_an_equation_without_a_topic_is_about_nothing() -> None:
+    run = pd.Series(
+        {
+            "evidence": "equation",
+            "topic": "none",
+            "framing": "falsehood",
+            "confirmation_bias": None,
+            "memory": None,
+        }
+    )
+    assert describe(run) == ""
+    assert describe(run.replace("none", "t-rex")) == "t-rex, falsehood framing"
