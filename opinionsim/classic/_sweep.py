@@ -85,7 +85,7 @@ def sweep(
     def one(run: int) -> None:
         combination, replicate = divmod(run, replicates)
         process = Process(setups[combination][1], starts[replicate], seed, replicate)
-        process.advance(steps, max(steps, 1))
+        process.advance(steps, steps + 1)  # nothing on the way is recorded
         finals[run] = process.opinions
 
     each_of(len(finals), one, threads)
