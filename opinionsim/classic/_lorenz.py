@@ -91,6 +91,22 @@ def _update(i, j, own, other, start, p, word, spare):
     return _influenced(i, j, own, other, p)
 
 
+@inlined
+def _draw_in_turn(contacts, queue, done, words, listeners, speakers, chances):
+    """Draw whom each in turn meets on the complete graph, and the chance of each event, of one random word each.
+
+    A number in [0, 1) times the number of partners is a partner and, behind the point, a number in [0, 1) again.
+    """
+    apart = not contacts.with_self
+    size = np.float64(contacts.n - 1 if apart else contacts.n)
+    for event in range(listeners.size):
+        first = np.int64(queue[done + event])
+        drawn = uniform(words[event]) * size
+        other = np.int64(drawn)
+        listeners[event], speakers[event] = first, other + np.int64(apart & (other >= first))
+        chances[event] = drawn - other
+
+
 def _kernel(opinions, start, contacts, timing, p, pairs, state, spare, record):
     """The kernel of models of pairs, with :func:`_update` spelled out for a compiler that takes it for too large."""
     synchronous = timing.order == 3
@@ -98,6 +114,7 @@ def _kernel(opinions, start, contacts, timing, p, pairs, state, spare, record):
     queue = contacts.firsts.copy()
     words = np.empty(2 * _BLOCK, dtype=np.uint64)
     listeners, speakers = np.empty(_BLOCK, dtype=np.uint32), np.empty(_BLOCK, dtype=np.uint32)
+    chances, in_turn = np.empty(_BLOCK), contacts.complete and timing.order != 0 and pairs.shape[0] == 0
     given, weighs = pairs.shape[0] > 0, p.idiosyncrasy == _WEIGHT
     for step in range(timing.steps):
         if synchronous:
@@ -106,14 +123,20 @@ def _kernel(opinions, start, contacts, timing, p, pairs, state, spare, record):
         done = 0
         while done < timing.events:
             count = min(_BLOCK, timing.events - done)
-            fill(state, words[: 2 * count])
-            if given:
-                speakers[0], listeners[0] = pairs[step, 0], pairs[step, 1]
+            if in_turn:
+                fill(state, words[:count])
+                _draw_in_turn(contacts, queue, done, words, listeners[:count], speakers[:count], chances)
             else:
-                draw_pairs(contacts, timing.order, queue, done, words, listeners[:count], speakers[:count])
+                fill(state, words[: 2 * count])
+                for event in range(count):
+                    chances[event] = uniform(words[count + event])
+                if given:
+                    speakers[0], listeners[0] = pairs[step, 0], pairs[step, 1]
+                else:
+                    draw_pairs(contacts, timing.order, queue, done, words, listeners[:count], speakers[:count])
             for event in range(count):
                 i, j = np.int64(listeners[event]), np.int64(speakers[event])
-                if not weighs and uniform(words[count + event]) < at(p.theta, i):
+                if not weighs and chances[event] < at(p.theta, i):
                     opinions[i] = _idiosyncratic(i, start[i], p, spare)
                 else:
                     moved = _influenced(i, j, before[i], before[j], p)

@@ -8,6 +8,9 @@ import numpy as np
 import pytest
 
 from opinionsim.classic import follower_network, lorenz_agents, simulate, transition
+from opinionsim.classic._contacts import Contacts
+from opinionsim.classic._lorenz import _draw_in_turn
+from opinionsim.classic._random import fill, new_state
 from opinionsim.errors import SpecError
 
 #: One agent, 0, is heard by all others, once each.
@@ -251,3 +254,24 @@ def test_credibility_in_the_one_step_view_is_that_of_the_message() -> None:
     trusted = transition("lorenz", [0.5], [2.0], theta=0, credibility=0.5)
     assert found.final[0, 1] == pytest.approx(trusted.values[0, 0], abs=1e-15)
     assert trusted.values[0, 0] != transition("lorenz", [0.5], [2.0], theta=0).values[0, 0]
+
+
+@pytest.mark.parametrize("with_self", [True, False])
+def test_one_word_gives_a_partner_and_a_chance(with_self: bool) -> None:
+    """Every partner alike, chances even in quarters, and the two independent; a listener in its turn."""
+    size, drawn = 5, 8000
+    contacts = Contacts.of(Network.of(size), with_self=with_self)
+    words = np.empty(drawn, dtype=np.uint64)
+    with np.errstate(over="ignore"):
+        fill(new_state(6, "turns", with_self), words)
+    queue = np.full(drawn, 2, dtype=np.uint32)
+    listeners, speakers = np.empty(drawn, dtype=np.uint32), np.empty(drawn, dtype=np.uint32)
+    chances = np.empty(drawn)
+    _draw_in_turn(contacts, queue, 0, words, listeners, speakers, chances)
+    assert (listeners == 2).all()
+    partners = [0, 1, 2, 3, 4] if with_self else [0, 1, 3, 4]
+    table = np.array([np.histogram(chances[speakers == one], 4, (0, 1))[0] for one in partners])
+    assert table.sum() == drawn
+    expected = drawn / table.size
+    # 1 in 1000 at 19 and 15 degrees of freedom.
+    assert ((table - expected) ** 2 / expected).sum() < (43.8 if with_self else 37.7)
