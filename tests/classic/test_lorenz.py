@@ -12,6 +12,7 @@ from opinionsim.classic._contacts import Contacts
 from opinionsim.classic._lorenz import _draw_in_turn
 from opinionsim.classic._random import fill, new_state
 from opinionsim.errors import SpecError
+from opinionsim.networks import Network
 
 #: One agent, 0, is heard by all others, once each.
 _SIZE = 4000
