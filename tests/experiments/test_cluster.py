@@ -273,7 +273,9 @@ def test_money_is_counted_by_the_table_of_whoever_started_the_sweep(url: str, ad
     spec = changed(SWEEP, execution={"prices": "own.yaml", "budget": {"money": 1e9}})
     summary = _carried_out(spec, url, address)
     expected, _ = carry_out(spec, "local.sqlite")
-    assert summary.paid == expected.paid
+    assert summary.paid._replace(cost=0.0) == expected.paid._replace(cost=0.0)
+    # Workers finish in any order, and sums of money are rounded in the order of their terms.
+    assert summary.paid.cost == pytest.approx(expected.paid.cost, rel=1e-12)
     assert summary.paid.cost == pytest.approx(summary.paid.input_tokens / 1000 + 2 * summary.paid.output_tokens / 1000)
 
 
