@@ -80,6 +80,10 @@ def sweep(
     if len(setups) * replicates > _MOST_RUNS:
         raise SpecError(f"{len(setups)} combinations make {len(setups) * replicates} runs; at most {_MOST_RUNS} do")
     starts = starts_of(setups[0][1], initial, seed, replicates)
+    begun, several = np.stack(starts), starts[0].ndim > 1
+    if not isinstance(measures, Mapping):
+        # What cannot be measured at the start cannot be at the end either.
+        measured(begun[:1], measures, setups[0][1], several, begun[:1])
     finals = np.empty((len(setups) * replicates, *starts[0].shape))
 
     def one(run: int) -> None:
@@ -93,7 +97,7 @@ def sweep(
     for name in over:
         columns[name] = [_cell(values[name]) for values, _ in setups for _ in np.arange(replicates)]
     columns["replicate"] = np.tile(np.arange(replicates), len(setups))
-    columns |= measured(finals, measures, setups[0][1], starts[0].ndim > 1)
+    columns |= measured(finals, measures, setups[0][1], several, np.concatenate([begun] * len(setups)))
     table = pd.DataFrame(columns).assign(evidence="equation")
     table.attrs.update(_constant(setups[0][1], over, steps, seed, replicates))
     return table
@@ -153,13 +157,17 @@ def measured(
     measures: Sequence[str] | Mapping[str, Callable[[np.ndarray], float]],
     setup: Setup | Trajectories,
     several: bool,
+    initial: np.ndarray,
 ) -> dict[str, Any]:
-    """Measures by name of opinions (R, N), or (R, N, D) where they have `several` dimensions: of each by itself."""
+    """Measures by name of opinions (R, N), or (R, N, D) where they have `several` dimensions: of each by itself.
+
+    `initial` (R, N), or (R, N, D), are the opinions at the start of each.
+    """
     if several and not isinstance(measures, Mapping):
-        parts = [measured(finals[..., d], measures, setup, False) for d in np.arange(finals.shape[-1])]
+        parts = [measured(finals[..., d], measures, setup, False, initial[..., d]) for d in np.arange(finals.shape[-1])]
         return {f"{name}[{d}]": part[name] for name in measures for d, part in enumerate(parts)}
     if isinstance(measures, Mapping):
         return {name: [function(opinions) for opinions in finals] for name, function in measures.items()}
     if isinstance(measures, str):
         raise SpecError(f"measures must be a list of names; got {measures!r}")
-    return dict(measure_opinions(finals, measures, range=setup.range, network=setup.network))
+    return dict(measure_opinions(finals, measures, range=setup.range, network=setup.network, initial=initial))

@@ -114,6 +114,8 @@ def abm(
         table = sweep(found, varied, measures=names, **common)
         _report_sweep(table, list(varied), names, csv, figure, as_json=as_json)
     else:
+        # What cannot be measured at the start cannot be at the end either.
+        _measured(simulate(found, **{**common, "steps": 0}), names, 0)
         _report_run(found, simulate(found, record_every=every, **common), names, csv, figure, as_json=as_json)
 
 
@@ -167,12 +169,7 @@ def _report_run(
     as_json: bool,
 ) -> None:
     """Print measures at the start and at the end; save what is asked for."""
-    from opinionsim.classic._sweep import measured
-
-    ends = {
-        moment: measured(found.opinions[:, place], names, found, found.opinions.ndim > 3)
-        for moment, place in (("start", 0), ("end", -1))
-    }
+    ends = {moment: _measured(found, names, place) for moment, place in (("start", 0), ("end", -1))}
     names = list(ends["end"])
     if as_json:
         say_json(
@@ -203,6 +200,13 @@ def _report_run(
         from opinionsim.plots import save, trajectories
 
         note(f"wrote {save(trajectories(found), figure)}")
+
+
+def _measured(found: Trajectories, names: list[str], place: int) -> dict[str, Any]:
+    """Measures of the opinions at one moment."""
+    from opinionsim.classic._sweep import measured
+
+    return measured(found.opinions[:, place], names, found, found.opinions.ndim > 3, found.opinions[:, 0])
 
 
 def _report_sweep(

@@ -138,6 +138,11 @@ def check_equation(spec: ExperimentSpec, network: Network | None = None) -> None
             f"model.classic: {model.name} knows two opinions, and the scale has {len(spec.scale.points)} points; give "
             "scale: {points: [-1, 1]}"
         )
+    if model.states == "two" and spec.population.initial_opinions in ("continuous", "normal"):
+        raise SpecError(
+            f"population.initial_opinions: {model.name} knows two opinions, and "
+            f"{spec.population.initial_opinions!r} draws any between; give another distribution, such as uniform"
+        )
     if model.update is None and not isinstance(spec.interaction, NativeSpec | DyadicSpec | BroadcastSpec):
         raise SpecError(
             f"interaction.kind: {kind!r} needs agents that meet in pairs; those of {model.name} do not; "

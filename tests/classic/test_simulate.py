@@ -446,3 +446,12 @@ def test_pairs_need_no_network_that_joins_them() -> None:
 def test_the_one_step_view_takes_opinions_of_the_range(before: list[float], messages: object) -> None:
     with pytest.raises(SpecError, match="must be opinions from 0 to 1"):
         transition("deffuant", before, messages)  # type: ignore[arg-type]
+
+
+def test_a_sweep_measures_against_the_start_and_refuses_first_what_it_cannot_measure() -> None:
+    table = sweep("deffuant", {"epsilon": [0.1, 0.4]}, 10, steps=2, replicates=2, measures=["internal_conflict"])
+    for row, epsilon in enumerate((0.1, 0.1, 0.4, 0.4)):
+        run = simulate("deffuant", 10, steps=2, replicates=2, epsilon=epsilon).opinions[row % 2]
+        assert table["internal_conflict"][row] == pytest.approx(((run[-1] - run[0]) ** 2).sum())
+    with pytest.raises(osim.MeasurementError, match="nonsense"):
+        sweep("deffuant", {"epsilon": [0.1]}, 10, steps=10**12, measures=["nonsense"])

@@ -107,6 +107,7 @@ def test_lists_name_models_networks_and_measures(invoke: Invoke) -> None:
         (["deffuant", "--range", "[1, 0]"], "range must be two numbers"),
         (["deffuant", "--measure", "nonsense"], "nonsense"),
         (["deffuant", "--initial", "[[0.1, 0.2], [0.3]]"], "initial must be"),
+        (["deffuant", "--steps", "1000000000000", "--measure", "nonsense"], "nonsense"),
         (["deffuant", "--initial", "[0.1]"], "at least 2 agents"),
         (["deffuant", "--range", "[0, .inf]"], "range must have finite ends"),
         (["deffuant", "--set", "mu=0.1", "--set", "mu=0.2"], "--set mu is given twice"),

@@ -227,6 +227,7 @@ def test_parameters_are_swept_and_told_apart() -> None:
          "interaction.kind: 'similarity' needs agents that meet in pairs"),
         ({"model": {"classic": "q-voter"}, "population__initial_opinions": "uniform"},
          "knows two opinions, and the scale has 5 points"),
+        ({"model": {"classic": "q-voter"}, "scale": {"points": [-1, 1]}}, "'continuous' draws any between"),
         ({"model": {"name": "scripted"}, "topic": {"name": "t-rex"}}, "interaction.kind: 'native' is for classic"),
         ({"model": {"name": "scripted"}, "interaction": {"kind": "dyadic", "steps": 3}}, "topic: is required"),
         ({"model": {"name": "scripted"}, "interaction": {"kind": "dyadic", "steps": 3}, "topic": {"name": "t-rex"}},
