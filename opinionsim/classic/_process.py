@@ -222,11 +222,12 @@ def check_opinions(model: ClassicModel, opinions: ArrayLike, n: int, span: tuple
     """
     try:
         given = np.asarray(opinions)
-        values = given.astype(np.float64)
     except (TypeError, ValueError):
-        raise SpecError(f"initial must be numbers, one for each agent; got {opinions!r:.60}") from None
-    if given.dtype.kind not in "iuf" and given.size:
+        given = np.empty(0, dtype=object)
+    # What is masked is missing, and would pass for the number behind the mask.
+    if given.dtype.kind not in "iuf" or np.ma.is_masked(opinions):
         raise SpecError(f"initial must be numbers, one for each agent; got {opinions!r:.60}")
+    values = given.astype(np.float64)
     if values.ndim not in (1, 2) or values.shape[0] != n:
         raise SpecError(
             f"initial must give one opinion for each of the {n} agents; got an array of shape {values.shape}"

@@ -423,6 +423,8 @@ def test_a_sweep_says_what_does_not_vary_and_takes_values_of_agents() -> None:
         ({"pairs": [(0, 1)], "order": "sequential"}, "order has no effect on pairs"),
         ({"initial": [[0.1, 0.2], [0.3]]}, "initial must be"),
         ({"initial": [True, False]}, "initial must be numbers"),
+        ({"initial": np.array([0.1, 0.2j])}, "initial must be numbers"),
+        ({"initial": np.ma.array([0.1, 0.2], mask=[True, False])}, "initial must be numbers"),
         ({"initial": [0.5]}, "at least 2 agents; got 1"),
         ({"machine": "no"}, "machine must be True or False"),
         ({"model": "lorenz", "network": nx.cycle_graph(4), "meets_itself": True}, "on the complete graph alone"),
