@@ -8,6 +8,7 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 from opinionsim.errors import SpecError
 
@@ -81,6 +82,10 @@ def save(figure: Figure | Axes, path: str | Path, dpi: int = 150) -> Path:
     check_suffix(path)
     target = Path(path)
     whole = _root(figure)
+    for text in whole.findobj(Text):
+        # Names of conditions and models are data: a formula in them is not set, and a broken one stops nothing.
+        if "$" in text.get_text():
+            text.set_parse_math(False)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with mpl.rc_context({"svg.hashsalt": "opinionsim"}):

@@ -136,3 +136,10 @@ def test_lines_take_the_colour_of_the_model_that_plays_the_agent() -> None:
     for draw in (plots.trajectories, plots.panels):
         with pytest.raises(SpecError, match="color_by must be 'opinion' or 'model'; got 'mood'"):
             draw(frames, color_by="mood")  # type: ignore[operator]
+
+
+def test_a_formula_in_a_name_is_shown_as_it_is_written(tmp_path: Path) -> None:
+    figure = Figure()
+    figure.subplots().set_title(r"$\nosuchcommand{$ and $x_i$")
+    assert plots.save(figure, tmp_path / "a.svg").is_file()
+    assert not figure.axes[0].title.get_parse_math()
