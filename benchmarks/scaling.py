@@ -22,7 +22,7 @@ from langchain_core.messages import AIMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 
 import opinionsim as osim
-from opinionsim.llm import CallKey, CallRecord
+from opinionsim.llm import EntryKey, Entry
 from opinionsim.messages import ChatMessage, prompt_hash
 from opinionsim.store import RunRow, open_store
 
@@ -92,7 +92,7 @@ def append_s(calls: int, events: int = 10) -> float:
             prompt = (system, *past[turn : turn + events], ChatMessage("user", f"{turn % 50}: " + "z" * 1000))
             text = f"{turn} " + "w" * ((POST + REPORT) // 2)
             journal.append(
-                CallRecord(CallKey(turn, "reply", 0), turn, 0, "write", prompt_hash(prompt), text, prompt=prompt)
+                Entry(EntryKey(turn, "reply", 0), turn, 0, "write", prompt_hash(prompt), text, prompt=prompt)
             )
         journal.flush()
         return (time.perf_counter() - began) / calls

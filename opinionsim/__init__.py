@@ -23,7 +23,7 @@ if TYPE_CHECKING:
         SurveyError,
     )
     from opinionsim.experiments import load_experiment, plan, run, transcript
-    from opinionsim.llm import load_chat_model
+    from opinionsim.llm import GivenReplies, load_chat_model
     from opinionsim.model import OpinionModel, PersonaAgent
     from opinionsim.opinions import OpinionScale
     from opinionsim.personas import Persona, Population
@@ -36,6 +36,7 @@ __all__ = [
     "BudgetExceeded",
     "Claim",
     "Framing",
+    "GivenReplies",
     "MeasurementError",
     "ModelCallError",
     "OpinionModel",
@@ -79,7 +80,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "SurveyError",
     ),
     "experiments": ("load_experiment", "plan", "run", "transcript"),
-    "llm": ("load_chat_model",),
+    "llm": ("GivenReplies", "load_chat_model"),
     "metrics": (),
     "model": ("OpinionModel", "PersonaAgent"),
     "networks": (),

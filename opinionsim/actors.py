@@ -1,36 +1,157 @@
-"""Actors: who carries out turns."""
+"""The cast of a run: who acts, in what role, and who answers for each."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
+from typing import Literal
 
-from opinionsim.engine import Publish
-from opinionsim.errors import ScheduleError
-from opinionsim.memory import Memory
-from opinionsim.messages import Ask, ChatMessage, Message, Reply
-from opinionsim.prompts import AgentPrompts
-from opinionsim.schedules import ActSpec, Turn
+from opinionsim.engine import Actor, Publish
+from opinionsim.errors import ScheduleError, SpecError
+from opinionsim.llm import Endpoint, ReplayOnly, Seat
+from opinionsim.measurement import Author
+from opinionsim.memory import Memory, new_memory, templates_of
+from opinionsim.messages import Ask, ChatMessage, Message, Parse, Reply
+from opinionsim.opinions import OpinionScale
+from opinionsim.personas import Persona, Population
+from opinionsim.prompts import AgentPrompts, PromptPack
+from opinionsim.schedules import PARTICIPANT, ActSpec, AnySchedule, Turn, check_schedule, first_keeper, n_members
+from opinionsim.topics import Claim
 
-__all__ = ["PersonaActor"]
+__all__ = ["Cognition", "Member", "PersonaActor", "check_cast", "other_actors", "persona_actors"]
+
+
+@dataclass(frozen=True)
+class Cognition:
+    """How agents are told to think, and what they are shown of themselves.
+
+    Attributes
+    ----------
+    memory : str
+        ``cumulative`` (A7), ``reflective`` (A8), ``reflective-as-run`` (A11) or ``none``.
+    token_budget : int or None
+        Estimated tokens of memory a prompt may carry; the oldest events are left out beyond it.
+    confirmation_bias : str
+        ``none``, ``weak`` or ``strong`` (A6).
+    world : str
+        ``closed`` or ``open`` (A6).
+    persona_shown : str
+        ``full``, ``demographics``, ``name`` or ``none``.
+    masked : bool
+        Whether the claim is called "Theory XYZ" after it is first stated (A5).
+    """
+
+    memory: str = "cumulative"
+    token_budget: int | None = None
+    confirmation_bias: Literal["none", "weak", "strong"] = "none"
+    world: Literal["closed", "open"] = "closed"
+    persona_shown: Literal["full", "demographics", "name", "none"] = "full"
+    masked: bool = True
+
+
+@dataclass(frozen=True)
+class Member:
+    """A member of the cast of a run.
+
+    Attributes
+    ----------
+    actor : Actor
+        Carries out its turns; one of its own, for actors remember.
+    role : str
+        ``participant``, or the role that the schedule gives it.
+    endpoint : Endpoint or Seat
+        Who answers: a chat model, or a person at a seat; of an equation, nobody.
+    name : str
+        What it is called in results.
+    evidence : str
+        What its texts are evidence of: ``scripted``, ``model``, ``equation`` or ``human``.
+    model : str
+        Name of the chat model or equation.
+    opinion : float or None
+        The opinion it was assigned at the start.
+    attributes : mapping of str to str
+        Of its persona.
+    """
+
+    actor: Actor
+    role: str = PARTICIPANT
+    endpoint: Endpoint | Seat = field(default_factory=lambda: Endpoint(ReplayOnly()))
+    name: str = ""
+    evidence: str = "scripted"
+    model: str = ""
+    opinion: float | None = None
+    attributes: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def author(self) -> Author:
+        """What an instrument with context is told of it."""
+        persona = (("name", self.name), *self.attributes.items()) if self.name else tuple(self.attributes.items())
+        return Author(persona, self.opinion)
+
+
+def check_cast(schedule: AnySchedule, cast: Sequence[Member]) -> None:
+    """Refuse a cast that does not fit its schedule.
+
+    Parameters
+    ----------
+    schedule : StaticSchedule or AdaptiveSchedule
+        Says how many participants there are, and the roles of others.
+    cast : sequence of Member
+        Participants first, then the others in the schedule's order.
+
+    Raises
+    ------
+    SpecError
+        Naming the role or the member that does not fit.
+    """
+    check_schedule(schedule)
+    roles = (*(PARTICIPANT,) * schedule.n_agents, *schedule.others)
+    given = tuple(member.role for member in cast)
+    if len(given) != n_members(schedule):
+        n_participants = given.count(PARTICIPANT)
+        raise SpecError(
+            f"the schedule is for {schedule.n_agents} participants and {_listed(schedule.others)}; the cast has "
+            f"{n_participants} and {_listed([role for role in given if role != PARTICIPANT])}"
+        )
+    for agent, (wanted, has) in enumerate(zip(roles, given, strict=True)):
+        if wanted != has:
+            raise SpecError(f"cast: member {agent} is the schedule's {wanted}; got a {has}")
+    for agent, member in enumerate(cast[schedule.n_agents :], schedule.n_agents):
+        for other, twin in enumerate(cast[:agent]):
+            same_name = bool(member.name) and member.name == twin.name and twin.role == PARTICIPANT
+            if member.actor is twin.actor or same_name:
+                raise SpecError(
+                    f"cast: the {member.role} (member {agent}) is also the {twin.role} {other}"
+                    f"{f', {twin.name}' if twin.name else ''}; nobody has two roles in one run"
+                )
+
+
+def _listed(roles: Sequence[str]) -> str:
+    return f"others ({', '.join(roles)})" if roles else "no others"
 
 
 class PersonaActor:
-    """An agent that plays a persona: it reads, answers through a chat model, and remembers.
+    """An agent that answers prompts: it reads, answers through a chat model or a person, and remembers.
 
     Parameters
     ----------
     agent : int
-        Its number.
+        Its number in the cast.
     prompts : AgentPrompts
         Everything it may be told, for its persona and the run's conditions.
     memory : Memory
         Its memory before the first turn.
     acts : mapping of str to ActSpec
         What the turns' acts mean.
-    is_first : callable
-        Whether a turn is the memory-keeping turn with the lowest index of the run.
+    role : str
+        Its role in the run.
+
+    Attributes
+    ----------
+    calls_per_event : int
+        Calls it makes to remember a turn.
     """
 
     def __init__(
@@ -39,14 +160,15 @@ class PersonaActor:
         prompts: AgentPrompts,
         memory: Memory,
         acts: Mapping[str, ActSpec],
-        is_first: Callable[[Turn], bool],
+        role: str = PARTICIPANT,
     ) -> None:
         self.agent = agent
         self.prompts = prompts
         self.memory = memory
+        self.role = role
+        self.calls_per_event = memory.calls_per_event
         self._blank = memory
         self._acts = acts
-        self._is_first = is_first
         system = prompts.system()
         self._system = () if system is None else (system,)
 
@@ -56,25 +178,33 @@ class PersonaActor:
         memory = self.memory if spec.memory != "none" else self._blank
         messages = (*self._system, *memory.messages(), self.prompts.task(spec, received, memory.past))
         reply = await _draw(spec, partial(ask, messages=messages, dropped=memory.dropped))
-        publish(Message(reply.text, self.prompts.name, self.agent, reply.condition))
+        publish(self.message(turn, reply))
         if spec.memory == "keep":
-            asking, first = self._as_persona(ask), self._is_first(turn)
-            self.memory = await memory.remember(spec, received, reply.shown, asking, first=first)
+            self.memory = await memory.remember(spec, received, reply.shown, self._in_role(ask))
+
+    def message(self, turn: Turn, reply: Reply) -> Message:
+        """What others may read of a reply."""
+        text, condition, decision = reply
+        return Message(text, self.prompts.name, self.agent, condition, self.role, turn.act, decision)
 
     def fork(self) -> PersonaActor:
         """The same agent as it is now; memories are immutable values, so sharing one is safe."""
-        return PersonaActor(self.agent, self.prompts, self.memory, self._acts, self._is_first)
+        twin = PersonaActor(self.agent, self.prompts, self.memory, self._acts, self.role)
+        twin._blank = self._blank
+        return twin
 
     def preview(self, act: str, received: Sequence[Message] = ()) -> tuple[ChatMessage, ...]:
         """The literal prompt of an act from the present memory, without asking anybody."""
         task = self.prompts.task(self._acts[act], received, self.memory.past)
         return (*self._system, *self.memory.messages(), task)
 
-    def _as_persona(self, ask: Ask) -> Ask:
+    def _in_role(self, ask: Ask) -> Ask:
         """Ask with the system message in front: memory does not know it."""
 
-        def asking(part: str, messages: Iterable[ChatMessage], *, dropped: int = 0) -> Awaitable[Reply]:
-            return ask(part, (*self._system, *messages), dropped=dropped)
+        def asking(
+            part: str, messages: Iterable[ChatMessage], *, parse: Parse | None = None, dropped: int = 0
+        ) -> Awaitable[Reply]:
+            return ask(part, (*self._system, *messages), parse=parse, dropped=dropped)
 
         return asking
 
@@ -97,3 +227,116 @@ async def _draw(spec: ActSpec, ask: Callable[[str], Awaitable[Reply]]) -> Reply:
     if not 0 <= chosen < len(replies):
         raise ScheduleError(f"the selector of act {spec.name!r} chose {chosen}; valid: 0..{len(replies) - 1}")
     return replies[chosen]
+
+
+def persona_actors(
+    population: Population,
+    schedule: AnySchedule,
+    pack: PromptPack,
+    *,
+    claim: Claim | None,
+    scale: OpinionScale,
+    cognition: Cognition,
+    interactive: bool = True,
+    task: str = "",
+) -> list[PersonaActor]:
+    """The participants of a run as personas, before their first turn.
+
+    Parameters
+    ----------
+    population : Population
+        One persona an agent, with the opinions they are assigned.
+    schedule : StaticSchedule or AdaptiveSchedule
+        What they will do.
+    pack : PromptPack
+        Wording.
+    claim : Claim or None
+        What opinions are about.
+    scale : OpinionScale
+        Of assigned opinions.
+    cognition : Cognition
+        Memory, bias, world, and what agents are shown.
+    interactive : bool
+        Whether agents are told of strangers whose posts they will see; False for the controls (A12).
+    task : str
+        What they are asked to do, in free words; empty for nothing beyond their acts.
+
+    Raises
+    ------
+    SpecError
+        If the population has another size than the schedule, or the pack lacks what the acts need.
+    """
+    if schedule.n_agents != len(population):
+        raise SpecError(f"the schedule is for {schedule.n_agents} agents; the population has {len(population)}")
+    wording = pack.bind(schedule.acts.values(), templates_of(cognition.memory))
+    # One historical memory treats the agent that acts first in its own way.
+    leader = first_keeper(schedule) if cognition.memory == "reflective-as-run" else None
+    actors = []
+    members = zip(population.personas, population.opinions, strict=True)
+    for agent, (persona, opinion) in enumerate(members):
+        prompts = wording.for_agent(
+            persona=persona,
+            opinion=opinion,
+            claim=claim,
+            task=task,
+            scale=scale,
+            persona_shown=cognition.persona_shown,
+            masked=cognition.masked,
+            confirmation_bias=cognition.confirmation_bias,
+            world=cognition.world,
+            interactive=interactive,
+            agent=agent,
+        )
+        memory = new_memory(cognition.memory, prompts, cognition.token_budget, leads=agent == leader)
+        actors.append(PersonaActor(agent, prompts, memory, schedule.acts))
+    return actors
+
+
+def other_actors(
+    schedule: AnySchedule,
+    pack: PromptPack,
+    *,
+    claim: Claim | None,
+    scale: OpinionScale,
+    personas: Mapping[str, Persona] | None = None,
+    memory: str = "none",
+    masked: bool = True,
+    task: str = "",
+) -> list[PersonaActor]:
+    """The members of a run beside its participants, before their first turn.
+
+    Parameters
+    ----------
+    schedule : StaticSchedule or AdaptiveSchedule
+        Names their roles.
+    pack : PromptPack
+        Wording.
+    claim, scale, masked, task
+        As for :func:`persona_actors`.
+    personas : mapping of str to Persona, optional
+        Whom a role plays; default nobody.
+    memory : str
+        Which memory they have.
+
+    Raises
+    ------
+    SpecError
+        If the pack lacks what the acts need.
+    """
+    wording = pack.bind(schedule.acts.values(), templates_of(memory))
+    actors = []
+    for agent, role in enumerate(schedule.others, schedule.n_agents):
+        prompts = wording.for_agent(
+            persona=(personas or {}).get(role),
+            claim=claim,
+            task=task,
+            scale=scale,
+            persona_shown="full",
+            masked=masked,
+            confirmation_bias="none",
+            world="open",
+            agent=agent,
+            role=role,
+        )
+        actors.append(PersonaActor(agent, prompts, new_memory(memory, prompts), schedule.acts, role))
+    return actors

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import asyncio
 import heapq
+import math
 from collections.abc import (
     AsyncGenerator,
     AsyncIterator,
     Awaitable,
     Callable,
+    Collection,
     Coroutine,
     Iterable,
     Iterator,
-    Mapping,
     Sequence,
 )
 from dataclasses import dataclass
@@ -27,16 +28,31 @@ from typing import Any, Protocol
 import numpy as np
 
 from opinionsim.errors import ScheduleError
-from opinionsim.messages import Ask, ChatMessage, Message, Reply
-from opinionsim.schedules import ACTS, ActSpec, AdaptiveSchedule, Ref, StaticSchedule, Turn
+from opinionsim.messages import Ask, ChatMessage, Message, Parse, Reading, Reply, as_message
+from opinionsim.schedules import (
+    ActSpec,
+    AdaptiveSchedule,
+    AnySchedule,
+    Ref,
+    StaticSchedule,
+    Turn,
+    check_schedule,
+    n_members,
+)
 
-__all__ = ["Actor", "CriticalPath", "Engine", "Publish", "TurnCalls", "critical_path"]
+__all__ = ["Actor", "CriticalPath", "Engine", "Publish", "Rate", "TurnCalls", "calls_per_event", "critical_path"]
 
 Publish = Callable[[Message], None]
+#: ``await rate(turn, message, instrument)`` gives the opinion an instrument measures in a message; NaN for none.
+Rate = Callable[[Turn, Message, str], Awaitable[float]]
 
 
 class Actor(Protocol):
-    """Whoever carries out turns: a persona, a moderator, a human seat."""
+    """Whoever carries out turns: a persona, a moderator, an equation, a person at a seat.
+
+    An actor that asks to remember what it did says how often in an attribute `calls_per_event`; see
+    :func:`calls_per_event`.
+    """
 
     async def act(self, turn: Turn, received: Sequence[Message], ask: Ask, publish: Publish) -> None:
         """Carry out one turn.
@@ -46,9 +62,9 @@ class Actor(Protocol):
         turn : Turn
             What to do.
         received : sequence of Message
-            The messages the turn reads, in order.
+            The messages the turn reads, in order, without those that are refused, empty or skipped.
         ask : Ask
-            The only way to a chat model.
+            The only way to a chat model or a person.
         publish : callable
             Hands over the turn's message, exactly once; its readers start at once. Returning frees the agent.
         """
@@ -63,17 +79,22 @@ class Actor(Protocol):
         ...
 
 
+def calls_per_event(actor: Actor) -> int:
+    """Calls an actor makes, one after another, to remember a turn: its attribute of that name, or 0."""
+    return int(getattr(actor, "calls_per_event", 0))
+
+
 class TurnCalls(Protocol):
     """Where an actor's questions go: the journal, slots, budget and model of one run."""
 
     def ask(
         self,
         turn: Turn,
-        spec: ActSpec,
-        priority: float,
         part: str,
         messages: Iterable[ChatMessage],
         *,
+        reading: Reading,
+        priority: float,
         dropped: int = 0,
     ) -> Awaitable[Reply]:
         """Answer one part of a turn; larger `priority` is served first."""
@@ -108,19 +129,16 @@ class CriticalPath:
         return self.calls / self.length if self.length else 0.0
 
 
-def critical_path(
-    schedule: StaticSchedule, *, acts: Mapping[str, ActSpec] = ACTS, calls_per_event: int = 0
-) -> CriticalPath:
+def critical_path(schedule: StaticSchedule, *, calls_per_event: int | Sequence[int] = 0) -> CriticalPath:
     """Critical path and width of a schedule before its first call.
 
     Parameters
     ----------
     schedule : StaticSchedule
         Turns known in advance.
-    acts : mapping of str to ActSpec
-        The acts of its turns.
-    calls_per_event : int
-        Calls an agent makes to remember a turn: 0 for cumulative, 1 for reflective memory.
+    calls_per_event : int or sequence of int
+        Calls each member of the cast makes to remember a turn, or all of them: 0 for cumulative, 1 for reflective
+        memory.
 
     Returns
     -------
@@ -132,7 +150,7 @@ def critical_path(
     starts: list[int] = []
     widths: list[int] = []
     for turn in schedule.turns():
-        spec = acts[turn.act]
+        spec = schedule.acts[turn.act]
         start = max((published[ref] for ref in turn.reads if isinstance(ref, int)), default=0)
         if spec.memory != "none":
             start = max(start, busy_until.get(turn.agent, 0))
@@ -140,9 +158,10 @@ def critical_path(
         starts.append(start)
         widths.append(spec.draws)
         if spec.memory == "keep":
-            busy_until[turn.agent] = start + 1 + calls_per_event
-            starts += range(start + 1, start + 1 + calls_per_event)
-            widths += [1] * calls_per_event
+            after = calls_per_event if isinstance(calls_per_event, int) else calls_per_event[turn.agent]
+            busy_until[turn.agent] = start + 1 + after
+            starts += range(start + 1, start + 1 + after)
+            widths += [1] * after
     if not starts:
         return CriticalPath(0, 0, 0)
     in_flight = np.bincount(starts, weights=widths)
@@ -188,15 +207,13 @@ class Engine:
     schedule : StaticSchedule or AdaptiveSchedule
         Yields the turns; a `turns` method makes it static.
     actors : sequence of Actor
-        By agent number; at least as many as the schedule has agents.
+        By agent number: participants, then the schedule's others.
     calls : TurnCalls
         Answers the actors.
-    acts : mapping of str to ActSpec
-        What the turns' acts mean.
-    calls_per_event : int
-        Calls an agent makes to remember a turn; used for priorities only.
     rate : callable, optional
-        ``await rate(turn, message)`` gives the measured opinion an adaptive schedule asks for.
+        ``await rate(turn, message, instrument)`` gives the measured opinion an adaptive schedule asks for.
+    seats : collection of int
+        Agents that persons play: their turns, which may wait for long, do not count towards `most`.
     horizon : int or None
         Turns of later steps wait until :meth:`allow` moves it; None lets everything start.
     most : int or None
@@ -211,29 +228,31 @@ class Engine:
 
     def __init__(
         self,
-        schedule: StaticSchedule | AdaptiveSchedule,
+        schedule: AnySchedule,
         actors: Sequence[Actor],
         calls: TurnCalls,
         *,
-        acts: Mapping[str, ActSpec] = ACTS,
-        calls_per_event: int = 0,
-        rate: Callable[[Turn, Message], Awaitable[float]] | None = None,
+        rate: Rate | None = None,
+        seats: Collection[int] = (),
         horizon: int | None = None,
         most: int | None = None,
     ) -> None:
-        if len(actors) < schedule.n_agents:
-            raise ScheduleError(f"the schedule needs {schedule.n_agents} actors; got {len(actors)}")
-        self.schedule = schedule
+        self.schedule = check_schedule(schedule)
+        if len(actors) != n_members(schedule):
+            others = f" and {len(schedule.others)} others" if schedule.others else ""
+            raise ScheduleError(
+                f"the schedule needs {schedule.n_agents} participants{others}; got {len(actors)} actors"
+            )
         self.actors = actors
-        self.acts = acts
         self.error: BaseException | None = None
-        #: Index of the first turn that keeps memory; None before there is one.
-        self.first_keeping: int | None = None
-        #: The last step that is complete: every turn up to it is done. -1 before any.
+        #: The last step that is complete: every turn up to it is done, background turns aside. -1 before any.
         self.completed = -1
+        self._acts = schedule.acts
+        self._externals = {name: as_message(value) for name, value in schedule.externals.items()}
         self._calls = calls
-        self._calls_per_event = calls_per_event
+        self._after = [calls_per_event(actor) for actor in actors]
         self._rate = rate
+        self._seats = frozenset(seats)
         self._horizon = horizon
         self._nodes: list[_Node] = []
         self._last_keeping: dict[int, _Node] = {}
@@ -327,20 +346,50 @@ class Engine:
             if node.message is not None:
                 yield node.turn, node.message
 
+    def received(self, turn: Turn) -> list[Message]:
+        """The messages a turn is shown: those it reads, as far as they are passed on.
+
+        Raises
+        ------
+        ScheduleError
+            If one of them is not there yet.
+        """
+        found = [self.message(ref) for ref in turn.reads]
+        return [message for message in found if message.passed_on]
+
+    def turn(self, index: int) -> tuple[Turn, Message]:
+        """A turn that has published, with its message."""
+        return self._nodes[index].turn, self.message(index)
+
+    def message(self, ref: Ref) -> Message:
+        """The message of a turn that has published, or one from outside."""
+        if not isinstance(ref, int):
+            return self._externals[ref.name]
+        message = self._nodes[ref].message
+        if message is None:
+            raise ScheduleError(f"turn {ref} is read before it has published")
+        return message
+
     # -- what an adaptive schedule may wait for ----------------------------------------------------------
 
-    async def message(self, turn: int) -> str:
-        """Text of the message of a turn already yielded."""
-        return (await self._published(turn)).text
+    async def decision(self, turn: int) -> Any:
+        """What the act's `parse` made of a turn already yielded; None where there is no decision."""
+        return (await self.reply(turn)).decision
 
-    async def opinion(self, turn: int) -> float:
-        """Measured opinion of a turn already yielded."""
-        if self._rate is None:
-            raise ScheduleError("this schedule acts on opinions, so the run needs a classifier")
-        message = await self._published(turn)
-        return await self._rate(self._nodes[turn].turn, message)
+    async def opinion(self, turn: int, instrument: str = "stance") -> float:
+        """Measured opinion of a turn already yielded; NaN where its message is no answer."""
+        if instrument not in self.schedule.needs or self._rate is None:
+            raise ScheduleError(
+                f"{type(self.schedule).__name__} acts on the instrument {instrument!r}, which it does not declare: "
+                f"its needs are {', '.join(self.schedule.needs) or 'none'}"
+            )
+        message = await self.reply(turn)
+        if message.condition != "answered":
+            return math.nan
+        return await self._rate(self._nodes[turn].turn, message, instrument)
 
-    async def _published(self, turn: int) -> Message:
+    async def reply(self, turn: int) -> Message:
+        """The message of a turn already yielded, with its condition."""
         if not 0 <= turn < len(self._nodes):
             raise ScheduleError(f"the schedule waits for turn {turn}, which it has not yielded")
         node = self._nodes[turn]
@@ -383,11 +432,11 @@ class Engine:
             raise ScheduleError(f"turn {index} of step {turn.step} is out of order; expected index {len(nodes)}")
         if not 0 <= turn.step <= self.schedule.steps:
             raise ScheduleError(f"turn {index} is of step {turn.step}; valid: 0..{self.schedule.steps}")
-        spec = self.acts.get(turn.act)
+        spec = self._acts.get(turn.act)
         if spec is None or not 0 <= turn.agent < len(self.actors):
             raise ScheduleError(
                 f"turn {index} names act {turn.act!r} and agent {turn.agent}; "
-                f"valid: {', '.join(self.acts)} and agents 0..{len(self.actors) - 1}"
+                f"valid: {', '.join(self._acts)} and agents 0..{len(self.actors) - 1}"
             )
         node = _Node(turn, spec, self.actors[turn.agent])
         for ref in turn.reads:
@@ -397,7 +446,7 @@ class Engine:
                 if nodes[ref].message is None:
                     nodes[ref].readers.append(node)
                     node.waiting += 1
-            elif ref.name not in self.schedule.externals:
+            elif ref.name not in self._externals:
                 raise ScheduleError(
                     f"turn {index} reads external message {ref.name!r}, which the schedule does not hold"
                 )
@@ -410,16 +459,15 @@ class Engine:
                 node.actor = node.actor.fork()
             if spec.memory == "keep":
                 self._last_keeping[turn.agent] = node
-                if self.first_keeping is None:
-                    self.first_keeping = index
         nodes.append(node)
-        self._open[turn.step] = self._open.get(turn.step, 0) + 1
+        if not spec.background:
+            self._open[turn.step] = self._open.get(turn.step, 0) + 1
         return node
 
     def _set_priorities(self) -> None:
         """Longest remaining path of every turn, in calls, from the last turn to the first."""
         for node in reversed(self._nodes):
-            after = self._calls_per_event if node.spec.memory == "keep" else 0
+            after = self._after[node.turn.agent] if node.spec.memory == "keep" else 0
             rest = max([other.priority for other in node.readers], default=0.0)
             own = max([other.priority for other in node.followers], default=0.0)
             node.rest = after + own
@@ -446,8 +494,9 @@ class Engine:
     def _fill(self) -> None:
         """Start turns, the longest remaining path first: the first to ask gets the free slot."""
         while self._ready_turns and not self._stopping and (self._most is None or self._under_way < self._most):
-            self._under_way += 1
-            self._spawn(self._perform(heapq.heappop(self._ready_turns)[2]))
+            node = heapq.heappop(self._ready_turns)[2]
+            self._under_way += node.turn.agent not in self._seats
+            self._spawn(self._perform(node))
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = self._loop.create_task(work)
@@ -466,10 +515,13 @@ class Engine:
     async def _perform(self, node: _Node) -> None:
         turn = node.turn
         try:
-            received = [self._received(ref) for ref in turn.reads]
-            await node.actor.act(turn, received, partial(self._ask, node), partial(self._publish, node))
+            received = self.received(turn)
+            if turn.reads and not received and node.spec.unread == "skip":
+                self._publish(node, Message("", agent=turn.agent, condition="skipped", act=turn.act))
+            else:
+                await node.actor.act(turn, received, self._asking(node, received), partial(self._publish, node))
         finally:
-            self._under_way -= 1
+            self._under_way -= turn.agent not in self._seats
             if self._ready_turns:
                 self._fill()
         if node.message is None:
@@ -479,22 +531,26 @@ class Engine:
             if follower.spec.memory == "fork":
                 follower.actor = follower.actor.fork()
         self._release(node.followers)
+        if node.spec.background:
+            return
         self._open[turn.step] -= 1
         if not self._open[turn.step]:
             self._advance()
 
-    def _ask(self, node: _Node, part: str, messages: Iterable[ChatMessage], *, dropped: int = 0) -> Awaitable[Reply]:
-        """Ask on behalf of a turn: once it has published, only its agent waits for what it still asks."""
-        priority = node.priority if node.message is None else node.rest
-        return self._calls.ask(node.turn, node.spec, priority, part, messages, dropped=dropped)
+    def _asking(self, node: _Node, received: list[Message]) -> Ask:
+        """The way of a turn to whoever answers it."""
+        spec = node.spec
+        own = Reading(spec.parse, tuple(received), spec.attempts, spec.after)
 
-    def _received(self, ref: Ref) -> Message:
-        if not isinstance(ref, int):
-            return self.schedule.externals[ref.name]
-        message = self._nodes[ref].message
-        if message is None:
-            raise ScheduleError(f"turn {ref} is read before it has published")
-        return message
+        def ask(
+            part: str, messages: Iterable[ChatMessage], *, parse: Parse | None = None, dropped: int = 0
+        ) -> Awaitable[Reply]:
+            # Once a turn has published, only its agent waits for what it still asks.
+            priority = node.priority if node.message is None else node.rest
+            reading = own if parse is None else own._replace(parse=parse)
+            return self._calls.ask(node.turn, part, messages, reading=reading, priority=priority, dropped=dropped)
+
+        return ask
 
     def _publish(self, node: _Node, message: Message) -> None:
         if node.message is not None:

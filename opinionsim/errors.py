@@ -12,6 +12,7 @@ __all__ = [
     "MeasurementError",
     "ModelCallError",
     "OpinionSimError",
+    "Rejected",
     "ScheduleError",
     "SpecError",
     "StoreError",
@@ -41,6 +42,12 @@ class ScheduleError(OpinionSimError):
 
 class ModelCallError(OpinionSimError):
     """A chat model call failed for good; the message names run, step and agent."""
+
+    exit_code = 1
+
+
+class Rejected(OpinionSimError):
+    """A reply that an act cannot use; raised by its `parse`, with the reason in words. Another reply is asked for."""
 
     exit_code = 1
 

@@ -5,17 +5,35 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Awaitable, Iterable
 from functools import lru_cache
-from typing import Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from opinionsim.streams import _ID_LENGTH, digest
 
-__all__ = ["Ask", "ChatMessage", "Condition", "Message", "Reply", "flagged", "prompt_hash", "text_id"]
+__all__ = [
+    "AS_IS",
+    "Ask",
+    "ChatMessage",
+    "Condition",
+    "Message",
+    "Parse",
+    "Reading",
+    "Reply",
+    "as_message",
+    "flagged",
+    "prompt_hash",
+    "take_as_is",
+    "text_id",
+]
 
 Role = Literal["system", "user", "assistant"]
 
-#: What became of a question: an answer; a refusal, of the model or of its provider's filter; no text at all; or a
-#: text cut short by the limit of its length. All but the first are missing values, which keep their rates.
-Condition = Literal["answered", "refused", "empty", "truncated"]
+#: What became of a question: an answer; a refusal, of the model or of its provider's filter; no text at all; a text
+#: cut short by the limit of its length; or nobody was asked, since nothing was left to read. All but the first are
+#: missing values, which keep their rates.
+Condition = Literal["answered", "refused", "empty", "truncated", "skipped"]
+
+#: Conditions of messages that others receive; the rest hold nothing an agent has said.
+_PASSED_ON = frozenset({"answered", "truncated"})
 
 
 class ChatMessage(NamedTuple):
@@ -50,12 +68,28 @@ class Message(NamedTuple):
     agent: int | None = None
     """Index of the agent that wrote it, or None for a message from outside."""
     condition: Condition = "answered"
-    """Whether it is an answer at all; one that is not is measured as missing, and flagged to its readers."""
+    """Whether it is an answer at all; one that is not is measured as missing."""
+    role: str = ""
+    """Role of its author in the run: ``participant``, ``moderator``, ...; empty for a message from outside."""
+    act: str = ""
+    """Act that led to it; empty for a message from outside."""
+    decision: Any = None
+    """What the act's `parse` made of it; None where there is none. Neither stored nor shown."""
 
     @property
     def shown(self) -> str:
         """The text as agents read it."""
         return flagged(self.text, self.condition)
+
+    @property
+    def passed_on(self) -> bool:
+        """Whether others receive it: refused, empty and skipped messages are left out of what they read."""
+        return self.condition in _PASSED_ON
+
+
+def as_message(value: Message | str) -> Message:
+    """A message from outside, which may be given as plain text."""
+    return value if isinstance(value, Message) else Message(value)
 
 
 class Reply(NamedTuple):
@@ -65,6 +99,8 @@ class Reply(NamedTuple):
     """The reply, with any reasoning text already split off."""
     condition: Condition = "answered"
     """Whether the model answered."""
+    decision: Any = None
+    """What `parse` made of the text; None where there is no `parse`, or the reply is no answer."""
 
     @property
     def shown(self) -> str:
@@ -72,11 +108,57 @@ class Reply(NamedTuple):
         return flagged(self.text, self.condition)
 
 
-class Ask(Protocol):
-    """The only way from an act to a chat model; journal, slots, budget and validation lie behind it."""
+class Parse(Protocol):
+    """Reads a decision from a reply; a pure function, called again whenever a run is resumed or replayed."""
 
-    def __call__(self, part: str, messages: Iterable[ChatMessage], *, dropped: int = 0) -> Awaitable[Reply]:
-        """Ask the model for one part of the turn.
+    def __call__(self, part: str, text: str, received: tuple[Message, ...], /) -> Any:
+        """The decision, of any type.
+
+        Parameters
+        ----------
+        part : str
+            Which call of the turn was answered: ``reply``, ``reply.2``, ``reflect``, ...
+        text : str
+            The reply.
+        received : tuple of Message
+            What the agent was shown in the turn.
+
+        Raises
+        ------
+        Rejected
+            If the reply cannot be used; says why in words. Another one is asked for, as often as the act allows.
+        """
+        ...
+
+
+def take_as_is(part: str, text: str, received: tuple[Message, ...]) -> None:
+    """The `parse` that accepts every reply and decides nothing."""
+
+
+class Reading(NamedTuple):
+    """How the replies to one part of a turn are read."""
+
+    parse: Parse | None = None
+    """Makes a decision of a reply, or rejects it; None accepts every one and decides nothing."""
+    received: tuple[Message, ...] = ()
+    """What `parse` is told was shown in the turn."""
+    attempts: int = 3
+    """How many replies may be rejected."""
+    after: Literal["stop", "none"] = "stop"
+    """What happens then: the run stops, or the last reply is taken without a decision."""
+
+
+#: Every reply is accepted and nothing decided.
+AS_IS = Reading()
+
+
+class Ask(Protocol):
+    """The only way from an act to a chat model or a person; journal, slots, budget and `parse` lie behind it."""
+
+    def __call__(
+        self, part: str, messages: Iterable[ChatMessage], *, parse: Parse | None = None, dropped: int = 0
+    ) -> Awaitable[Reply]:
+        """Ask for one part of the turn.
 
         Parameters
         ----------
@@ -84,6 +166,8 @@ class Ask(Protocol):
             Name of the call inside its turn: ``reply``, ``reply.2``, ``reflect``, ...
         messages : iterable of ChatMessage
             The prompt.
+        parse : Parse, optional
+            Reads the reply; default the act's own. :func:`take_as_is` for a part that decides nothing.
         dropped : int
             How many memory events a token budget left out of the prompt; recorded with the call.
         """

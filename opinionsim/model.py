@@ -15,30 +15,37 @@ import numpy as np
 from langchain_core.language_models import BaseChatModel
 
 from opinionsim import background
+from opinionsim.actors import Cognition, Member, PersonaActor, other_actors, persona_actors
 from opinionsim.classifiers import Classifier, load_classifier
 from opinionsim.data import data_folder
 from opinionsim.engine import Engine
 from opinionsim.errors import OpinionSimError, ScheduleError, SpecError
 from opinionsim.llm import (
+    Endpoint,
     Journal,
     MemoryJournal,
     ModelClient,
     Patience,
     RunCalls,
     ScriptedChatModel,
+    Seat,
     SlotPool,
     load_chat_model,
 )
+from opinionsim.measurement import SELF_REPORT, Instrument, Measuring, Queues
 from opinionsim.metrics import bias, diversity
 from opinionsim.opinions import OpinionScale
 from opinionsim.personas import Persona, Population, draw_population, load_personas
 from opinionsim.prompts import PromptPack, load_pack
-from opinionsim.schedules import AdaptiveSchedule, Dyads, StaticSchedule
-from opinionsim.simulation import Cognition, Happening, Simulation
+from opinionsim.schedules import AnySchedule, Dyads, check_schedule
+from opinionsim.simulation import Happening, Simulation
 from opinionsim.streams import canonical_json, digest, stream
 from opinionsim.topics import Claim, Framing, load_topics
 
 __all__ = ["OpinionModel", "PersonaAgent"]
+
+#: Kinds of text that are coded.
+_KINDS = ("report", "post", "probe", SELF_REPORT)
 
 
 class _WeakCounts(weakref.WeakKeyDictionary[mesa.Model, Iterator[int]]):
@@ -117,7 +124,7 @@ class OpinionModel(mesa.Model):
     chat_model : str or BaseChatModel
         ``"scripted"``, a ``provider:model`` name, or any LangChain chat model.
     classifier : str, Classifier or None
-        The instrument; default ``lexicon``, which must be named with a model that is not scripted. None
+        What codes stance; default ``lexicon``, which must be named with a model that is not scripted. None
         measures nothing.
     seed : int
         Root seed, >= 0.
@@ -138,6 +145,11 @@ class OpinionModel(mesa.Model):
         stepped on does not go on spending.
     journal : Journal, optional
         Where calls are recorded and answered from; in memory by default.
+    others : mapping of str to str, BaseChatModel or Seat, optional
+        Who answers for each of the schedule's other roles: a chat model, or a person at a seat, which the role
+        ``seat`` needs. Default `chat_model`. They play nobody and remember nothing.
+    task : str
+        What agents are asked to do, in free words, beside what their acts ask.
 
     Raises
     ------
@@ -156,7 +168,7 @@ class OpinionModel(mesa.Model):
         self,
         population: Population | str = "chuang2024",
         topic: Claim | str = "flat-earth",
-        schedule: StaticSchedule | AdaptiveSchedule | int = 100,
+        schedule: AnySchedule | int = 100,
         chat_model: str | BaseChatModel = "scripted",
         classifier: str | Classifier | _Unnamed | None = _Unnamed.LEXICON,
         seed: int = 0,
@@ -169,6 +181,8 @@ class OpinionModel(mesa.Model):
         timeout_s: float = 120.0,
         lookahead: int | None = None,
         journal: Journal | None = None,
+        others: Mapping[str, str | BaseChatModel | Seat] | None = None,
+        task: str = "",
     ) -> None:
         _require_count("seed", seed)
         _require_count("lookahead", lookahead or 0)
@@ -184,12 +198,21 @@ class OpinionModel(mesa.Model):
         self.pack = load_pack(prompts) if isinstance(prompts, str) else prompts
         self.cognition = _cognition(cognition)
         self._slots = SlotPool(max_concurrency)
-        model = load_chat_model(chat_model) if isinstance(chat_model, str) else chat_model
-        if isinstance(model, ScriptedChatModel):
-            model = model.bound(self.pack.marks, self.scale)
-        self._client = ModelClient(model)
-        self.evidence = self._client.evidence
+        self._task = task
+        self._client = self._client_of(chat_model)
+        self._others = self._answering(others or {})
+        kinds = {self._client.evidence, *(_evidence(each) for each in self._others)}
+        self.evidence = kinds.pop() if len(kinds) == 1 else "mixed"
         self.classifier = _classifier(classifier, self.scale, self.evidence)
+        self._instruments = [] if self.classifier is None else [Instrument.of(self.classifier, _KINDS)]
+        measured = {each.variable for each in self._instruments}
+        for variable in self.schedule.needs:
+            if variable not in measured:
+                raise SpecError(
+                    f"classifier: {type(self.schedule).__name__} acts on {variable!r}, which needs an instrument; "
+                    f"measured are {', '.join(measured) or 'none'}"
+                )
+        self._queues = Queues(background.measuring_thread())
         self._journal = journal if journal is not None else MemoryJournal()
         self._patience = Patience(timeout_s)
         self._lookahead = len(self.population) if lookahead is None else lookahead
@@ -238,7 +261,8 @@ class OpinionModel(mesa.Model):
             self.close()
             raise
         for happening in happened:
-            self._members[happening.turn.agent]._see(happening)
+            if happening.turn.agent < len(self._members):
+                self._members[happening.turn.agent]._see(happening)
         self.history.extend(happened)
         self._committed = self.steps = target
         self.running = target < self.schedule.steps
@@ -270,7 +294,8 @@ class OpinionModel(mesa.Model):
             [persona.name for persona in self.population.personas],
             self.population.opinions,
             asdict(self.cognition),
-            [type(self.schedule).__name__, self.schedule.steps],
+            [type(self.schedule).__name__, self.schedule.steps, *self.schedule.others],
+            *([self._task] if self._task else []),
             [model._llm_type, str(model._identifying_params)],
         ]
         return digest(canonical_json(["model", *parts]))
@@ -281,9 +306,10 @@ class OpinionModel(mesa.Model):
         if self._simulation is None:
             self._simulation = self._begin()
             for earlier in range(step):
-                happened += await self._simulation.commit(earlier)
-        happened += await self._simulation.commit(step)
-        return [happening for happening in happened if happening.turn.index >= len(self.history)]
+                again = await self._simulation.commit(earlier)
+                # A run that starts anew after a failure has told all of this; one that starts has told nothing.
+                happened += [] if self._committed else again
+        return happened + await self._simulation.commit(step)
 
     def _drain(self, error: OpinionSimError | KeyboardInterrupt) -> None:
         """Let replies on their way reach the journal; a further interrupt ends the wait."""
@@ -304,19 +330,74 @@ class OpinionModel(mesa.Model):
         return simulation
 
     def _new_simulation(self) -> Simulation:
-        calls = RunCalls(self._run_id, self._journal, self._client, self._slots, patience=self._patience)
-        return Simulation(
-            population=self.population,
-            claim=self.claim,
-            schedule=self.schedule,
-            calls=calls,
-            pack=self.pack,
-            scale=self.scale,
-            cognition=self.cognition,
-            classifier=self.classifier,
-            lookahead=self._lookahead,
-            executor=background.measuring_thread(),
+        cast = self._cast()
+        answering = [member.endpoint for member in cast]
+        calls = RunCalls(self._run_id, self._journal, answering, self._slots, patience=self._patience)
+        authors = [member.author for member in cast]
+        measuring = Measuring(self._instruments, self._queues, calls, self.claim, authors)
+        return Simulation(self.schedule, cast, calls, measuring=measuring, lookahead=self._lookahead)
+
+    def _cast(self) -> list[Member]:
+        """The cast before its first turn."""
+        schedule, pack, claim, scale = self.schedule, self.pack, self.claim, self.scale
+        participants = persona_actors(
+            self.population, schedule, pack, claim=claim, scale=scale, cognition=self.cognition, task=self._task
         )
+        masked = self.cognition.masked
+        others = other_actors(schedule, pack, claim=claim, scale=scale, masked=masked, task=self._task)
+        played = Endpoint(self._client, account=self._client.account, networked=self._client.networked)
+        members = [
+            _member(actor, played, persona, opinion)
+            for actor, persona, opinion in zip(
+                participants, self.population.personas, self.population.opinions, strict=True
+            )
+        ]
+        return members + [_member(actor, each) for actor, each in zip(others, self._others, strict=True)]
+
+    def _client_of(self, chat_model: str | BaseChatModel) -> ModelClient:
+        """A chat model ready to be asked; the scripted one reads this model's prompts and scale."""
+        model = load_chat_model(chat_model) if isinstance(chat_model, str) else chat_model
+        return ModelClient(model.bound(self.pack.marks, self.scale) if isinstance(model, ScriptedChatModel) else model)
+
+    def _answering(self, others: Mapping[str, str | BaseChatModel | Seat]) -> list[Endpoint | Seat]:
+        """Who answers for each of the schedule's other roles."""
+        roles = self.schedule.others
+        for role in others:
+            if role not in roles:
+                raise SpecError(
+                    f"others: the schedule has no {role!r}; it has {', '.join(roles) or 'participants only'}"
+                )
+        found: list[Endpoint | Seat] = []
+        for role in roles:
+            given = others.get(role)
+            if role == "seat" and not isinstance(given, Seat):
+                raise SpecError("others: a seat needs somebody to answer; give others={'seat': Seat(person)}")
+            if isinstance(given, Seat):
+                found.append(given)
+            else:
+                client = self._client if given is None else self._client_of(given)
+                found.append(Endpoint(client, account=client.account, networked=client.networked))
+        return found
+
+
+def _evidence(endpoint: Endpoint | Seat) -> str:
+    """What the texts of whoever answers are evidence of."""
+    return "human" if isinstance(endpoint, Seat) else str(getattr(endpoint.client, "evidence", "model"))
+
+
+def _member(
+    actor: PersonaActor, endpoint: Endpoint | Seat, persona: Persona | None = None, opinion: int | None = None
+) -> Member:
+    """A member of the cast."""
+    return Member(
+        actor,
+        actor.role,
+        endpoint,
+        name="" if persona is None else persona.name or "",
+        evidence=_evidence(endpoint),
+        opinion=opinion,
+        attributes={} if persona is None else dict(persona.attributes),
+    )
 
 
 def _cancel(engine: Engine) -> None:
@@ -377,15 +458,13 @@ def _classifier(
     return load_classifier(classifier, scale) if isinstance(classifier, str) else classifier
 
 
-def _schedule(
-    schedule: StaticSchedule | AdaptiveSchedule | int, n_agents: int, seed: int
-) -> StaticSchedule | AdaptiveSchedule:
+def _schedule(schedule: AnySchedule | int, n_agents: int, seed: int) -> AnySchedule:
     """A schedule as given, or random dyads on the complete graph."""
     if isinstance(schedule, int) and not isinstance(schedule, bool):
         return Dyads(n_agents, schedule, stream(seed, "schedule"))
-    if not isinstance(schedule, StaticSchedule | AdaptiveSchedule):
+    if isinstance(schedule, (str, bool)) or schedule is None:
         raise SpecError(f"schedule must be a schedule or a number of steps; got {schedule!r}")
-    return schedule
+    return check_schedule(schedule)
 
 
 def _data_file(kind: str, name: str) -> Path:

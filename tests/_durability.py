@@ -190,7 +190,7 @@ class _FileWitness:
     def stored(self, dead: int | None = None) -> frozenset[int]:
         try:
             with closing(sqlite3.connect(f"file:{self._path}?mode=ro", uri=True)) as connection:
-                return frozenset(seed for (seed,) in connection.execute("SELECT seed FROM calls"))
+                return frozenset(seed for (seed,) in connection.execute("SELECT seed FROM journal"))
         except sqlite3.OperationalError:
             # The process has not got as far as creating the tables.
             return frozenset()
@@ -214,7 +214,7 @@ class _ServerWitness:
         while dead is not None and self._connection.execute(present, [_name(dead)]).fetchone():
             time.sleep(0.002)
         try:
-            return frozenset(seed for (seed,) in self._connection.execute("SELECT seed FROM calls"))
+            return frozenset(seed for (seed,) in self._connection.execute("SELECT seed FROM journal"))
         except psycopg.errors.UndefinedTable:
             return frozenset()
 

@@ -11,12 +11,11 @@ from typing import Any
 import pandas as pd
 from pydantic import PrivateAttr
 
-from opinionsim.classifiers import load_classifier
+from opinionsim.classifiers import Item, load_classifier
 from opinionsim.experiments import Experiment, Summary, load_experiment, under_way
 from opinionsim.llm import ScriptedChatModel
 from opinionsim.opinions import OpinionEstimates, OpinionScale
 from opinionsim.store import Results, load
-from opinionsim.topics import Claim
 
 _FRAMES = ("runs", "turns", "opinions", "calls", "agents", "edges", "metrics")
 
@@ -85,6 +84,7 @@ class BluntClassifier:
     """A second instrument: the lexicon's sign at full strength. Counts the texts it codes."""
 
     name = "blunt"
+    needs_claim, reads_context, reads_about = True, False, False
     coded = 0
 
     def __init__(self, scale: OpinionScale | None = None, gain: int = 2) -> None:
@@ -96,9 +96,9 @@ class BluntClassifier:
     def options(self) -> dict[str, Any]:
         return {"gain": self.gain}
 
-    def classify(self, claims: Sequence[Claim], texts: Sequence[str]) -> OpinionEstimates:
-        BluntClassifier.coded += len(texts)
-        found = self._lexicon.classify(claims, texts)
+    def classify(self, items: Sequence[Item]) -> OpinionEstimates:
+        BluntClassifier.coded += len(items)
+        found = self._lexicon.classify(items)
         probabilities = found.probabilities.copy()
         for row, value in enumerate(found.value):
             if value == value:

@@ -1,25 +1,43 @@
-"""Draws of a turn: all of them end before the turn does."""
+"""Actors that answer prompts: draws and decisions, roles, and who may stand in a cast."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
+from langchain_core.messages import AIMessage
 
-from opinionsim.actors import _draw
-from opinionsim.messages import Reply
-from opinionsim.schedules import ActSpec
+from opinionsim.actors import Cognition, Member, PersonaActor, _draw, check_cast, other_actors, persona_actors
+from opinionsim.engine import Engine, calls_per_event
+from opinionsim.errors import Rejected, ScheduleError, SpecError
+from opinionsim.llm import MemoryJournal, RunCalls, SlotPool
+from opinionsim.messages import ChatMessage, Message, Reply
+from opinionsim.opinions import OpinionScale
+from opinionsim.personas import Persona, Population
+from opinionsim.prompts import load_pack
+from opinionsim.schedules import PROBE, REVIEW, WRITE, ActSpec, Schedule, Turn, named
 from opinionsim.testing import run_virtual
+from opinionsim.topics import Claim, Framing
+
+
+def _longest(texts: Sequence[str]) -> int:
+    return max(range(len(texts)), key=lambda place: len(texts[place]))
+
 
 DRAW = ActSpec("draw", "write", "post", draws=3, selector=lambda texts: texts.index(max(texts)))
 
+# -- draws ---------------------------------------------------------------------------------------------------
 
-def test_the_selector_picks_among_all_draws() -> None:
+
+def test_the_selector_picks_among_all_draws_a_reply_with_its_decision() -> None:
     async def ask(part: str) -> Reply:
         await asyncio.sleep(1)
-        return Reply({"reply": "b", "reply.2": "c", "reply.3": "a"}[part])
+        text = {"reply": "b", "reply.2": "c", "reply.3": "a"}[part]
+        return Reply(text, decision=f"{part} says {text}")
 
-    assert run_virtual(_draw(DRAW, ask)) == Reply("c")
+    assert run_virtual(_draw(DRAW, ask)) == Reply("c", decision="reply.2 says c")
 
 
 def test_a_failing_draw_waits_for_the_others() -> None:
@@ -38,3 +56,248 @@ def test_a_failing_draw_waits_for_the_others() -> None:
         assert arrived == ["reply.2", "reply.3"]
 
     run_virtual(story())
+
+
+@pytest.mark.parametrize(
+    ("selector", "words"),
+    [
+        (lambda texts: 3, r"the selector of act 'draw' chose 3; valid: 0\.\.2"),
+        (lambda texts: -1, r"the selector of act 'draw' chose -1; valid: 0\.\.2"),
+        (lambda texts: texts.index("z"), "the selector of act 'draw' failed with ValueError"),
+    ],
+)
+def test_a_selector_that_breaks_says_so(selector: Any, words: str) -> None:
+    async def ask(part: str) -> Reply:
+        return Reply(part)
+
+    with pytest.raises(ScheduleError, match=words):
+        run_virtual(_draw(ActSpec("draw", "write", "post", draws=3, selector=selector), ask))
+
+
+# -- personas in a run ---------------------------------------------------------------------------------------
+
+
+class Listed(Schedule):
+    """Two personas and a moderator, and whatever they do."""
+
+    n_agents, others, externals = 2, ("moderator",), {"news": "It rained."}
+
+    def __init__(self, acts: Any, *turns: Turn) -> None:
+        self.acts, self.given, self.steps = acts, turns, max((turn.step for turn in turns), default=0)
+
+    def turns(self):
+        return iter(self.given)
+
+
+class Script:
+    """A chat model that gives its replies in turn, and keeps the prompts."""
+
+    def __init__(self, *replies: str | AIMessage) -> None:
+        self.replies = replies
+        self.prompts: list[str] = []
+
+    async def call(self, messages: Sequence[ChatMessage], seed: int) -> AIMessage:
+        self.prompts.append("\n".join(message.content for message in messages))
+        reply = self.replies[len(self.prompts) - 1]
+        return reply if isinstance(reply, AIMessage) else AIMessage(reply)
+
+
+NEUTRAL = OpinionScale()
+TEA = Claim("tea is best", "tea", Framing.TRUTH)
+
+
+def cast_of(schedule: Schedule, memory: str = "cumulative", others: str = "none") -> list[PersonaActor]:
+    population = Population((Persona("Ann Lee"), Persona("Bo Ek")), (1, -1))
+    pack = load_pack()
+    cognition = Cognition(memory=memory)
+    personas = persona_actors(population, schedule, pack, claim=TEA, scale=NEUTRAL, cognition=cognition)
+    return [*personas, *other_actors(schedule, pack, claim=TEA, scale=NEUTRAL, memory=others)]
+
+
+def carried_out(schedule: Schedule, model: Script, **kept: str) -> tuple[list[Message], MemoryJournal]:
+    """The messages of a schedule carried out one call at a time, and its journal."""
+    journal = MemoryJournal()
+    engine = Engine(schedule, cast_of(schedule, **kept), RunCalls("run", journal, model, SlotPool(1)))
+
+    async def story() -> list[Message]:
+        engine.start()
+        await engine.wait()
+        return [message for _, message in engine.transcript()]
+
+    return run_virtual(story()), journal
+
+
+def test_what_a_persona_says_carries_its_role_its_act_and_its_decision() -> None:
+    vote = ActSpec("vote", "report", "vote", parse=lambda part, text, received: text.startswith("Yes"))
+    turns = [Turn(0, 1, 0, "vote"), Turn(1, 1, 1, "vote"), Turn(2, 1, 2, "write", (0, 1))]
+    messages, _ = carried_out(Listed(named(vote, WRITE), *turns), Script("Yes.", "No.", "So it is."))
+    assert messages == [
+        Message("Yes.", "Ann Lee", 0, "answered", "participant", "vote", True),
+        Message("No.", "Bo Ek", 1, "answered", "participant", "vote", False),
+        Message("So it is.", "", 2, "answered", "moderator", "write", None),
+    ]
+
+
+def test_the_decision_of_a_draw_is_that_of_the_draw_that_is_picked() -> None:
+    told: list[tuple[str, str, tuple[str, ...]]] = []
+
+    def counted(part: str, text: str, received: tuple[Message, ...]) -> int:
+        told.append((part, text, tuple(message.text for message in received)))
+        return len(text)
+
+    draw = ActSpec("draw", "review", "post", draws=3, selector=_longest, parse=counted)
+    turns = [Turn(0, 1, 0, "write"), Turn(1, 1, 1, "draw", (0,))]
+    messages, journal = carried_out(Listed(named(draw, WRITE), *turns), Script("Rain.", "No.", "Never.", "Yes."))
+    assert (messages[1].text, messages[1].decision) == ("Never.", 6)
+    assert told == [("reply", "No.", ("Rain.",)), ("reply.2", "Never.", ("Rain.",)), ("reply.3", "Yes.", ("Rain.",))]
+    assert [record.key[1:] for record in journal.records[1:]] == [("reply", 0), ("reply.2", 0), ("reply.3", 0)]
+
+
+def test_a_draw_that_is_rejected_is_drawn_again_and_the_others_are_not() -> None:
+    def brief(part: str, text: str, received: tuple[Message, ...]) -> str:
+        if len(text) > 7:
+            raise Rejected(f"{len(text)} letters")
+        return text[0]
+
+    draw = ActSpec("draw", "write", "post", draws=2, selector=_longest, parse=brief)
+    messages, journal = carried_out(
+        Listed(named(draw), Turn(0, 1, 0, "draw")), Script("Far too long.", "No.", "Maybe.")
+    )
+    assert (messages[0].text, messages[0].decision) == ("Maybe.", "M")
+    assert {(record.key[1:], record.text, record.outcome) for record in journal.records} == {
+        (("reply", 0), "Far too long.", "rejected"),
+        (("reply", 1), "Maybe.", "accepted"),
+        (("reply.2", 0), "No.", "accepted"),
+    }
+
+
+@pytest.mark.parametrize("memory", ["reflective", "reflective-as-run"])
+def test_reflections_are_not_what_the_act_parses(memory: str) -> None:
+    told: list[str] = []
+
+    def brief(part: str, text: str, received: tuple[Message, ...]) -> str:
+        told.append(part)
+        if len(text) > 7:
+            raise Rejected("too long")
+        return text
+
+    acts = named(ActSpec("speak", "write", "post", parse=brief))
+    turns = [Turn(0, 1, 0, "speak"), Turn(1, 2, 0, "speak")]
+    model = Script("Rain.", "I said that it rained, at length.", "Snow.", "And then that it snowed, at length.")
+    messages, journal = carried_out(Listed(acts, *turns), model, memory=memory)
+    assert [message.decision for message in messages] == ["Rain.", "Snow."]
+    assert told == ["reply", "reply"]
+    assert [record.key for record in journal.records] == [
+        (0, "reply", 0),
+        (0, "reflect", 0),
+        (1, "reply", 0),
+        (1, "reflect", 0),
+    ]
+    assert {record.outcome for record in journal.records} == {"accepted"}
+    assert "at length" in model.prompts[2]
+
+
+def test_a_refusal_is_remembered_by_whoever_refused_and_received_by_nobody() -> None:
+    refusal = AIMessage("", additional_kwargs={"refusal": "I will not."})
+    turns = [Turn(0, 1, 0, "write"), Turn(1, 1, 1, "review", (0,)), Turn(2, 2, 0, "write")]
+    model = Script(refusal, "Snow.")
+    messages, _ = carried_out(Listed(named(WRITE, REVIEW), *turns), model)
+    assert [(message.text, message.condition) for message in messages] == [
+        ("I will not.", "refused"),
+        ("", "skipped"),
+        ("Snow.", "answered"),
+    ]
+    assert "[The author declined to answer.] I will not." in model.prompts[1]
+
+
+def test_a_member_beside_the_participants_has_a_role_and_no_persona() -> None:
+    schedule = Listed(named(WRITE), Turn(0, 1, 2, "write"))
+    moderator = cast_of(schedule)[2]
+    assert (moderator.agent, moderator.role, moderator.prompts.name) == (2, "moderator", "")
+    fork = moderator.fork()
+    assert (fork.agent, fork.role, fork.calls_per_event) == (2, "moderator", 0)
+    messages, _ = carried_out(schedule, Script("Order!"))
+    assert messages == [Message("Order!", "", 2, "answered", "moderator", "write")]
+
+
+@pytest.mark.parametrize(("memory", "calls"), [("none", 0), ("cumulative", 0), ("reflective", 1)])
+def test_members_say_what_it_costs_them_to_remember(memory: str, calls: int) -> None:
+    schedule = Listed(named(WRITE), Turn(0, 1, 2, "write"))
+    ann, _, moderator = cast_of(schedule, memory=memory, others="reflective")
+    assert (calls_per_event(ann), calls_per_event(ann.fork()), calls_per_event(moderator)) == (calls, calls, 1)
+    assert calls_per_event(object()) == 0  # type: ignore[arg-type]
+
+
+def test_of_a_run_the_agent_of_its_first_lasting_turn_leads() -> None:
+    """Bo is probed and writes before Ann: Bo's first reflection alone has the wording of a first one."""
+    schedule = Listed(named(WRITE, PROBE), Turn(0, 0, 0, "probe"), Turn(1, 1, 1, "write"), Turn(2, 2, 0, "write"))
+    ann, bo, _ = cast_of(schedule, "reflective-as-run")
+    assert (ann.memory.leads, bo.memory.leads) == (False, True)
+    model = Script("No.", "Rain.", "It rained.", "Snow.", "It snowed.")
+    carried_out(schedule, model, memory="reflective-as-run")
+    first, later = (prompt for prompt in model.prompts if "Take a moment to reflect" in prompt)
+    assert "sum it up" in first
+    assert "sum it up" not in later
+
+
+# -- casts ---------------------------------------------------------------------------------------------------
+
+
+class Somebody:
+    """An actor of one's own."""
+
+    async def act(self, turn: Turn, received: Sequence[Message], ask: Any, publish: Any) -> None:
+        publish(Message("Here."))
+
+    def fork(self) -> Somebody:
+        return self
+
+
+def _cast(*roles: str, names: Sequence[str] = ("Ann", "Bo", "Cy", "Di")) -> list[Member]:
+    return [Member(Somebody(), role, name=name) for role, name in zip(roles, names, strict=False)]
+
+
+SCHEDULE = Listed(named(WRITE))
+
+
+def test_a_cast_that_fits() -> None:
+    check_cast(SCHEDULE, _cast("participant", "participant", "moderator"))
+
+
+@pytest.mark.parametrize(
+    ("roles", "words"),
+    [
+        (["participant"] * 2, r"is for 2 participants and others \(moderator\); the cast has 2 and no others$"),
+        (["participant", "moderator"], r"2 participants and others \(moderator\); the cast has 1 and others \(moder"),
+        (["participant"] * 2 + ["moderator"] * 2, r"the cast has 2 and others \(moderator, moderator\)$"),
+        (["participant"] * 3, "member 2 is the schedule's moderator; got a participant"),
+        (["participant"] * 2 + ["critic"], "member 2 is the schedule's moderator; got a critic"),
+        (["participant", "moderator", "participant"], "member 1 is the schedule's participant; got a moderator"),
+    ],
+)
+def test_a_cast_that_does_not_fit_its_schedule(roles: list[str], words: str) -> None:
+    with pytest.raises(SpecError, match=words):
+        check_cast(SCHEDULE, _cast(*roles))
+
+
+def test_nobody_has_two_roles() -> None:
+    twins = _cast("participant", "participant", "moderator", names=["Ann", "Bo", "Bo"])
+    with pytest.raises(SpecError, match=r"the moderator \(member 2\) is also the participant 1, Bo; nobody has two"):
+        check_cast(SCHEDULE, twins)
+    ann, bo, _ = _cast("participant", "participant", "moderator")
+    with pytest.raises(SpecError, match=r"the moderator \(member 2\) is also the participant 0, Ann; nobody has two"):
+        check_cast(SCHEDULE, [ann, bo, Member(ann.actor, "moderator", name="Di")])
+    nameless = _cast("participant", "participant", "moderator", names=["", "", ""])
+    check_cast(SCHEDULE, nameless)
+
+
+def test_a_cast_is_that_of_a_schedule_that_declares_what_it_has_to() -> None:
+    with pytest.raises(ScheduleError, match="object declares no n_agents"):
+        check_cast(object(), [])  # type: ignore[arg-type]
+
+
+def test_instruments_are_told_name_attributes_and_assigned_opinion() -> None:
+    member = Member(Somebody(), name="Ann", opinion=1.0, attributes={"age": "29"})
+    assert member.author.persona == (("name", "Ann"), ("age", "29"))
+    assert member.author.assigned_opinion == 1.0
+    assert Member(Somebody()).author == Member(Somebody(), "critic").author

@@ -24,6 +24,7 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
         "streams surveys topics",
         "llm",
         "classifiers schedules",
+        "measurement",
         "actors engine simulation",
         "classic consensus deliberation model",
         "store",

@@ -1,137 +1,23 @@
-"""The engine: critical paths, priorities, steps, errors, and how a run ends."""
+"""The engine: critical paths, priorities, steps, adaptive schedules, and schedules that break the contract."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable
 
 import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from langchain_core.messages import AIMessage
 
 from opinionsim.engine import CriticalPath, Engine, critical_path
-from opinionsim.errors import ModelCallError, OpinionSimError, ScheduleError
-from opinionsim.llm import MemoryJournal, Patience, RunCalls, SlotPool
-from opinionsim.messages import ChatMessage, Message, Reply
-from opinionsim.schedules import ACTS as schedule_acts
-from opinionsim.schedules import ActSpec, Broadcast, Dyads, External, IndependentReports, Turn, with_probes
+from opinionsim.errors import OpinionSimError, ScheduleError
+from opinionsim.llm import SlotPool
+from opinionsim.messages import Message, Reply
+from opinionsim.schedules import Broadcast, Dyads, External, IndependentReports, Turn, with_probes
 from opinionsim.testing import run_virtual
-
-ACTS = {**schedule_acts, "draw": ActSpec("draw", "write", "post", draws=3)}
-
-
-class Listed:
-    """A static schedule from a list of turns."""
-
-    def __init__(self, n_agents: int, *turns: Turn, steps: int | None = None) -> None:
-        self.n_agents = n_agents
-        self.steps = steps if steps is not None else max((turn.step for turn in turns), default=0)
-        self.externals = {"news": Message("something happened")}
-        self._turns = turns
-
-    def turns(self) -> Iterator[Turn]:
-        return iter(self._turns)
-
-
-class Decided:
-    """An adaptive schedule from a generator function."""
-
-    def __init__(self, n_agents: int, steps: int, decide: Callable[..., AsyncIterator[Turn]]) -> None:
-        self.n_agents, self.steps, self.externals = n_agents, steps, {}
-        self.decide = decide
-
-
-class Client:
-    """A model that answers every prompt after its own latency, and notes when each was asked."""
-
-    def __init__(self, latency: Callable[[str], float] | float = 1.0) -> None:
-        self.latency = latency if callable(latency) else lambda prompt: latency
-        self.asked: list[tuple[float, str]] = []
-        self.in_flight = 0
-        self.peak = 0
-
-    async def call(self, messages: Sequence[ChatMessage], seed: int) -> AIMessage:
-        prompt = messages[-1].content
-        self.asked.append((asyncio.get_running_loop().time(), prompt))
-        self.in_flight += 1
-        self.peak = max(self.peak, self.in_flight)
-        try:
-            await asyncio.sleep(self.latency(prompt))
-        finally:
-            self.in_flight -= 1
-        return AIMessage(f"re {prompt}")
-
-    @property
-    def order(self) -> list[str]:
-        return [prompt for _, prompt in self.asked]
-
-
-class Clerk:
-    """Asks its draws side by side, publishes the first, and makes further calls to remember."""
-
-    def __init__(self, calls_per_event: int = 0, heard: tuple[str, ...] = ()) -> None:
-        self.calls_per_event = calls_per_event
-        self.heard = heard
-
-    def fork(self) -> Clerk:
-        return Clerk(self.calls_per_event, self.heard)
-
-    async def act(self, turn, received, ask, publish) -> None:
-        spec = ACTS[turn.act]
-        parts = ["reply", "reply.2", "reply.3"][: spec.draws]
-        prompt = [ChatMessage("user", text) for text in (*self.heard, *(m.text for m in received), f"{turn.index}")]
-        # An error in one draw must not leave the others behind.
-        replies = await asyncio.gather(*(ask(part, prompt) for part in parts), return_exceptions=True)
-        for reply in replies:
-            if isinstance(reply, BaseException):
-                raise reply
-        publish(Message(replies[0].text))
-        if spec.memory == "keep":
-            for event in range(self.calls_per_event):
-                await ask(f"reflect.{event}", [ChatMessage("user", f"{turn.index} reflect")])
-            self.heard = (*self.heard, replies[0].text)
-
-
-class Run:
-    """An engine with everything it needs, from a schedule and a client."""
-
-    def __init__(
-        self,
-        schedule: object,
-        client: object | None = None,
-        slots: SlotPool | int = 10_000,
-        *,
-        actors: Sequence[object] | None = None,
-        calls_per_event: int = 0,
-        timeout_s: float = 1e6,
-        **options: object,
-    ) -> None:
-        self.client = client or Client()
-        self.journal = MemoryJournal()
-        self.slots = slots if isinstance(slots, SlotPool) else SlotPool(slots)
-        calls = RunCalls("run", self.journal, self.client, self.slots, patience=Patience(timeout_s, 0, 0))
-        actors = actors or [Clerk(calls_per_event) for _ in range(schedule.n_agents)]
-        self.engine = Engine(
-            schedule, actors, calls, acts=ACTS, calls_per_event=calls_per_event, **{"horizon": None, **options}
-        )
-
-    @property
-    def published(self) -> list[int]:
-        return [turn.index for turn, _ in self.engine.transcript()]
-
-    async def whole(self) -> float:
-        """Carry everything out; the virtual time it took."""
-        self.engine.start()
-        await self.engine.wait()
-        return asyncio.get_running_loop().time()
-
-    def assert_at_rest(self) -> None:
-        """No task but the test's own is left, and no slot is held."""
-        assert asyncio.all_tasks() == {asyncio.current_task()}
-        assert self.slots.in_flight == 0
+from tests._engines import ACTS, Clerk, Client, Decided, Listed, Run
 
 
 @st.composite
@@ -181,7 +67,7 @@ def _calls_graph(schedule: Listed, calls_per_event: int) -> nx.DiGraph:
 def test_critical_path_and_width_equal_those_of_the_graph_of_calls(schedule: Listed, calls_per_event: int) -> None:
     graph = _calls_graph(schedule, calls_per_event)
     levels = [len(generation) for generation in nx.topological_generations(graph)]
-    found = critical_path(schedule, acts=ACTS, calls_per_event=calls_per_event)
+    found = critical_path(schedule, calls_per_event=calls_per_event)
     assert found == CriticalPath(len(levels), len(graph), max(levels, default=0))
     assert len(levels) == (nx.dag_longest_path_length(graph) + 1 if graph else 0)
 
@@ -189,7 +75,7 @@ def test_critical_path_and_width_equal_those_of_the_graph_of_calls(schedule: Lis
 @settings(max_examples=150)
 @given(schedules(), st.integers(0, 2))
 def test_the_engine_needs_the_critical_path_and_no_longer(schedule: Listed, calls_per_event: int) -> None:
-    bound = critical_path(schedule, acts=ACTS, calls_per_event=calls_per_event)
+    bound = critical_path(schedule, calls_per_event=calls_per_event)
     run = Run(schedule, calls_per_event=calls_per_event)
     assert run_virtual(run.whole()) == bound.length
     assert len(run.client.asked) == bound.calls
@@ -200,7 +86,7 @@ def test_the_engine_needs_the_critical_path_and_no_longer(schedule: Listed, call
 @given(schedules(), st.integers(1, 4), st.integers(0, 1))
 def test_with_few_slots_the_engine_keeps_to_grahams_bound(schedule: Listed, slots: int, calls_per_event: int) -> None:
     """List scheduling with unit jobs takes at most work / slots + (1 - 1 / slots) * path."""
-    bound = critical_path(schedule, acts=ACTS, calls_per_event=calls_per_event)
+    bound = critical_path(schedule, calls_per_event=calls_per_event)
     run = Run(schedule, slots=slots, calls_per_event=calls_per_event)
     took = run_virtual(run.whole())
     assert max(bound.length, bound.calls / slots) <= took + 1e-9
@@ -302,6 +188,71 @@ def test_runs_share_one_pool_of_slots() -> None:
     assert client.peak == 3
 
 
+def test_the_first_free_slot_goes_to_the_longest_path() -> None:
+    turns = [Turn(0, 1, 0, "report-once"), *(Turn(i, 1, 1, "write") for i in (1, 2, 3))]
+    run = Run(Listed(2, *turns), slots=1)
+    run_virtual(run.whole())
+    assert run.client.order[0] == "1"
+
+
+@pytest.mark.parametrize("most", [1, 3])
+def test_turns_under_way_are_bounded(most: int) -> None:
+    """However many turns are ready, no more than `most` are started; results and order of paths stay."""
+
+    class Counting(Client):
+        under_way = highest = 0
+
+        async def call(self, messages, seed):
+            self.under_way += 1
+            self.highest = max(self.highest, self.under_way)
+            try:
+                return await super().call(messages, seed)
+            finally:
+                self.under_way -= 1
+
+    client = Counting(1.0)
+    run = Run(Listed(1, *(Turn(i, 1, 0, "report-once") for i in range(9))), client, slots=50, most=most)
+    run_virtual(run.whole())
+    assert sorted(run.published) == list(range(9))
+    assert client.highest == most
+
+
+def test_once_published_a_turn_asks_on_behalf_of_its_own_agent_only() -> None:
+    """Agent 0 reflects after a post that a long chain waits for; the reflection itself holds up nobody."""
+    asked = []
+
+    class Calls:
+        async def ask(self, turn, part, messages, *, reading, priority, dropped=0):
+            asked.append((turn.index, part, priority))
+            return Reply("text")
+
+        def stop(self) -> None:
+            raise AssertionError("nothing stops this run")
+
+    class Reflecting:
+        calls_per_event = 1
+
+        async def act(self, turn, received, ask, publish):
+            publish(Message((await ask("reply", ())).text))
+            await ask("reflect", ())
+
+        def fork(self):
+            return self
+
+    chain = [Turn(0, 1, 0, "write"), *(Turn(i, 1, 1, "review", (i - 1,)) for i in (1, 2, 3))]
+    engine = Engine(Listed(2, *chain), [Reflecting(), Reflecting()], Calls())
+
+    async def story() -> None:
+        engine.start()
+        await engine.wait()
+
+    run_virtual(story())
+    priorities = {(index, part): priority for index, part, priority in asked}
+    assert priorities[0, "reply"] == 7.0
+    assert priorities[0, "reflect"] == 1.0
+    assert priorities[1, "reflect"] == 5.0
+
+
 # -- steps -----------------------------------------------------------------------------------------------
 
 
@@ -397,18 +348,18 @@ def test_an_adaptive_schedule_sees_messages_and_opinions_of_turns_it_has_yielded
     async def decide(outcomes):
         yield Turn(0, 1, 0, "write")
         yield Turn(1, 1, 1, "write", (0,))
-        seen.append(await outcomes.message(1))
+        seen.append(await outcomes.reply(1))
         seen.append(await outcomes.opinion(0))
-        seen.append(await outcomes.message(0))
+        seen.append(await outcomes.reply(0))
         yield Turn(2, 2, int(seen[1]), "write")
 
-    async def rate(turn: Turn, message: Message) -> float:
-        assert message.text == f"re {turn.index}"
+    async def rate(turn: Turn, message: Message, instrument: str) -> float:
+        assert (message.text, instrument) == (f"re {turn.index}", "stance")
         return 1.0
 
     run = Run(Decided(2, 2, decide), rate=rate)
     assert run_virtual(run.whole()) == 3.0
-    assert seen == ["re 1", 1.0, "re 0"]
+    assert [seen[0].text, seen[1], seen[2].text] == ["re 1", 1.0, "re 0"]
     assert [turn.agent for turn, _ in run.engine.transcript()] == [0, 1, 1]
 
 
@@ -439,16 +390,16 @@ def test_an_adaptive_schedule_is_asked_for_one_turn_past_the_horizon_at_most() -
 def _failing_decisions() -> list[tuple[Callable[..., AsyncIterator[Turn]], type[Exception], str]]:
     async def breaks(outcomes):
         yield Turn(0, 1, 0, "write")
-        await outcomes.message(0)
+        await outcomes.reply(0)
         raise ZeroDivisionError("no partner is left")
 
     async def foresees(outcomes):
         yield Turn(0, 1, 0, "write")
-        await outcomes.message(1)
+        await outcomes.reply(1)
 
     async def looks_back_too_far(outcomes):
         yield Turn(0, 1, 0, "write")
-        await outcomes.message(-1)
+        await outcomes.reply(-1)
 
     async def jumps(outcomes):
         yield Turn(0, 1, 0, "write")
@@ -463,7 +414,7 @@ def _failing_decisions() -> list[tuple[Callable[..., AsyncIterator[Turn]], type[
         (foresees, ScheduleError, "waits for turn 1, which it has not yielded"),
         (looks_back_too_far, ScheduleError, "waits for turn -1"),
         (jumps, ScheduleError, "turn 2 of step 1 is out of order; expected index 1"),
-        (acts_on_opinions, ScheduleError, "acts on opinions, so the run needs a classifier"),
+        (acts_on_opinions, ScheduleError, "Decided acts on the instrument 'stance'"),
     ]
 
 
@@ -489,7 +440,7 @@ def test_a_rating_that_fails_stops_the_run() -> None:
         await outcomes.opinion(0)
         yield Turn(1, 2, 0, "write")
 
-    async def rate(turn, message):
+    async def rate(turn, message, instrument):
         raise OpinionSimError("the classifier is gone")
 
     run = Run(Decided(1, 2, decide), rate=rate)
@@ -527,181 +478,18 @@ def test_a_schedule_that_breaks_its_contract_is_refused_before_any_call(turns: l
 
 
 def test_a_schedule_needs_an_actor_for_every_agent() -> None:
-    with pytest.raises(ScheduleError, match="needs 3 actors; got 2"):
+    with pytest.raises(ScheduleError, match=r"^the schedule needs 3 participants; got 2 actors$"):
         Run(Listed(3), actors=[Clerk(), Clerk()])
-    more = Run(Listed(1, Turn(0, 1, 1, "write")), actors=[Clerk(), Clerk()])
-    run_virtual(more.whole())
-    assert more.published == [0]
 
 
-# -- actors ----------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("step", [4, -3])
+def test_a_step_outside_the_schedule_is_refused(step: int) -> None:
+    run = Run(Listed(1, Turn(0, step, 0, "write"), steps=3))
+    with pytest.raises(ScheduleError, match=r"valid: 0\.\.3"):
+        run_virtual(run.whole())
 
 
-class Silent(Clerk):
-    async def act(self, turn, received, ask, publish) -> None:
-        await ask("reply", [ChatMessage("user", f"{turn.index}")])
-
-
-class Stutterer(Clerk):
-    async def act(self, turn, received, ask, publish) -> None:
-        await super().act(turn, received, ask, publish)
-        publish(Message("and another thing"))
-
-
-class Broken(Clerk):
-    async def act(self, turn, received, ask, publish) -> None:
-        await super().act(turn, received, ask, publish)
-        raise ZeroDivisionError("lost the thread")
-
-
-@pytest.mark.parametrize(
-    ("actor", "error", "message"),
-    [
-        (Silent(), ScheduleError, r"turn 1 \(write\) ended without publishing a message"),
-        (Stutterer(), ScheduleError, r"turn 1 \(write\) published twice"),
-        (Broken(), ZeroDivisionError, "lost the thread"),
-    ],
-)
-def test_an_actor_that_breaks_stops_the_run_and_the_others_come_to_their_end(actor, error, message) -> None:
-    """Agent 1 breaks at 1 s; agent 0 is in the middle of a call of 3 s and then has a second turn."""
-    turns = [
-        Turn(0, 1, 0, "write"),
-        Turn(1, 1, 1, "write"),
-        Turn(2, 2, 0, "write"),
-        Turn(3, 2, 1, "write"),
-        Turn(4, 3, 2, "write", (1, 0)),
-    ]
-
-    async def story() -> None:
-        client = Client(lambda prompt: 3.0 if prompt == "0" else 1.0)
-        run = Run(Listed(3, *turns), client, actors=[Clerk(), actor, Clerk()])
-        run.engine.start()
-        with pytest.raises(error, match=message):
-            await run.engine.wait()
-        assert asyncio.get_running_loop().time() == 3.0
-        assert sorted(client.order) == ["0", "1"]
-        assert sorted(record.text for record in run.journal.records) == ["re 0", "re 1"]
-        assert type(run.engine.error) is error
-        run.assert_at_rest()
-
-    run_virtual(story())
-
-
-def test_a_step_that_was_done_before_the_error_is_still_done() -> None:
-    async def story() -> None:
-        run = Run(_chain(3), actors=[Clerk(), Clerk()])
-        run.engine.start()
-        await run.engine.wait_step(1)
-        run.engine.stop(OpinionSimError("enough"))
-        await run.engine.wait_step(1)
-        with pytest.raises(OpinionSimError, match="enough"):
-            await run.engine.wait_step(2)
-
-    run_virtual(story())
-
-
-def test_a_fork_has_the_memory_of_its_place_and_holds_nobody_up() -> None:
-    """Agent 0's probe (turn 2) reads agent 1's slow post; agent 0 writes on meanwhile."""
-    turns = [
-        Turn(0, 1, 0, "write"),
-        Turn(1, 1, 1, "write"),
-        Turn(2, 1, 0, "probe", (1,)),
-        Turn(3, 2, 0, "write"),
-        Turn(4, 3, 0, "write"),
-    ]
-    heard: dict[int, tuple[str, ...]] = {}
-
-    class Noting(Clerk):
-        def fork(self) -> Clerk:
-            return Noting(0, self.heard)
-
-        async def act(self, turn, received, ask, publish) -> None:
-            heard[turn.index] = self.heard
-            await super().act(turn, received, ask, publish)
-
-    client = Client(lambda prompt: 9.0 if prompt == "1" else 1.0)
-    run = Run(Listed(2, *turns), client, actors=[Noting(), Noting()])
-    assert run_virtual(run.whole()) == 10.0
-    assert {prompt: time for time, prompt in client.asked} == {"0": 0, "1": 0, "3": 1, "4": 2, "2": 9}
-    assert heard[2] == ("re 0",)
-    assert heard[4] == ("re 0", "re 3")
-
-
-def test_the_first_turn_that_keeps_memory_is_known() -> None:
-    turns = [Turn(0, 1, 0, "probe"), Turn(1, 1, 1, "report-once"), Turn(2, 1, 1, "write"), Turn(3, 1, 0, "write")]
-    run = Run(Listed(2, *turns))
-    assert run.engine.first_keeping is None
-    run_virtual(run.whole())
-    assert run.engine.first_keeping == 2
-
-
-# -- the end of a run ------------------------------------------------------------------------------------
-
-
-def test_a_failed_call_stops_the_run_naming_step_and_agent_and_keeps_the_rest() -> None:
-    class Gone(Client):
-        async def call(self, messages, seed) -> AIMessage:
-            reply = await super().call(messages, seed)
-            if messages[-1].content == "3":
-                raise PermissionError("the provider is gone")
-            return reply
-
-    async def story() -> None:
-        run = Run(_chain(4), Gone(lambda prompt: 2.5 if prompt == "2" else 1.0))
-        run.engine.start()
-        with pytest.raises(ModelCallError, match=r"run run, step 2, agent 1 \(write\): PermissionError: the provider"):
-            await run.engine.wait()
-        assert sorted(record.key.turn for record in run.journal.records) == [0, 1, 2]
-        run.assert_at_rest()
-
-    run_virtual(story())
-
-
-def test_stop_lets_calls_in_flight_arrive_and_cancels_those_that_wait_for_a_slot() -> None:
-    async def story() -> None:
-        run = Run(IndependentReports(1, 6), Client(4.0), slots=2)
-        run.engine.start()
-        await asyncio.sleep(1.0)
-        assert run.client.in_flight == 2
-        run.engine.stop(OpinionSimError("enough"))
-        run.engine.stop(OpinionSimError("too late to matter"))
-        with pytest.raises(OpinionSimError, match="enough"):
-            await run.engine.wait()
-        assert asyncio.get_running_loop().time() == 4.0
-        assert len(run.client.asked) == 2
-        assert len(run.journal.records) == 2
-        assert run.published == [0, 1]
-        run.assert_at_rest()
-
-    run_virtual(story())
-
-
-def test_stop_before_a_reflection_keeps_the_reply_and_asks_no_more() -> None:
-    async def story() -> None:
-        run = Run(Listed(1, Turn(0, 1, 0, "write"), Turn(1, 2, 0, "write")), calls_per_event=1)
-        run.engine.start()
-        await asyncio.sleep(0.5)
-        run.engine.stop(OpinionSimError("enough"))
-        with pytest.raises(OpinionSimError, match="enough"):
-            await run.engine.wait()
-        assert [record.key.part for record in run.journal.records] == ["reply"]
-        run.assert_at_rest()
-
-    run_virtual(story())
-
-
-def test_stop_wakes_whoever_waits_for_a_step() -> None:
-    async def story() -> float:
-        run = Run(_chain(3), Client(50.0))
-        run.engine.start()
-        waiting = asyncio.create_task(run.engine.wait_step(3))
-        await asyncio.sleep(1.0)
-        run.engine.stop(OpinionSimError("enough"))
-        with pytest.raises(OpinionSimError, match="enough"):
-            await waiting
-        return asyncio.get_running_loop().time()
-
-    assert run_virtual(story()) == 1.0
+# -- whenever it ends --------------------------------------------------------------------------------
 
 
 @settings(max_examples=80)
@@ -728,198 +516,3 @@ def test_after_stop_or_cancel_no_task_is_left_and_no_slot_is_held(schedule, slot
         assert len(run.client.asked) == asked
 
     run_virtual(story())
-
-
-@pytest.mark.parametrize("horizon", [None, 2])
-@pytest.mark.parametrize("at", [0.0, 0.5, 2.0, 2.5, 50.0])
-def test_cancel_ends_an_adaptive_schedule_wherever_it_is(horizon: int | None, at: float) -> None:
-    async def decide(outcomes):
-        for index in range(6):
-            yield Turn(index, index + 1, 0, "write")
-            if index % 2:
-                await outcomes.message(index)
-
-    async def story() -> None:
-        run = Run(Decided(1, 6, decide), Client(2.0), horizon=horizon)
-        run.engine.start()
-        await asyncio.sleep(at)
-        begun = len(run.client.asked)
-        await run.engine.cancel()
-        run.assert_at_rest()
-        await asyncio.sleep(100)
-        assert len(run.client.asked) == begun
-
-    run_virtual(story())
-
-
-def test_cancel_before_anything_has_begun() -> None:
-    async def story() -> None:
-        run = Run(_chain(3))
-        await run.engine.cancel()
-        run.assert_at_rest()
-
-    run_virtual(story())
-
-
-def test_cancel_loses_the_calls_in_flight_and_keeps_those_that_arrived() -> None:
-    async def story() -> None:
-        run = Run(_chain(3), Client(lambda prompt: 1.0 if prompt == "0" else 5.0))
-        run.engine.start()
-        await asyncio.sleep(2.0)
-        await run.engine.cancel()
-        assert asyncio.get_running_loop().time() == 2.0
-        assert [record.text for record in run.journal.records] == ["re 0"]
-        with pytest.raises(asyncio.CancelledError):
-            await run.engine.wait()
-
-    run_virtual(story())
-
-
-# -- starting, waiting, ending -------------------------------------------------------------------------------
-
-
-def test_the_first_free_slot_goes_to_the_longest_path() -> None:
-    turns = [Turn(0, 1, 0, "report-once"), *(Turn(i, 1, 1, "write") for i in (1, 2, 3))]
-    run = Run(Listed(2, *turns), slots=1)
-    run_virtual(run.whole())
-    assert run.client.order[0] == "1"
-
-
-@pytest.mark.parametrize("how", ["cancel", "stop"])
-def test_an_adaptive_schedule_is_closed_with_its_run(how: str) -> None:
-    ended = []
-
-    async def decide(outcomes):
-        try:
-            for index in range(6):
-                yield Turn(index, index + 1, 0, "write")
-        finally:
-            ended.append(True)
-
-    async def story() -> None:
-        run = Run(Decided(1, 6, decide), Client(2.0), horizon=2)
-        run.engine.start()
-        await asyncio.sleep(1.0)
-        if how == "cancel":
-            await run.engine.cancel()
-        else:
-            run.engine.stop(RuntimeError("enough"))
-            with pytest.raises(RuntimeError, match="enough"):
-                await run.engine.wait()
-        assert ended == [True]
-
-    run_virtual(story())
-
-
-@pytest.mark.parametrize("step", [4, -3])
-def test_a_step_outside_the_schedule_is_refused(step: int) -> None:
-    run = Run(Listed(1, Turn(0, step, 0, "write"), steps=3))
-    with pytest.raises(ScheduleError, match=r"valid: 0\.\.3"):
-        run_virtual(run.whole())
-
-
-def test_waiting_after_a_failed_start_raises_what_failed() -> None:
-    async def story() -> None:
-        run = Run(Listed(1, Turn(1, 1, 0, "write")))
-        with pytest.raises(ScheduleError):
-            run.engine.start()
-        with pytest.raises(ScheduleError):
-            await run.engine.wait()
-        with pytest.raises(ScheduleError):
-            await run.engine.wait_step(1)
-
-    run_virtual(story())
-
-
-def test_one_of_two_who_wait_for_a_message_may_give_up() -> None:
-    async def decide(outcomes):
-        yield Turn(0, 1, 0, "write")
-        first, second = (asyncio.create_task(outcomes.message(0)) for _ in "ab")
-        await asyncio.sleep(0.1)
-        first.cancel()
-        assert await second == "re 0"
-        yield Turn(1, 2, 0, "write")
-
-    run = Run(Decided(1, 2, decide))
-    run_virtual(run.whole())
-    assert run.published == [0, 1]
-
-
-def test_a_stopped_adaptive_run_ends_although_its_schedule_would_wait_for_more() -> None:
-    """The opinion it waits for comes after the stop; the next turn is then never started."""
-
-    async def decide(outcomes):
-        yield Turn(0, 1, 0, "write")
-        await outcomes.opinion(0)
-        yield Turn(1, 2, 0, "write")
-        await outcomes.message(1)
-
-    async def rate(turn, message):
-        await asyncio.sleep(5)
-        return 0.0
-
-    async def story() -> None:
-        run = Run(Decided(1, 2, decide), rate=rate)
-        run.engine.start()
-        await asyncio.sleep(2)
-        run.engine.stop(RuntimeError("enough"))
-        with pytest.raises(RuntimeError, match="enough"):
-            await run.engine.wait()
-
-    run_virtual(story())
-
-
-@pytest.mark.parametrize("most", [1, 3])
-def test_turns_under_way_are_bounded(most: int) -> None:
-    """However many turns are ready, no more than `most` are started; results and order of paths stay."""
-
-    class Counting(Client):
-        under_way = highest = 0
-
-        async def call(self, messages, seed):
-            self.under_way += 1
-            self.highest = max(self.highest, self.under_way)
-            try:
-                return await super().call(messages, seed)
-            finally:
-                self.under_way -= 1
-
-    client = Counting(1.0)
-    run = Run(Listed(1, *(Turn(i, 1, 0, "report-once") for i in range(9))), client, slots=50, most=most)
-    run_virtual(run.whole())
-    assert sorted(run.published) == list(range(9))
-    assert client.highest == most
-
-
-def test_once_published_a_turn_asks_on_behalf_of_its_own_agent_only() -> None:
-    """Agent 0 reflects after a post that a long chain waits for; the reflection itself holds up nobody."""
-    asked = []
-
-    class Calls:
-        async def ask(self, turn, spec, priority, part, messages, *, dropped=0):
-            asked.append((turn.index, part, priority))
-            return Reply("text")
-
-        def stop(self) -> None:
-            raise AssertionError("nothing stops this run")
-
-    class Reflecting:
-        async def act(self, turn, received, ask, publish):
-            publish(Message((await ask("reply", ())).text))
-            await ask("reflect", ())
-
-        def fork(self):
-            return self
-
-    chain = [Turn(0, 1, 0, "write"), *(Turn(i, 1, 1, "review", (i - 1,)) for i in (1, 2, 3))]
-    engine = Engine(Listed(2, *chain), [Reflecting(), Reflecting()], Calls(), calls_per_event=1)
-
-    async def story() -> None:
-        engine.start()
-        await engine.wait()
-
-    run_virtual(story())
-    priorities = {(index, part): priority for index, part, priority in asked}
-    assert priorities[0, "reply"] == 7.0
-    assert priorities[0, "reflect"] == 1.0
-    assert priorities[1, "reflect"] == 5.0

@@ -1,11 +1,17 @@
-"""The exactness property: out-of-order, killed and resumed, and replayed runs equal the sequential run."""
+"""The exactness property: out-of-order, killed and resumed, and replayed runs equal the sequential run.
+
+Random casts of participants and others, acts that read, skip, draw, decide and reject, replies that are no answers,
+and schedules that pick the next speaker from what was decided.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
 
 import pytest
 from hypothesis import given, settings
@@ -13,25 +19,43 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage
 
 from opinionsim.engine import Engine
-from opinionsim.errors import ModelCallError, StoreError
-from opinionsim.llm import CallRecord, MemoryJournal, ReplayOnly, RunCalls, SlotPool
-from opinionsim.messages import ChatMessage, Message
-from opinionsim.schedules import ActSpec, External, Turn
+from opinionsim.errors import ModelCallError, Rejected, StoreError
+from opinionsim.llm import Entry, MemoryJournal, ReplayOnly, RunCalls, SlotPool
+from opinionsim.messages import ChatMessage, Message, Reading, as_message
+from opinionsim.schedules import ActSpec, External, Schedule, Turn, n_members, named
 from opinionsim.testing import run_virtual
 
 
-def _fussy(text: str) -> str | None:
-    """Refuse a quarter of all replies, as a function of their text."""
-    return "starts with a low digit" if text[0] in "0123" else None
+def _fussy(part: str, text: str, received: tuple[Message, ...]) -> int:
+    """Refuse a quarter of all replies, as a function of their text; the others decide a number."""
+    if text[0] in "0123":
+        raise Rejected("starts with a low digit")
+    return int(text[-1], 16) + len(received)
 
 
-ACTS = {
-    "write": ActSpec("write", "write", "post"),
-    "draw": ActSpec("draw", "write", "post", draws=3, selector=lambda texts: texts.index(max(texts))),
-    "fussy": ActSpec("fussy", "write", "post", validator=_fussy, attempts=60),
-    "probe": ActSpec("probe", "probe", "probe", memory="fork"),
-    "once": ActSpec("once", "report", "report", memory="none"),
-}
+def _picky(part: str, text: str, received: tuple[Message, ...]) -> int:
+    """Refuse two thirds of all replies, so that three in a row often are."""
+    if text[0] not in "01234":
+        raise Rejected("starts with a high digit")
+    return int(text[-1], 16)
+
+
+def _last_in_order(texts: Sequence[str]) -> int:
+    return texts.index(max(texts))
+
+
+ACTS = named(
+    ActSpec("write", "write", "post"),
+    ActSpec("review", "review", "report", unread="skip"),
+    ActSpec(
+        "draw", "write", "post", draws=3, selector=lambda texts: texts.index(max(texts)), parse=_fussy, attempts=60
+    ),
+    ActSpec("fussy", "write", "post", parse=_fussy, attempts=60),
+    ActSpec("pick", "pick", "response", parse=_picky, attempts=3, after="none", memory="none"),
+    ActSpec("probe", "probe", "probe", memory="fork", unread="skip"),
+    ActSpec("once", "report", "report", memory="none"),
+    ActSpec("analyse", "analyse", "response", memory="none", background=True),
+)
 
 
 class HashModel:
@@ -48,7 +72,9 @@ class HashModel:
         text = hashlib.sha256(repr(([tuple(m) for m in messages], seed)).encode()).hexdigest()[:12]
         if self.fail is not None and text.startswith(self.fail):
             raise PermissionError("the provider is gone")
-        return AIMessage(text)
+        if text[1] == "f":
+            return AIMessage("")
+        return AIMessage("", additional_kwargs={"refusal": f"no, {text}"}) if text[1] in "cde" else AIMessage(text)
 
 
 class Rememberer:
@@ -56,10 +82,10 @@ class Rememberer:
 
     def __init__(self, reflects: bool) -> None:
         self.memory: tuple[str, ...] = ()
-        self.reflects = reflects
+        self.calls_per_event = int(reflects)
 
     def fork(self) -> Rememberer:
-        twin = Rememberer(self.reflects)
+        twin = Rememberer(bool(self.calls_per_event))
         twin.memory = self.memory
         return twin
 
@@ -68,63 +94,117 @@ class Rememberer:
         memory = self.memory if spec.memory != "none" else ()
         messages = [ChatMessage("user", text) for text in (*memory, *(m.text for m in received), turn.act)]
         parts = ["reply", "reply.2", "reply.3"][: spec.draws]
-        replies = [reply.text for reply in await asyncio.gather(*(ask(part, messages) for part in parts))]
-        text = replies[spec.selector(replies)] if spec.selector else replies[0]
-        publish(Message(text))
+        replies = await asyncio.gather(*(ask(part, messages) for part in parts))
+        texts = [reply.text for reply in replies]
+        reply = replies[spec.selector(texts) if spec.selector else 0]
+        publish(Message(reply.text, agent=turn.agent, condition=reply.condition, decision=reply.decision))
         if spec.memory == "keep":
-            event = (*self.memory, *(m.text for m in received), text)
-            if self.reflects:
-                event = ((await ask("reflect", [ChatMessage("user", text) for text in event])).text,)
+            event = (*self.memory, *(m.text for m in received), reply.shown)
+            if self.calls_per_event:
+                heard = [ChatMessage("user", text) for text in event]
+                event = ((await ask("reflect", heard, parse=lambda part, text, received: None)).shown,)
             self.memory = event
 
 
-class Listed:
-    """A static schedule from a list of turns."""
+class Follows(NamedTuple):
+    """What the agent of a turn depends on: whether it follows a reply or a decision, and of which turn."""
 
-    def __init__(self, n_agents: int, turns: list[Turn]) -> None:
+    what: str
+    turn: int
+
+
+class Listed(Schedule):
+    """A schedule from a list of turns, each by the agent it names, or by one that an earlier outcome picks."""
+
+    acts = ACTS
+
+    def __init__(self, n_agents: int, others: int, turns: list[Turn], follows: dict[int, Follows]) -> None:
         self.n_agents = n_agents
+        self.others = ("moderator", "analyst")[:others]
         self.steps = turns[-1].step
-        self.externals = {"news": Message("something happened")}
-        self._turns = turns
+        self.externals = {"news": Message("something happened"), "rumour": "something else happened"}
+        self.follows = follows
+        self.given = turns
 
-    def turns(self):
-        return iter(self._turns)
+    def picked(self, turn: Turn, message: Message) -> Turn:
+        """The turn with the agent that an outcome picks; without a decision, the one it names."""
+        told = self.follows[turn.index].what
+        number = message.decision if told == "decision" else len(message.text) + len(message.condition)
+        return turn if number is None else replace(turn, agent=(turn.agent + number) % n_members(self))
+
+
+class Static(Listed):
+    def turns(self) -> Iterator[Turn]:
+        return iter(self.given)
+
+
+class Adaptive(Listed):
+    async def decide(self, outcomes) -> AsyncIterator[Turn]:
+        for turn in self.given:
+            if turn.index not in self.follows:
+                yield turn
+                continue
+            what, earlier = self.follows[turn.index]
+            message = await outcomes.reply(earlier)
+            if what == "decision":
+                assert await outcomes.decision(earlier) == message.decision
+            yield self.picked(turn, message)
 
 
 @st.composite
 def schedules(draw: st.DrawFn) -> Listed:
-    n_agents = draw(st.integers(1, 5))
+    n_agents, others = draw(st.integers(1, 4)), draw(st.integers(0, 2))
     turns: list[Turn] = []
+    follows: dict[int, Follows] = {}
     step = draw(st.integers(0, 1))
+    externals = st.sampled_from([External("news"), External("rumour")])
     for index in range(draw(st.integers(1, 18))):
         step += draw(st.integers(0, 2))
-        refs = st.integers(0, index - 1) if index else st.just(External("news"))
-        reads = draw(st.lists(st.one_of(refs, st.just(External("news"))), max_size=2, unique=True))
-        turns.append(
-            Turn(index, step, draw(st.integers(0, n_agents - 1)), draw(st.sampled_from(sorted(ACTS))), tuple(reads))
-        )
-    return Listed(n_agents, turns)
+        refs = st.integers(0, index - 1) if index else externals
+        reads = draw(st.lists(st.one_of(refs, externals), max_size=2, unique=True))
+        agent, act = draw(st.integers(0, n_agents + others - 1)), draw(st.sampled_from(sorted(ACTS)))
+        turns.append(Turn(index, step, agent, act, tuple(reads)))
+        if index and draw(st.booleans()):
+            follows[index] = Follows(draw(st.sampled_from(["reply", "decision"])), draw(st.integers(0, index - 1)))
+    if draw(st.booleans()):
+        return Static(n_agents, others, turns, {})
+    return Adaptive(n_agents, others, turns, follows)
+
+
+def _row(turn: Turn, message: Message) -> tuple:
+    return turn.index, turn.agent, turn.act, turn.reads, message.text, message.condition, message.decision
 
 
 def _rows(engine: Engine) -> list[tuple]:
-    return [(turn.index, turn.agent, turn.act, turn.reads, message.text) for turn, message in engine.transcript()]
+    return [_row(turn, message) for turn, message in engine.transcript()]
 
 
 async def _sequential(schedule: Listed, reflects: bool) -> list[tuple]:
     """The reference: one turn after another, written without the engine."""
-    model = HashModel([0.0])
-    journal = MemoryJournal()
-    calls = RunCalls("run", journal, model, SlotPool(1))
-    actors = [Rememberer(reflects) for _ in range(schedule.n_agents)]
+    calls = RunCalls("run", MemoryJournal(), HashModel([0.0]), SlotPool(1))
+    actors = [Rememberer(reflects) for _ in range(n_members(schedule))]
+    turns: list[Turn] = []
     messages: list[Message] = []
-    for turn in schedule.turns():
+    for given_turn in schedule.given:
+        turn = given_turn
+        if turn.index in schedule.follows:
+            turn = schedule.picked(turn, messages[schedule.follows[turn.index].turn])
+        turns.append(turn)
+        spec = ACTS[turn.act]
+        read = [
+            messages[ref] if isinstance(ref, int) else as_message(schedule.externals[ref.name]) for ref in turn.reads
+        ]
+        received = [message for message in read if message.condition in ("answered", "truncated")]
+        if read and not received and spec.unread == "skip":
+            messages.append(Message("", condition="skipped"))
+            continue
 
-        async def ask(part, prompt, *, dropped=0, turn=turn):
-            return await calls.ask(turn, ACTS[turn.act], 0.0, part, prompt)
+        async def ask(part, prompt, *, parse=None, dropped=0, turn=turn, spec=spec, received=received):
+            reading = Reading(parse or spec.parse, tuple(received), spec.attempts, spec.after)
+            return await calls.ask(turn, part, prompt, reading=reading)
 
-        received = [messages[ref] if isinstance(ref, int) else schedule.externals[ref.name] for ref in turn.reads]
         await actors[turn.agent].act(turn, received, ask, messages.append)
-    return [(t.index, t.agent, t.act, t.reads, m.text) for t, m in zip(schedule.turns(), messages, strict=True)]
+    return [_row(turn, message) for turn, message in zip(turns, messages, strict=True)]
 
 
 def _engine(
@@ -137,8 +217,8 @@ def _engine(
     most: int | None = None,
 ):
     calls = RunCalls("run", journal, model, SlotPool(slots))
-    actors = [Rememberer(reflects) for _ in range(schedule.n_agents)]
-    return Engine(schedule, actors, calls, acts=ACTS, calls_per_event=int(reflects), horizon=horizon, most=most)
+    actors = [Rememberer(reflects) for _ in range(n_members(schedule))]
+    return Engine(schedule, actors, calls, horizon=horizon, most=most)
 
 
 async def _run(engine: Engine, horizon: int | None) -> list[tuple]:
@@ -187,7 +267,7 @@ def test_killed_and_resumed_and_replayed_runs_equal_the_sequential_run(
         await asyncio.sleep(kill_at)
         await killed.cancel()
         # What is durable after a kill is any prefix of the order of arrival.
-        arrived: list[CallRecord] = journal.records
+        arrived: list[Entry] = journal.records
         survived = MemoryJournal(arrived[: data.draw(st.integers(0, len(arrived)))])
         kept = {record.seed for record in survived.records}
         model = HashModel(latency[::-1])
@@ -229,12 +309,12 @@ def test_a_failed_call_stops_the_run_keeps_what_arrived_and_is_made_good_by_a_re
 
 
 def test_an_entry_for_another_question_stops_the_run_and_names_both() -> None:
-    schedule = Listed(1, [Turn(0, 1, 0, "write")])
+    schedule = Static(1, 0, [Turn(0, 1, 0, "write")], {})
     journal = MemoryJournal()
 
     async def story() -> None:
         await _run(_engine(schedule, journal, HashModel([0.0]), 1, False, None), None)
-        other = Listed(1, [Turn(0, 1, 0, "draw")])
+        other = Static(1, 0, [Turn(0, 1, 0, "draw")], {})
         with pytest.raises(StoreError, match=r"stored act 'write'.*now asked act 'draw'.*--fresh"):
             await _run(_engine(other, journal, HashModel([0.0]), 1, False, None), None)
 

@@ -1,3 +1,5 @@
+"""Memories: what each keeps, what it asks for, and what a budget leaves out."""
+
 from __future__ import annotations
 
 import asyncio
@@ -9,19 +11,28 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opinionsim.errors import SpecError
-from opinionsim.memory import MEMORIES, Memory, estimated_tokens, new_memory
-from opinionsim.messages import ChatMessage, Message, Reply
+from opinionsim.memory import MEMORIES, Memory, NoMemory, estimated_tokens, new_memory
+from opinionsim.messages import ChatMessage, Message, Parse, Reply, take_as_is
 from opinionsim.opinions import OpinionScale
 from opinionsim.personas import Persona
-from opinionsim.prompts import AgentPrompts, Past, load_pack
-from opinionsim.schedules import ACTS
+from opinionsim.prompts import AgentPrompts, Past, PromptPack, load_pack
+from opinionsim.schedules import REPORT, REVIEW, WRITE, named
 from opinionsim.topics import Claim, Framing
 
+ACTS = named(WRITE, REVIEW, REPORT)
 _PACK = load_pack()
 
 
-def _prompts() -> AgentPrompts:
-    return _PACK.for_agent(
+def _pack_without(names: set[str]) -> PromptPack:
+    """The default pack without some of its templates."""
+    contents = {file: text for file, text in _PACK.contents.items() if file.removesuffix(".j2") not in names}
+    cues = contents["pack.yaml"].splitlines(keepends=True)
+    kept = (line for line in cues if line.strip().partition(":")[0] not in names)
+    return PromptPack.from_contents("mine", {**contents, "pack.yaml": "".join(kept)})
+
+
+def _prompts(pack: PromptPack = _PACK) -> AgentPrompts:
+    return pack.for_agent(
         persona=Persona("Ann Lee"),
         opinion=0,
         claim=Claim("the Earth is flat", "flat-earth", Framing.FALSEHOOD),
@@ -42,7 +53,7 @@ _TEXTS = st.text(max_size=60)
 _EVENTS = st.lists(
     st.tuples(st.just("write"), st.just(()), _TEXTS)
     | st.tuples(st.just("report"), st.just(()), _TEXTS)
-    | st.tuples(st.just("review"), st.tuples(st.builds(Message, _TEXTS)), _TEXTS),
+    | st.tuples(st.just("review"), st.tuples(_TEXTS.map(Message)), _TEXTS),
     max_size=8,
 )
 
@@ -52,23 +63,32 @@ class Model:
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, tuple[ChatMessage, ...], int]] = []
+        self.parsed_by: list[Parse | None] = []
 
-    async def __call__(self, part: str, messages: Iterable[ChatMessage], *, dropped: int = 0) -> Reply:
+    async def __call__(
+        self, part: str, messages: Iterable[ChatMessage], *, parse: Parse | None = None, dropped: int = 0
+    ) -> Reply:
         self.asked.append((part, tuple(messages), dropped))
+        self.parsed_by.append(parse)
         return Reply(f"reflection {len(self.asked)}")
 
 
 def _lives(
-    kind: str, events: Sequence[Event], *, budget: int | None = None, first: bool = False
+    kind: str,
+    events: Sequence[Event],
+    *,
+    budget: int | None = None,
+    leads: bool = False,
+    prompts: AgentPrompts = _PROMPTS,
 ) -> tuple[list[Memory], Model]:
     """The memory after each event, from the empty one on."""
     model = Model()
 
     async def live() -> list[Memory]:
-        memory = new_memory(kind, _PROMPTS, budget)
+        memory = new_memory(kind, prompts, budget, leads=leads)
         memories = [memory]
-        for number, (act, received, text) in enumerate(events):
-            memory = await memory.remember(ACTS[act], received, text, model, first=first and number == 0)
+        for act, received, text in events:
+            memory = await memory.remember(ACTS[act], received, text, model)
             memories.append(memory)
         return memories
 
@@ -127,12 +147,12 @@ def test_reflective_memory_holds_only_the_newest_reflection() -> None:
 
 def test_reflective_wording_of_the_first_is_each_agents_own() -> None:
     for flag in (True, False):
-        _, model = _lives("reflective", _THREE[:1], first=flag)
+        _, model = _lives("reflective", _THREE[:1], leads=flag)
         assert "sum it up" in model.asked[0][1][0].content
 
 
 def test_as_run_the_first_writer_of_the_run_keeps_its_raw_event_and_reflections_pile_up() -> None:
-    memories, model = _lives("reflective-as-run", _THREE, first=True)
+    memories, model = _lives("reflective-as-run", _THREE, leads=True)
     event = _PROMPTS.event(ACTS["write"], (), "Words one.", Past())
     recollections = tuple(_PROMPTS.recollection(f"reflection {n}") for n in (1, 2, 3))
     assert memories[1].messages() == (event, recollections[0])
@@ -152,8 +172,8 @@ def test_as_run_everybody_else_starts_with_the_later_wording_and_keeps_no_event(
 
 
 def test_the_two_reflective_memories_differ() -> None:
-    (_, *published), asked = _lives("reflective", _THREE, first=True)
-    (_, *as_run), asked_as_run = _lives("reflective-as-run", _THREE, first=True)
+    (_, *published), asked = _lives("reflective", _THREE, leads=True)
+    (_, *as_run), asked_as_run = _lives("reflective-as-run", _THREE, leads=True)
     assert asked.asked[0] == asked_as_run.asked[0]
     assert asked.asked[1] != asked_as_run.asked[1]
     assert [len(memory.messages()) for memory in published] == [1, 1, 1]
@@ -171,9 +191,10 @@ def test_the_stated_number_of_calls_is_the_real_one(kind: str) -> None:
 def test_remembering_leaves_the_old_memory_as_it_was(kind: str) -> None:
     memories, _ = _lives(kind, _THREE)
     shown = memories[1].messages()
-    asyncio.run(memories[1].remember(ACTS["write"], (), "Elsewhere.", Model()))
+    later = asyncio.run(memories[1].remember(ACTS["write"], (), "Elsewhere.", Model()))
     assert memories[1].messages() == shown
-    assert memories[1].past == Past("write", 0, posts_written=1)
+    one, two = (Past("write", 0, posts_written=written) for written in (1, 2))
+    assert (memories[1].past, later.past) == ((Past(), Past()) if kind == "none" else (one, two))
 
 
 @given(_EVENTS, st.integers(1, 400), st.sampled_from(sorted(MEMORIES)))
@@ -206,6 +227,31 @@ def test_what_a_budget_leaves_out_of_a_request_to_reflect_is_counted_with_the_ca
     assert [(len(messages), dropped) for _, messages, dropped in model.asked] == [(1, 0), (1, 1), (1, 2)]
 
 
+def test_without_a_memory_nothing_is_kept_and_nobody_asked() -> None:
+    memories, model = _lives("none", _THREE, budget=1)
+    assert {memory.messages() for memory in memories} == {()}
+    assert {memory.past for memory in memories} == {Past()}
+    assert {memory.dropped for memory in memories} == {0}
+    assert model.asked == []
+    assert NoMemory.templates == ()
+
+
+@pytest.mark.parametrize(("kind", "requests"), [("reflective", 3), ("reflective-as-run", 3), ("cumulative", 0)])
+def test_reflections_are_taken_as_they_are_whatever_the_act_makes_of_its_replies(kind: str, requests: int) -> None:
+    _, model = _lives(kind, _THREE)
+    assert model.parsed_by == [take_as_is] * requests
+    assert take_as_is("reflect", "anything", ()) is None
+
+
+@pytest.mark.parametrize("kind", MEMORIES)
+def test_a_memory_is_worded_with_the_templates_it_names_and_with_no_others(kind: str) -> None:
+    named_ones = set(MEMORIES[kind].templates)
+    _lives(kind, _THREE, prompts=_prompts(_pack_without({"event", "reflect", "recollection"} - named_ones)))
+    for name in named_ones:
+        with pytest.raises(SpecError, match=rf"has no template {name}\.j2, which the memory of this run needs"):
+            _lives(kind, _THREE, prompts=_prompts(_pack_without({name})))
+
+
 @pytest.mark.parametrize(("text", "tokens"), [("", 0), ("a", 1), ("abcd", 1), ("abcde", 2)])
 def test_the_estimate_of_tokens(text: str, tokens: int) -> None:
     assert estimated_tokens(text) == tokens
@@ -214,7 +260,10 @@ def test_the_estimate_of_tokens(text: str, tokens: int) -> None:
 @pytest.mark.parametrize(
     ("build", "said"),
     [
-        (lambda: new_memory("photographic", _PROMPTS), "cumulative, reflective, reflective-as-run; got 'photographic'"),
+        (
+            lambda: new_memory("photographic", _PROMPTS),
+            "cumulative, reflective, reflective-as-run, none; got 'photographic'",
+        ),
         (lambda: new_memory("cumulative", _PROMPTS, 0), "token_budget must be .* >= 1.*got 0"),
         (lambda: new_memory("cumulative", _PROMPTS, -5), "got -5"),
     ],

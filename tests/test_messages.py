@@ -1,4 +1,4 @@
-"""Identities of texts and prompts."""
+"""Identities of texts and prompts, and what becomes of texts that are no answers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opinionsim.messages import ChatMessage, prompt_hash, text_id
+from opinionsim.messages import ChatMessage, Condition, Message, Reply, as_message, prompt_hash, text_id
 from opinionsim.streams import digest
 
 roles = st.sampled_from(["system", "user", "assistant"])
@@ -59,3 +59,30 @@ def test_identities_are_pinned() -> None:
         prompt_hash([ChatMessage("system", "You are Ann."), ChatMessage("user", "Write.")])
         == "200e2d2d8494c1184e609494"
     )
+
+
+@pytest.mark.parametrize(
+    ("condition", "shown", "passed_on"),
+    [
+        ("answered", "It rained.", True),
+        ("truncated", "It rained. [The text was cut off here.]", True),
+        ("refused", "[The author declined to answer.] It rained.", False),
+        ("empty", "[The author wrote nothing.]", False),
+    ],
+)
+def test_a_text_that_is_no_answer_is_shown_as_what_it_is(condition: Condition, shown: str, passed_on: bool) -> None:
+    """Its author remembers it so; of those, others receive only what was cut off."""
+    text = "" if condition == "empty" else "It rained."
+    message = Message(text, condition=condition)
+    assert (message.shown, message.passed_on) == (shown, passed_on)
+    assert Reply(text, condition).shown == shown
+
+
+def test_nobody_receives_a_turn_that_was_skipped() -> None:
+    assert not Message("", condition="skipped").passed_on
+
+
+def test_a_message_from_outside_may_be_given_as_text() -> None:
+    news = Message("It rained.", "the radio")
+    assert as_message(news) is news
+    assert as_message("It rained.") == Message("It rained.", author="", agent=None, role="", act="", decision=None)

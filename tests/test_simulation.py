@@ -4,6 +4,7 @@ import asyncio
 import math
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,13 +13,19 @@ from langchain_core.messages import AIMessage
 from langchain_core.outputs import ChatResult
 from pydantic import PrivateAttr
 
-from opinionsim.classifiers import ChatClassifier, load_classifier
-from opinionsim.errors import JournalMismatch, ModelCallError, SpecError, StoreError
+from opinionsim.actors import Cognition, persona_actors
+from opinionsim.classifiers import ChatClassifier, items_of, load_classifier
+from opinionsim.errors import JournalMismatch, ModelCallError, ScheduleError, SpecError, StoreError
 from opinionsim.experiments import assemble, load_experiment
-from opinionsim.llm import CallKey, MemoryJournal, ModelClient, ReplayOnly, RunCalls, SlotPool
-from opinionsim.messages import ChatMessage, Condition, Message, text_id
-from opinionsim.simulation import Cognition, Happening, Simulation, measure
+from opinionsim.llm import Entry, EntryKey, MemoryJournal, ModelClient, ReplayOnly, RunCalls, SlotPool
+from opinionsim.measurement import Estimate, Instrument, Measuring, Queues, Text
+from opinionsim.messages import ChatMessage, Condition, text_id
+from opinionsim.personas import Population
+from opinionsim.schedules import Dyads, Turn
+from opinionsim.simulation import Happening, Simulation
+from opinionsim.streams import stream
 from opinionsim.testing import run_virtual
+from opinionsim.topics import Claim
 from tests._running import SMALL, Watch, changed, watched
 from tests.classifiers._judge import Bench, JudgeModel
 
@@ -36,13 +43,29 @@ def _simulation(
     *,
     slots: int = 64,
     classifier: Any = LEXICON,
+    executor: ThreadPoolExecutor | None = None,
     **values: Any,
 ) -> tuple[Simulation, Watch]:
     planned = (experiment := load_experiment(changed(SMALL, **values))).runs[0]
     model, watch = watched(latency=lambda seed: 0.1 + seed % 3)
     journal = MemoryJournal() if journal is None else journal
     calls = RunCalls(planned.run_id, journal, client or ModelClient(model), SlotPool(slots))
-    return assemble(planned, experiment.resources).simulation(calls, classifier), watch
+    parts = assemble(planned, experiment.resources)
+    kinds = next((each.kinds for each in planned.cell.instruments), frozenset())
+    instruments = [] if classifier is None else [Instrument.of(classifier, kinds)]
+    measuring = Measuring(instruments, Queues(executor), calls, parts.claim)
+    return Simulation(parts.schedule, parts.cast(), calls, measuring=measuring, lookahead=parts.lookahead), watch
+
+
+async def _measure(simulation: Simulation, until: int | None = None) -> None:
+    """Code every text up to a step."""
+    texts = [text for text in simulation.texts() if until is None or text.site.step <= until]
+    await simulation.measuring.code_all(texts, simulation.text)
+
+
+def _rating(simulation: Simulation, turn: int) -> Any:
+    """A schedule's wait for the opinion of a turn."""
+    return simulation.measuring.rating(simulation.text(turn), "stance", simulation.text, 1.0)
 
 
 def _told(happenings: list[Happening]) -> list[tuple[Any, ...]]:
@@ -54,7 +77,7 @@ def _told(happenings: list[Happening]) -> list[tuple[Any, ...]]:
 
 async def _whole(simulation: Simulation) -> list[tuple[Any, ...]]:
     await simulation.run()
-    await simulation.measure()
+    await _measure(simulation)
     return _told(simulation.happenings())
 
 
@@ -167,18 +190,23 @@ class _Counting:
     """The lexicon, with a count of the texts it codes."""
 
     name, scale = "counting", LEXICON.scale
+    needs_claim, reads_context, reads_about = True, False, False
 
     def __init__(self) -> None:
         self.options: dict[str, Any] = {}
         self.coded = 0
 
-    def classify(self, claims: Any, texts: Any) -> Any:
-        self.coded += len(texts)
-        return LEXICON.classify(claims, texts)
+    def classify(self, items: Any) -> Any:
+        self.coded += len(items)
+        return LEXICON.classify(items)
+
+
+def _rated(journal: MemoryJournal) -> list[Entry]:
+    return [entry for entry in journal.records if entry.source == "instrument"]
 
 
 def _ratings(journal: MemoryJournal) -> dict[int, float]:
-    return {record.key.turn: float(record.text) for record in journal.records if record.outcome == "rating"}
+    return {entry.key.turn: float(entry.text) for entry in _rated(journal)}
 
 
 @pytest.mark.parametrize("lookahead", [None, 0, 3])
@@ -207,28 +235,34 @@ def test_a_judge_is_asked_once_by_whoever_waits_for_its_answer(lookahead: int | 
 @pytest.mark.parametrize("measured_first", [False, True])
 def test_a_text_that_two_wait_for_is_coded_once(measured_first: bool) -> None:
     async def story(classifier: _Counting, pool: ThreadPoolExecutor) -> None:
-        planned = (experiment := load_experiment(changed(SMALL, interaction={"kind": "dyadic", "steps": 1}))).runs[0]
-        calls = RunCalls(planned.run_id, MemoryJournal(), ModelClient(watched()[0]), SlotPool(4))
-        simulation = assemble(planned, experiment.resources).simulation(calls, classifier, pool)
+        simulation, _ = _simulation(
+            classifier=classifier,
+            executor=pool,
+            client=ModelClient(watched()[0]),
+            interaction={"kind": "dyadic", "steps": 1},
+        )
         await simulation.run()
-        turn, message = list(simulation.engine.transcript())[-1]
-        both: list[Any] = [simulation._rate(turn, message), simulation.measure()]
+        both: list[Any] = [_rating(simulation, 1), _measure(simulation)]
         await asyncio.gather(*both[::-1] if measured_first else both)
         assert classifier.coded == 2
-        assert [each.estimate for each in simulation.happenings()] == measure(
-            LEXICON, simulation.claim, [each.message for each in simulation.happenings()]
-        )
+        claim = _claim()
+        found = LEXICON.classify(items_of([each.message.text for each in simulation.happenings()], claim))
+        assert [each.estimate.value for each in simulation.happenings()] == found.value.tolist()  # type: ignore[union-attr]
 
     with ThreadPoolExecutor(1) as pool:
         asyncio.run(story(_Counting(), pool))
+
+
+def _claim() -> Claim:
+    experiment = load_experiment(SMALL)
+    return assemble(experiment.runs[0], experiment.resources).claim
 
 
 async def _two_waiting(simulation: Simulation) -> tuple[asyncio.Task[float], asyncio.Task[None]]:
     """A schedule's wait for a rating, and a wait for all measurements of step 1, of which it is one."""
     simulation.engine.start()
     await simulation.engine.wait_step(1)
-    turn, message = list(simulation.engine.transcript(0, 1))[-1]
-    both = asyncio.ensure_future(simulation._rate(turn, message)), asyncio.ensure_future(simulation.measure(1))
+    both = asyncio.ensure_future(_rating(simulation, 1)), asyncio.ensure_future(_measure(simulation, 1))
     await asyncio.sleep(0.5)
     return both
 
@@ -247,7 +281,7 @@ def test_one_that_gives_up_leaves_the_question_to_the_other(first: int) -> None:
         both[first].cancel()
         await _dies(both[first], asyncio.CancelledError)
         await both[1 - first]
-        await simulation.measure()
+        await _measure(simulation)
         # The first text is asked about again where nobody waited for it any more.
         assert (model._asked, len(bench.prompts)) == (2 + first, 2)
         assert len(asyncio.all_tasks()) == 1
@@ -265,7 +299,7 @@ def test_a_question_nobody_waits_for_ends_and_can_be_asked_again() -> None:
         for task in both:
             await _dies(task, asyncio.CancelledError)
         assert (model._asked, len(bench.prompts), len(asyncio.all_tasks())) == (2, 0, 1)
-        await simulation.measure()
+        await _measure(simulation)
         assert (model._asked, len(bench.prompts)) == (4, 2)
 
     run_virtual(story())
@@ -279,26 +313,26 @@ def test_a_judge_that_fails_fails_for_all_who_wait() -> None:
         for task in await _two_waiting(simulation):
             await _dies(task, ModelCallError)
         assert (len(bench.prompts), len(asyncio.all_tasks())) == (2, 1)
-        await simulation.measure()
+        await _measure(simulation)
         assert len(bench.prompts) == 4
 
     run_virtual(story())
 
 
 class _Broken:
-    """An instrument that must not be asked."""
+    """The lexicon by name; it must not be asked."""
 
-    name, options, scale = "broken", {}, LEXICON.scale
+    name, options, scale = LEXICON.name, LEXICON.options, LEXICON.scale
+    needs_claim, reads_context, reads_about = True, False, False
 
-    def classify(self, claims: Any, texts: Any) -> Any:
+    def classify(self, items: Any) -> Any:
         raise AssertionError("a rating on record was made again")
 
 
 def test_ratings_on_record_are_acted_on_and_never_made_again() -> None:
     journal = MemoryJournal()
     whole = run_virtual(_whole(_simulation(journal, interaction=SIMILAR)[0]))
-    ratings = [record for record in journal.records if record.outcome == "rating"]
-    assert ratings
+    assert _rated(journal)
     replayed, _ = _simulation(journal, ReplayOnly(), classifier=_Broken(), interaction=SIMILAR)
     run_virtual(replayed.run())
     assert [row[:2] for row in _told(replayed.happenings())] == [row[:2] for row in whole]
@@ -307,11 +341,10 @@ def test_ratings_on_record_are_acted_on_and_never_made_again() -> None:
 def test_a_rating_of_another_text_stops_the_run() -> None:
     journal = MemoryJournal()
     run_virtual(_whole(_simulation(journal, interaction=SIMILAR)[0]))
-    first = next(record for record in journal.records if record.outcome == "rating")
-    journal._records[first.key] = type(first)(
-        first.key, first.step, first.agent, first.act, text_id("something else"), first.text, outcome="rating"
-    )
-    simulation, _ = _simulation(journal, interaction=SIMILAR)
+    first = _rated(journal)[0]
+    forged = replace(first, prompt_hash=text_id("something else"))
+    others = [entry for entry in journal.records if entry.key != first.key]
+    simulation, _ = _simulation(MemoryJournal([*others, forged]), interaction=SIMILAR)
     with pytest.raises(StoreError, match=f"turn {first.key.turn}: the stored rating is of another text"):
         run_virtual(simulation.run())
 
@@ -322,17 +355,13 @@ def test_a_reply_to_another_question_stops_the_run() -> None:
     other, watch = _simulation(journal, cognition={"world": "open"})
     with pytest.raises(JournalMismatch, match="another question"):
         run_virtual(other.run())
-    assert journal.lookup(CallKey(0, "reply", 0)) is not None
+    assert journal.lookup(EntryKey(0, "reply", 0)) is not None
     assert watch.asked == []
 
 
 def test_measuring_in_a_thread_gives_the_same() -> None:
-    planned = (experiment := load_experiment(changed(SMALL, interaction=SIMILAR))).runs[0]
-    parts = assemble(planned, experiment.resources)
-
     def simulation(executor: ThreadPoolExecutor | None) -> Simulation:
-        calls = RunCalls(planned.run_id, MemoryJournal(), ModelClient(watched()[0]), SlotPool(4))
-        return parts.simulation(calls, LEXICON, executor)
+        return _simulation(client=ModelClient(watched()[0]), executor=executor, interaction=SIMILAR)[0]
 
     with ThreadPoolExecutor(1) as pool:
         assert asyncio.run(_whole(simulation(pool))) == asyncio.run(_whole(simulation(None)))
@@ -346,22 +375,40 @@ def test_only_texts_that_are_to_be_coded_are() -> None:
     assert {row[3] for row in run_virtual(_whole(unmeasured))} == {None}
 
 
+def _coded(*texts: Text, classifier: Any = LEXICON) -> list[Estimate]:
+    """What an instrument of stance says of texts of a run, by itself."""
+    calls = RunCalls("run", MemoryJournal(), ReplayOnly(), SlotPool(1))
+    instrument = Instrument.of(classifier, ["report"])
+    measuring = Measuring([instrument], Queues(), calls, _claim())
+    run_virtual(measuring.code_all(texts, lambda turn: texts[turn]))
+    return [measuring.estimates[key] for key in sorted(measuring.estimates)]
+
+
+def _text(turn: int, text: str, condition: Condition = "answered") -> Text:
+    return Text(Turn(turn, 1, 0, "report"), "report", text, condition)
+
+
 def test_an_estimate_is_what_the_classifier_says() -> None:
-    claim = _simulation()[0].claim
     texts = ["I am sure that Theory XYZ is true.", "I do not want to talk about it.", "Theory XYZ is false."]
-    found = LEXICON.classify([claim] * 3, texts)
-    estimates = measure(LEXICON, claim, list(map(Message, texts)))
+    found = LEXICON.classify(items_of(texts, _claim()))
+    estimates = _coded(*(_text(turn, text) for turn, text in enumerate(texts)))
     np.testing.assert_array_equal([each.value for each in estimates], found.value)
     np.testing.assert_array_equal([each.probabilities for each in estimates], found.probabilities)
     np.testing.assert_array_equal([each.off_scale for each in estimates], found.off_scale)
-    assert measure(LEXICON, claim, []) == []
+
+
+def test_equal_texts_are_coded_once_by_a_classifier_that_computes() -> None:
+    counting = _Counting()
+    estimates = _coded(*(_text(turn, "Theory XYZ is false.") for turn in range(5)), classifier=counting)
+    assert counting.coded == 1
+    assert len(set(estimates)) == 1
+    assert len(estimates) == 5
 
 
 @pytest.mark.parametrize("condition", ["refused", "empty", "truncated"])
 def test_what_is_no_answer_is_missing_whatever_it_says(condition: Condition) -> None:
-    claim = _simulation()[0].claim
     text = "I am sure that Theory XYZ is true."
-    told, missing = measure(LEXICON, claim, [Message(text), Message(text, condition=condition)])
+    told, missing = _coded(_text(0, text), _text(1, text, condition))
     assert told.value > 0
     assert math.isnan(missing.value)
     assert all(map(math.isnan, missing.probabilities))
@@ -369,45 +416,145 @@ def test_what_is_no_answer_is_missing_whatever_it_says(condition: Condition) -> 
     assert math.isnan(missing.off_scale)
 
 
+def test_a_skipped_turn_is_no_item() -> None:
+    assert _coded(_text(0, "", "skipped")) == []
+
+
+class _Fragile(_Counting):
+    """Breaks over one text, and over every batch that holds it."""
+
+    def classify(self, items: Any) -> Any:
+        if any(item.text == "poison" for item in items):
+            raise ValueError("poisoned")
+        return super().classify(items)
+
+
+def test_a_text_that_breaks_a_classifier_fails_its_own_run_only() -> None:
+    """Two runs of a process share a queue, and a batch."""
+
+    async def story() -> None:
+        queues, fragile = Queues(), _Fragile()
+
+        def measuring(run: str) -> Measuring:
+            calls = RunCalls(run, MemoryJournal(), ReplayOnly(), SlotPool(1))
+            return Measuring([Instrument.of(fragile, ["report"])], queues, calls, _claim())
+
+        sick, sound = measuring("sick"), measuring("sound")
+        bad, good = _text(0, "poison"), _text(0, "Theory XYZ is false.")
+        failed, done = await asyncio.gather(
+            sick.code_all([bad], lambda turn: bad), sound.code_all([good], lambda turn: good), return_exceptions=True
+        )
+        assert "classifier 'counting' failed with ValueError: poisoned" in str(failed)
+        assert done is None
+        assert [each.value < 0 for each in sound.estimates.values()] == [True]
+
+    run_virtual(story())
+
+
+def test_a_queue_is_bounded_and_ends_empty() -> None:
+    """Many runs at a time bring more than the queue holds: each is answered, equal texts alike."""
+    counting = _Counting()
+
+    async def story() -> None:
+        queues = Queues()
+        texts = [_text(turn, f"Theory XYZ is false, I say {turn}.") for turn in range(700)]
+
+        async def run(name: str) -> dict[Any, Estimate]:
+            calls = RunCalls(name, MemoryJournal(), ReplayOnly(), SlotPool(1))
+            measuring = Measuring([Instrument.of(counting, ["report"])], queues, calls, _claim())
+            await measuring.code_all(texts, texts.__getitem__)
+            return measuring.estimates
+
+        first, *others = await asyncio.gather(*(run(str(number)) for number in range(12)))
+        assert len(first) == 700
+        assert all(other == first for other in others)
+
+    run_virtual(story())
+    assert 700 <= counting.coded <= 12 * 700
+
+
 @pytest.mark.parametrize(
-    ("message", "shown"),
+    ("message", "remembered"),
     [
         (AIMessage("", additional_kwargs={"refusal": "I will not."}), "[The author declined to answer.] I will not."),
         (AIMessage(""), "[The author wrote nothing.]"),
-        (AIMessage("I think", response_metadata={"finish_reason": "length"}), "I think [The text was cut off here.]"),
     ],
 )
-def test_what_is_no_answer_is_flagged_to_its_readers_and_its_author(message: AIMessage, shown: str) -> None:
+def test_what_is_no_answer_is_passed_on_to_nobody_and_its_reviews_are_skipped(
+    message: AIMessage, remembered: str
+) -> None:
     prompts = []
 
     class Client:
         async def call(self, messages: Iterable[ChatMessage], seed: int) -> AIMessage:
-            prompts.append("".join(each.content for each in messages))
+            prompts.append(list(messages))
             return message
+
+    simulation, _ = _simulation(client=Client(), interaction={"kind": "dyadic", "steps": 12})
+    told = run_virtual(_whole(simulation))
+    reviews = [(each, row) for each, *_, row in told if each.act == "review"]
+    assert {turn_message.condition for _, turn_message, *_ in told[1::2]} == {"skipped"}
+    assert {row for _, row in reviews} == {None}, "a skipped review is no item"
+    assert len(prompts) == 12, "nobody is asked to review what is not there"
+    # Only whoever wrote it remembers, and what it remembers says that it is no answer.
+    tasks = [prompt[-1].content for prompt in prompts]
+    assert not any(remembered in task for task in tasks)
+    memories = [each.content for prompt in prompts for each in prompt[1:-1]]
+    assert memories
+    assert all(remembered in memory for memory in memories)
+
+
+def test_a_text_that_was_cut_off_is_flagged_to_its_readers_and_its_author() -> None:
+    prompts = []
+    shown = "I think [The text was cut off here.]"
+
+    class Client:
+        async def call(self, messages: Iterable[ChatMessage], seed: int) -> AIMessage:
+            prompts.append("".join(each.content for each in messages))
+            return AIMessage("I think", response_metadata={"finish_reason": "length"})
 
     simulation, _ = _simulation(client=Client(), interaction={"kind": "dyadic", "steps": 3})
     told = run_virtual(_whole(simulation))
     assert all(row[3].startswith("Estimate(value=nan") for row in told)
-    # A post and what its reader said of it: the reader sees the flag, and so does whoever remembers.
     assert shown not in prompts[0]
     assert sum(shown in prompt for prompt in prompts) >= 3
 
 
 def test_what_does_not_fit_is_refused() -> None:
-    simulation, _ = _simulation()
-    common: dict[str, Any] = {
-        "claim": simulation.claim,
-        "calls": simulation._calls,
-        "pack": load_experiment(SMALL).resources.pack("default"),
-        "scale": LEXICON.scale,
-    }
-    bigger = _simulation(population={"size": 5})[0].population
+    pack = load_experiment(SMALL).resources.pack("default")
+    told: dict[str, Any] = {"claim": _claim(), "scale": LEXICON.scale}
+    schedule = Dyads(4, 3, stream(1, "schedule"))
     with pytest.raises(SpecError, match="the schedule is for 4 agents; the population has 5"):
-        Simulation(population=bigger, schedule=simulation.schedule, **common)
-    adaptive = _simulation(interaction=SIMILAR)[0]
-    with pytest.raises(SpecError, match="acts on opinions, so the run needs a classifier"):
-        Simulation(population=adaptive.population, schedule=adaptive.schedule, **common)
-    with pytest.raises(SpecError, match="memory must be one of cumulative, reflective"):
-        Simulation(
-            population=simulation.population, schedule=simulation.schedule, cognition=Cognition(memory="none"), **common
-        )
+        persona_actors(Population.bare(5), schedule, pack, cognition=Cognition(), **told)
+    adaptive, _ = _simulation(interaction=SIMILAR)
+    calls = RunCalls("run", MemoryJournal(), ReplayOnly(), SlotPool(1))
+    with pytest.raises(ScheduleError, match="SimilarityDyads acts on 'stance', and no instrument of the run"):
+        Simulation(adaptive.schedule, adaptive.cast, calls)
+    with pytest.raises(SpecError, match="4 participants and no others; the cast has 3"):
+        Simulation(schedule, adaptive.cast[:3], calls)
+
+
+def test_nobody_has_two_roles_and_no_two_instruments_are_one() -> None:
+    simulation, _ = _simulation()
+
+    class Moderated(Dyads):
+        others = ("moderator",)
+
+    schedule = Moderated(4, 3, stream(1, "schedule"))
+    calls = RunCalls("run", MemoryJournal(), ReplayOnly(), SlotPool(1))
+    cast = simulation.cast
+    for twin in (cast[1].actor, object()):
+        moderator = replace(cast[1], actor=twin, role="moderator")
+        with pytest.raises(SpecError, match=r"the moderator \(member 4\) is also the participant 1"):
+            Simulation(schedule, [*cast, moderator], calls)
+    with pytest.raises(SpecError, match="member 4 is the schedule's moderator; got a analyst"):
+        Simulation(schedule, [*cast, replace(cast[1], actor=object(), role="analyst", name="")], calls)
+    twice = [Instrument.of(LEXICON, ["report"]), Instrument.of(LEXICON, ["post"])]
+    with pytest.raises(SpecError, match="two instruments are one: 'stance' by 'lexicon'"):
+        Measuring(twice, Queues(), calls, _claim())
+    with pytest.raises(SpecError, match="instrument 'stance': classifier 'lexicon' needs a claim"):
+        Measuring(twice[:1], Queues(), calls, None)
+    with pytest.raises(SpecError, match="instrument 'civility': classifier 'lexicon' takes no heed of the context"):
+        Instrument.of(LEXICON, ["report"], "civility", context=True)
+    with pytest.raises(SpecError, match="about must be 'reads'"):
+        Instrument.of(LEXICON, ["report"], about="everything")

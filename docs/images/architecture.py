@@ -18,7 +18,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
 from opinionsim.engine import critical_path
-from opinionsim.schedules import ACTS, Dyads, Turn
+from opinionsim.schedules import Dyads, Turn
 from opinionsim.streams import stream
 
 INK, SOFT, LINE = "#22313a", "#5f717c", "#c9d3d9"
@@ -162,7 +162,7 @@ def main() -> None:
     """Draw the picture beside this file."""
     schedule = Dyads(N_AGENTS, STEPS, stream(SEED, "schedule"))
     turns = list(schedule.turns())
-    length = critical_path(schedule, acts=ACTS).length
+    length = critical_path(schedule).length
     figure = plt.figure(figsize=(11, 8.6), layout="constrained")
     rows = figure.subplots(3, 1, height_ratios=[0.55, 3.6, 2.5])
     draw_sequence(rows[0], turns)

@@ -13,7 +13,7 @@ from opinionsim.classic._random import fill, new_states
 from opinionsim.engine import Publish
 from opinionsim.errors import ScheduleError
 from opinionsim.messages import Ask, Message
-from opinionsim.schedules import Turn
+from opinionsim.schedules import PARTICIPANT, Turn
 
 __all__ = ["MeetingActor", "RecordedActor", "meeting_actors"]
 
@@ -47,7 +47,7 @@ class MeetingActor:
         """Update on every message received, then state the opinion, in digits enough to tell it from any other."""
         for message in received:
             self._meet(message)
-        publish(Message(repr(self._stated()), agent=self.agent))
+        publish(Message(repr(self._stated()), agent=self.agent, role=PARTICIPANT, act=turn.act))
 
     def fork(self) -> MeetingActor:
         """The same agent as it is now."""
@@ -101,7 +101,8 @@ class RecordedActor:
     async def act(self, turn: Turn, received: Sequence[Message], ask: Ask, publish: Publish) -> None:
         """State the opinion of this step."""
         place = bisect.bisect_right(self._steps, turn.step) - 1
-        publish(Message(repr(float(self._opinions[place])), agent=self.agent))
+        text = repr(float(self._opinions[place]))
+        publish(Message(text, agent=self.agent, role=PARTICIPANT, act=turn.act))
 
     def fork(self) -> RecordedActor:
         """The agent itself: it does not change."""

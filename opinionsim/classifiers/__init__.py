@@ -1,11 +1,11 @@
-"""Instruments that code opinions from text."""
+"""Classifiers: what codes texts on a scale."""
 
 from __future__ import annotations
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from opinionsim.classifiers._base import AskingClassifier, Classifier, asks
+from opinionsim.classifiers._base import AskingClassifier, Classifier, Context, Item, asks, items_of
 from opinionsim.classifiers._closed import parse_closed
 from opinionsim.classifiers._registry import classifier_names, describe_classifier, load_classifier
 
@@ -20,12 +20,15 @@ __all__ = [
     "Calibration",
     "ChatClassifier",
     "Classifier",
+    "Context",
     "FlanT5Classifier",
+    "Item",
     "LexiconClassifier",
     "asks",
     "classifier_names",
     "describe_classifier",
     "fit_calibration",
+    "items_of",
     "load_calibration",
     "load_classifier",
     "parse_closed",

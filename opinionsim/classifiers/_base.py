@@ -1,8 +1,11 @@
-"""The contract of a text classifier."""
+"""The contract of a text classifier, and what it is given."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
+from numbers import Real
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 from opinionsim.errors import MeasurementError, SpecError
@@ -13,40 +16,165 @@ from opinionsim.topics import Claim
 if TYPE_CHECKING:
     from opinionsim.llm import Endpoint
 
-__all__ = ["AskingClassifier", "Classifier", "asks", "check_inputs"]
+__all__ = ["AskingClassifier", "Classifier", "Context", "Item", "asks", "check_items", "claims_and_texts", "items_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What was on the table of a text's author; what is left empty is not told.
+
+    Attributes
+    ----------
+    received : tuple of str
+        Texts the author had read in that turn, in order.
+    persona : tuple of (str, str)
+        Attributes of the author and what they are, name first.
+    assigned_opinion : float or None
+        The opinion the author was told it holds at the start.
+
+    Raises
+    ------
+    SpecError
+        If one of them is something else.
+    """
+
+    received: tuple[str, ...] = ()
+    persona: tuple[tuple[str, str], ...] = ()
+    assigned_opinion: float | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.received, tuple) or not all(isinstance(text, str) for text in self.received):
+            raise SpecError(f"Context: received must be a tuple of texts (str); got {self.received!r}")
+        if not isinstance(self.persona, tuple) or not all(map(_is_attribute, self.persona)):
+            raise SpecError(
+                f"Context: persona must be a tuple of pairs of str, such as (('name', 'Ann'),); got {self.persona!r}"
+            )
+        if not _is_opinion(self.assigned_opinion):
+            raise SpecError(f"Context: assigned_opinion must be a finite number or None; got {self.assigned_opinion!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """What a classifier judges: a text, and as much of its surroundings as the judgement needs.
+
+    Attributes
+    ----------
+    text : str
+        What the author wrote.
+    claim : Claim or None
+        What the text is about; None where it is about none.
+    about : str or None
+        A second text, where two are judged together: the one that the first answers or refers to.
+    context : Context or None
+        What was on the author's table, given where the instrument asks for it.
+
+    Raises
+    ------
+    SpecError
+        If one of them is something else.
+    """
+
+    text: str
+    claim: Claim | None = None
+    about: str | None = None
+    context: Context | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.text, str):
+            raise SpecError(f"Item: text must be a text (str); got {self.text!r}")
+        if self.claim is not None and not isinstance(self.claim, Claim):
+            raise SpecError(f"Item: claim must be a Claim, such as topic.claim('truth'), or None; got {self.claim!r}")
+        if self.about is not None and not isinstance(self.about, str):
+            raise SpecError(f"Item: about must be a second text (str) or None; got {self.about!r}")
+        if self.context is not None and not isinstance(self.context, Context):
+            raise SpecError(f"Item: context must be a Context or None; got {self.context!r}")
+
+
+def _is_attribute(given: object) -> bool:
+    return isinstance(given, tuple) and len(given) == 2 and all(isinstance(part, str) for part in given)
+
+
+def _is_opinion(given: object) -> bool:
+    if given is None:
+        return True
+    return isinstance(given, Real) and not isinstance(given, bool) and math.isfinite(given)
+
+
+def items_of(texts: Sequence[str], claims: Claim | Sequence[Claim] | None = None) -> list[Item]:
+    """Items of texts, for :meth:`Classifier.classify`.
+
+    Parameters
+    ----------
+    texts : sequence of str, length n
+        What the authors wrote.
+    claims : Claim, or sequence of Claim, length n, optional
+        The claim that all texts are about, or that each is about; default none.
+
+    Returns
+    -------
+    list of Item
+        n, in order.
+
+    Raises
+    ------
+    SpecError
+        If a text is no str or a claim no Claim.
+    MeasurementError
+        If there are not as many claims as texts.
+    """
+    if isinstance(texts, str | Claim):
+        raise SpecError(f"items_of: texts must be a sequence with one text for each item; got {texts!r}")
+    if isinstance(claims, str):
+        raise SpecError(
+            f"items_of: claims must be a Claim, such as topic.claim('truth'), or a sequence; got {claims!r}"
+        )
+    if claims is None or isinstance(claims, Claim):
+        return [Item(text, claims) for text in texts]
+    if len(claims) != len(texts):
+        raise MeasurementError(f"items_of needs one claim for each text; got {len(claims)} claims, {len(texts)} texts")
+    return [Item(text, claim) for text, claim in zip(texts, claims, strict=True)]
 
 
 class Classifier(Protocol):
-    """Codes an author's opinion of a claim from a text.
+    """Codes items: an author's opinion of a claim from a text, or whatever else its scale is made for.
 
-    Text classifiers are deterministic, independent of batch composition, and free to code equal inputs
-    once. The scale is an argument of the constructor.
+    Classifiers that compute are deterministic, independent of batch composition, and free to code equal items once.
+    The scale is an argument of the constructor.
     """
 
     name: str
     """Name under which :func:`opinionsim.load_classifier` builds it."""
     scale: OpinionScale
     """The scale it codes on."""
+    needs_claim: bool
+    """Whether an item without a claim is an error."""
+    reads_context: bool
+    """Whether it takes heed of :attr:`Item.context`; what it does not read cannot change a result."""
+    reads_about: bool
+    """Whether it takes heed of :attr:`Item.about`."""
 
     @property
     def options(self) -> dict[str, Any]:
         """Everything beside name and scale that can change a result, as JSON values; enters identities."""
         ...
 
-    def classify(self, claims: Sequence[Claim], texts: Sequence[str]) -> OpinionEstimates:
-        """Code one opinion a text.
+    def classify(self, items: Sequence[Item]) -> OpinionEstimates:
+        """Code items, one row each.
 
         Parameters
         ----------
-        claims : sequence of Claim, length n
-            The claim each text is about.
-        texts : sequence of str, length n
-            What the author wrote.
+        items : sequence of Item, length n
+            What is judged; :func:`items_of` makes them of texts and claims.
 
         Returns
         -------
         OpinionEstimates
             n rows.
+
+        Raises
+        ------
+        SpecError
+            If an entry is no Item, or has no claim where one is needed.
         """
         ...
 
@@ -55,24 +183,24 @@ class AskingClassifier(Classifier, Protocol):
     """A classifier that asks a chat model.
 
     Inside a run it is called by :meth:`rate` alone, so that its questions are calls of the run: journalled, within
-    slots and budget, and never asked twice. It codes every text by itself, equal ones included: a chat model need
+    slots and budget, and never asked twice. It codes every item by itself, equal ones included: a chat model need
     not answer alike. `options` hold the name of the model under ``model``.
     """
 
     endpoint: Endpoint
     """Who answers."""
 
-    async def rate(self, ask: Ask, claim: Claim, text: str) -> OpinionEstimates:
-        """Code the opinion one text expresses.
+    async def rate(self, ask: Ask, item: Item) -> OpinionEstimates:
+        """Code one item.
 
         Parameters
         ----------
         ask : Ask
-            The way to its model. Names of parts are ``judge``, and ``judge.2``, ``judge.3``, ... for more.
-        claim : Claim
-            What the text is about.
-        text : str
-            What the author wrote.
+            The way to its model. Names of parts are ``judge``, and ``judge.2``, ``judge.3``, ... for more. It is given
+            the `parse` that the answers are to be read by: :func:`opinionsim.messages.take_as_is` where the classifier
+            reads them itself.
+        item : Item
+            What is judged.
 
         Returns
         -------
@@ -87,22 +215,28 @@ def asks(classifier: Classifier | None) -> TypeGuard[AskingClassifier]:
     return hasattr(classifier, "rate")
 
 
-def check_inputs(claims: Sequence[Claim], texts: Sequence[str]) -> None:
-    """Refuse what :meth:`Classifier.classify` is not made for.
+def check_items(items: Sequence[Item], classifier: Classifier) -> None:
+    """Refuse what a classifier is not made for.
 
     Raises
     ------
     SpecError
-        If a claim is no Claim, or a text no str.
-    MeasurementError
-        If there are not as many claims as texts.
+        If an entry is no Item, or has no claim where the classifier needs one.
     """
-    for what, given, kind in (("claims", claims, Claim), ("texts", texts, str)):
-        if isinstance(given, str | Claim):
-            raise SpecError(f"classify: {what} must be a sequence with one entry for each text; got {given!r}")
-        wrong = [entry for entry in given if not isinstance(entry, kind)]
-        if wrong:
-            how = "Claim objects, such as topic.claim('truth')" if kind is Claim else "texts (str)"
-            raise SpecError(f"classify: {what} must be {how}; got {wrong[0]!r}")
-    if len(claims) != len(texts):
-        raise MeasurementError(f"classify needs one claim for each text; got {len(claims)} claims, {len(texts)} texts")
+    if isinstance(items, str | Item):
+        raise SpecError(f"classifier {classifier.name!r} takes a sequence of items; got {items!r} alone")
+    for item in items:
+        if not isinstance(item, Item):
+            raise SpecError(
+                f"classifier {classifier.name!r} takes Item objects; got {item!r}. "
+                "Texts are made into items by opinionsim.classifiers.items_of(texts, claim)"
+            )
+        if item.claim is None and classifier.needs_claim:
+            raise SpecError(
+                f"classifier {classifier.name!r} needs a claim, and there is none for the text {item.text[:80]!r}"
+            )
+
+
+def claims_and_texts(items: Sequence[Item]) -> list[tuple[str, str]]:
+    """All that a classifier reads of items which have claims, where it reads neither context nor a second text."""
+    return [("" if item.claim is None else item.claim.text, item.text) for item in items]

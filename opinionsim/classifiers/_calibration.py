@@ -15,9 +15,8 @@ from opinionsim.errors import MeasurementError, SpecError
 from opinionsim.streams import digest
 
 if TYPE_CHECKING:
-    from opinionsim.classifiers._base import Classifier
+    from opinionsim.classifiers._base import Classifier, Item
     from opinionsim.opinions import OpinionScale
-    from opinionsim.topics import Claim
 
 __all__ = ["Calibration", "fit_calibration", "load_calibration"]
 
@@ -95,7 +94,7 @@ def softmax(logs: np.ndarray) -> np.ndarray:
     return np.asarray(shares / shares.sum(axis=1, keepdims=True))
 
 
-def fit_calibration(classifier: Classifier, claims: Sequence[Claim], texts: Sequence[str], *, date: str) -> Calibration:
+def fit_calibration(classifier: Classifier, items: Sequence[Item], *, date: str) -> Calibration:
     """Estimate a classifier's prior over the points of its scale from pilot texts.
 
     The prior is the mean of the probabilities the classifier gives the texts, one more text of equal probabilities
@@ -107,10 +106,8 @@ def fit_calibration(classifier: Classifier, claims: Sequence[Claim], texts: Sequ
     ----------
     classifier : Classifier
         One without calibration.
-    claims : sequence of Claim, length n
-        The claim each text is about.
-    texts : sequence of str, length n
-        Pilot texts; those without an answer do not count.
+    items : sequence of Item, length n
+        Pilot texts, each with the claim it is about; those without an answer do not count.
     date : str
         The day to put on record, YYYY-MM-DD.
 
@@ -136,10 +133,10 @@ def fit_calibration(classifier: Classifier, claims: Sequence[Claim], texts: Sequ
         day = datetime.date.fromisoformat(date).isoformat()
     except (TypeError, ValueError):
         raise SpecError(f"date must be a day such as 2024-05-31; got {date!r}") from None
-    found = classifier.classify(claims, texts)
+    found = classifier.classify(items)
     rows = found.probabilities[~np.isnan(found.value)]
     if not len(rows):
-        raise MeasurementError(f"none of the {len(texts)} pilot texts has an answer, so there is nothing to fit on")
+        raise MeasurementError(f"none of the {len(items)} pilot texts has an answer, so there is nothing to fit on")
     points = len(classifier.scale)
     if not np.isfinite(rows).all():
         raise MeasurementError("the classifier gives probabilities that are not finite, so no prior can be fitted")

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from opinionsim.classifiers._base import check_inputs
+from opinionsim.classifiers._base import Item, check_items
 from opinionsim.opinions import OpinionEstimates, OpinionScale
-from opinionsim.topics import Claim
 
 __all__ = ["ExactClassifier"]
 
@@ -26,6 +25,9 @@ class ExactClassifier:
     """
 
     name = "exact"
+    needs_claim = False
+    reads_context = False
+    reads_about = False
 
     def __init__(self, scale: OpinionScale | None = None) -> None:
         self.scale = OpinionScale() if scale is None else scale
@@ -35,10 +37,10 @@ class ExactClassifier:
         """None."""
         return {}
 
-    def classify(self, claims: Sequence[Claim], texts: Sequence[str]) -> OpinionEstimates:
+    def classify(self, items: Sequence[Item]) -> OpinionEstimates:
         """The number each text is; no opinion where it is none, or not finite."""
-        check_inputs(claims, texts)
-        value = np.array([_number(text) for text in texts])
+        check_items(items, self)
+        value = np.array([_number(item.text) for item in items])
         off_scale = np.isnan(value).astype(float)
         return OpinionEstimates(self.scale, np.full((len(value), len(self.scale)), np.nan), off_scale, value)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from opinionsim.classifiers._base import check_inputs
+from opinionsim.classifiers._base import Item, check_items, claims_and_texts
 from opinionsim.classifiers._calibration import load_calibration, softmax
 from opinionsim.classifiers._flan_t5_prompt import Question
 from opinionsim.classifiers._flan_t5_weights import DTYPES, load_weights
@@ -16,7 +16,6 @@ from opinionsim.classifiers._label_scorer import LabelScorer
 from opinionsim.classifiers._label_trie import LabelTrie
 from opinionsim.errors import MeasurementError, SpecError
 from opinionsim.opinions import OpinionEstimates, OpinionScale
-from opinionsim.topics import Claim
 
 __all__ = ["FlanT5Classifier"]
 
@@ -80,6 +79,9 @@ class FlanT5Classifier:
     """
 
     name = "flan-t5"
+    needs_claim = True
+    reads_context = False
+    reads_about = False
 
     def __init__(
         self,
@@ -140,35 +142,35 @@ class FlanT5Classifier:
         """Weights (commit or digest), wording, number format, device and whatever else can change a result."""
         return dict(self._options)
 
-    def classify(self, claims: Sequence[Claim], texts: Sequence[str]) -> OpinionEstimates:
-        """Code one opinion a text.
+    def classify(self, items: Sequence[Item]) -> OpinionEstimates:
+        """Code one opinion an item.
 
         Parameters
         ----------
-        claims : sequence of Claim, length n
-            The claim each text is about.
-        texts : sequence of str, length n
-            What the author wrote. One without a visible character has no answer; the model is not asked.
+        items : sequence of Item, length n
+            Texts, each with the claim it is about. One without a visible character has no answer; the model is not
+            asked.
 
         Returns
         -------
         OpinionEstimates
-            n rows; equal inputs have equal rows whatever else is in the batch.
+            n rows; equal items have equal rows whatever else is in the batch.
 
         Raises
         ------
         SpecError
-            If a claim is no Claim or a text no str.
+            If an entry is no Item, or has no claim.
         MeasurementError
-            If there are not as many claims as texts, or a claim leaves no room for a text.
+            If a claim leaves no room for a text.
         """
-        check_inputs(claims, texts)
+        check_items(items, self)
         asked: dict[tuple[str, str], int] = {}
-        spoken = [index for index, text in enumerate(texts) if text.strip()]
-        rows = [asked.setdefault((claims[index].text, texts[index]), len(asked)) for index in spoken]
+        pairs = claims_and_texts(items)
+        spoken = [index for index, (_, text) in enumerate(pairs) if text.strip()]
+        rows = [asked.setdefault(pairs[index], len(asked)) for index in spoken]
         masses = self._scorer.log_masses([self._prompt(claim, text) for claim, text in asked])[rows]
-        probabilities = np.full((len(texts), len(self.scale)), np.nan)
-        off_scale = np.ones(len(texts))
+        probabilities = np.full((len(pairs), len(self.scale)), np.nan)
+        off_scale = np.ones(len(pairs))
         probabilities[spoken] = self._calibration.probabilities(masses) if self._calibration else softmax(masses)
         off_scale[spoken] = np.clip(1.0 - np.exp(masses).sum(axis=1), 0.0, 1.0)
         return OpinionEstimates.from_probabilities(

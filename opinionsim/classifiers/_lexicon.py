@@ -10,13 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from opinionsim.classifiers._base import check_inputs
+from opinionsim.classifiers._base import Item, check_items, claims_and_texts
 from opinionsim.classifiers._lexicon_claims import ClaimView, view_of
 from opinionsim.classifiers._lexicon_clauses import Context, Reading, hedged, read_clause
 from opinionsim.classifiers._lexicon_rules import Kind
 from opinionsim.classifiers._lexicon_words import Clause, Mark, clauses
 from opinionsim.opinions import OpinionEstimates, OpinionScale
-from opinionsim.topics import Claim
 
 __all__ = ["LexiconClassifier"]
 
@@ -106,6 +105,9 @@ class LexiconClassifier:
     """
 
     name = "lexicon"
+    needs_claim = True
+    reads_context = False
+    reads_about = False
 
     def __init__(self, scale: OpinionScale | None = None) -> None:
         self.scale = scale or OpinionScale()
@@ -117,34 +119,29 @@ class LexiconClassifier:
         """Nothing beside the scale changes a result: an empty dict."""
         return {}
 
-    def classify(self, claims: Sequence[Claim], texts: Sequence[str]) -> OpinionEstimates:
-        """Code one opinion a text.
+    def classify(self, items: Sequence[Item]) -> OpinionEstimates:
+        """Code one opinion an item.
 
         Parameters
         ----------
-        claims : sequence of Claim, length n
-            The claim each text is about.
-        texts : sequence of str, length n
-            What the author wrote.
+        items : sequence of Item, length n
+            Texts, each with the claim it is about.
 
         Returns
         -------
         OpinionEstimates
-            n rows; equal inputs have equal rows whatever else is in the batch.
+            n rows; equal items have equal rows whatever else is in the batch.
 
         Raises
         ------
         SpecError
-            If a claim is no Claim or a text no str.
-        MeasurementError
-            If there are not as many claims as texts.
+            If an entry is no Item, or has no claim.
         """
-        check_inputs(claims, texts)
+        check_items(items, self)
         coded: dict[tuple[str, str], tuple[np.ndarray, float]] = {}
-        rows = np.empty((len(texts), len(self.scale)))
-        off = np.empty(len(texts))
-        for index, (claim, text) in enumerate(zip(claims, texts, strict=True)):
-            key = (claim.text, text)
+        rows = np.empty((len(items), len(self.scale)))
+        off = np.empty(len(items))
+        for index, key in enumerate(claims_and_texts(items)):
             if key not in coded:
                 coded[key] = self._code(*key)
             rows[index], off[index] = coded[key]

@@ -49,7 +49,7 @@ def classify(
     as_json: AsJson = False,
 ) -> None:
     """Code the opinion each text expresses of a claim; prints CSV."""  # fmt: skip
-    from opinionsim.classifiers import load_classifier
+    from opinionsim.classifiers import items_of, load_classifier
     from opinionsim.topics import Claim, Framing
 
     if not claim.strip():
@@ -57,7 +57,7 @@ def classify(
     texts = _texts(source)
     chosen = load_classifier(classifier, **_options(option or []))
     about = Claim(claim.strip().rstrip("."), "", Framing.FALSEHOOD)
-    rows = _rows(texts, chosen.classify([about] * len(texts), [text for _, text in texts]), chosen.scale)
+    rows = _rows(texts, chosen.classify(items_of([text for _, text in texts], about)), chosen.scale)
     if n_cut := getattr(chosen, "n_cut", 0):
         note(f"texts too long for the classifier, coded without their middle: {n_cut}")
     if as_json:

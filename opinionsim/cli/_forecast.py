@@ -59,7 +59,7 @@ def plan(
     as_json: AsJson = False,
 ) -> None:
     """Check a specification; print its calls, tokens, money, critical path and time. Makes no call."""
-    from opinionsim.experiments import Instruments
+    from opinionsim.experiments import LoadedParts
     from opinionsim.experiments import plan as forecast_of
 
     for name, value, unit in (("--latency", latency, "seconds"), ("--reply-tokens", reply_tokens, "tokens")):
@@ -86,7 +86,7 @@ def plan(
     else:
         say(_forecast_text(experiment, forecast, missing))
     # After the forecast, which a missing package or key for a model should not hide.
-    Instruments(experiment)
+    LoadedParts(experiment)
 
 
 def _missing(experiment: Experiment, only: Collection[str] | None, store: str) -> list[str]:

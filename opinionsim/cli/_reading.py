@@ -218,9 +218,8 @@ def _particulars(call: dict[Any, Any]) -> str:
 
 
 def _calls_of(results: Results, run_id: str, agent: int | None, turn: int | None) -> pd.DataFrame:
-    """Calls that asked a model."""
-    calls = results.calls
-    calls = calls[(calls["run_id"] == run_id) & (calls["outcome"] != "rating")]
+    """Calls of a run."""
+    calls = results.calls[results.calls["run_id"] == run_id]
     calls = calls if agent is None else calls[calls["agent"] == agent]
     return calls if turn is None else calls[calls["turn"] == turn]
 

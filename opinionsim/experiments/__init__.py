@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from opinionsim.experiments._assembly import Parts, assemble
 from opinionsim.experiments._forecast import Actual, Compared, ModelForecast, compare_forecast, spell_seconds
-from opinionsim.experiments._instruments import Instruments
+from opinionsim.experiments._loaded import LoadedParts
 from opinionsim.experiments._manifest import manifest
 from opinionsim.experiments._model_spec import models_of
 from opinionsim.experiments._plan import Forecast, Preview, count_calls, plan, preview
@@ -31,7 +31,7 @@ __all__ = [
     "Experiment",
     "ExperimentSpec",
     "Forecast",
-    "Instruments",
+    "LoadedParts",
     "ModelForecast",
     "Parts",
     "PlannedRun",

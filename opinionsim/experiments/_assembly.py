@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from concurrent.futures import Executor
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from opinionsim.actors import Cognition, Member, PersonaActor, persona_actors
 from opinionsim.classic import draw_opinions
-from opinionsim.classifiers import Classifier
 from opinionsim.errors import SpecError
 from opinionsim.experiments._equations import Equation, equation_of
-from opinionsim.experiments._model_spec import ClassicModelSpec, ModelSpec, assign_models
+from opinionsim.experiments._model_spec import ClassicModelSpec, ModelSpec, agent_label, assign_models, model_label
 from opinionsim.experiments._resources import Resources
 from opinionsim.experiments._spec import (
     BoundedConfidenceSpec,
@@ -30,15 +31,18 @@ from opinionsim.experiments._spec import (
     RewiringSpec,
     SimilaritySpec,
 )
-from opinionsim.experiments._sweep import PlannedRun
-from opinionsim.llm import RunCalls
-from opinionsim.messages import Message
+from opinionsim.llm import Endpoint, ReplayOnly
+from opinionsim.memory import MEMORIES
 from opinionsim.networks import Network, build_network
 from opinionsim.opinions import OpinionScale
-from opinionsim.personas import Population, draw_population
+from opinionsim.personas import Persona, Population, draw_population
 from opinionsim.prompts import PromptPack
 from opinionsim.schedules import (
+    PROBE,
+    SELF_REPORT,
+    ActSpec,
     AdaptiveSchedule,
+    AnySchedule,
     BoundedConfidenceDyads,
     Broadcast,
     Dyads,
@@ -47,15 +51,44 @@ from opinionsim.schedules import (
     IndependentReports,
     RememberedReports,
     RewiringDyads,
+    Schedule,
     SimilarityDyads,
-    StaticSchedule,
     with_probes,
 )
-from opinionsim.simulation import Cognition, Simulation
 from opinionsim.streams import stream
 from opinionsim.topics import Claim, Topic
 
-__all__ = ["Parts", "assemble", "coded_kinds"]
+if TYPE_CHECKING:
+    from opinionsim.experiments._sweep import PlannedRun
+
+__all__ = ["Parts", "acts_of", "assemble"]
+
+#: The schedule of each way of interacting of language-model agents.
+_SCHEDULES: Mapping[type, type[Schedule]] = MappingProxyType(
+    {
+        DyadicSpec: Dyads,
+        BroadcastSpec: Broadcast,
+        SimilaritySpec: SimilarityDyads,
+        BoundedConfidenceSpec: BoundedConfidenceDyads,
+        RewiringSpec: RewiringDyads,
+        FeedSpec: Feed,
+        IndependentSpec: IndependentReports,
+        NoRolePlaySpec: IndependentReports,
+        RememberedSpec: RememberedReports,
+        ExternalSpec: Exposure,
+    }
+)
+
+
+def acts_of(spec: ExperimentSpec) -> list[ActSpec]:
+    """The acts of a run's turns, known without drawing its schedule; none where agents follow an equation."""
+    if isinstance(spec.model, ClassicModelSpec):
+        return []
+    probe, asked = spec.measurement.probe, spec.measurement.self_report
+    own = _SCHEDULES.get(type(spec.interaction), Schedule)
+    acts = list(getattr(own, "acts", {}).values())
+    acts += [PROBE] if probe.before or probe.after else []
+    return acts + ([SELF_REPORT] if asked.before or asked.after else [])
 
 
 @dataclass(frozen=True)
@@ -78,8 +111,6 @@ class Parts:
         Of opinions.
     cognition : Cognition
         Memory, bias, world, what agents are shown.
-    kinds : tuple of str
-        Kinds of text that are coded.
     interactive : bool
         Whether agents see posts at all.
     lookahead : int or None
@@ -88,6 +119,8 @@ class Parts:
         What agents hold at first: points of the scale, or, of an equation, any number within it.
     models : tuple of ModelSpec, length N
         Which chat model plays each agent; empty where agents follow an equation.
+    model_labels : tuple of str, length N
+        What results call the chat model or the equation of each agent.
     equation : Equation or None
         The agents, where they follow an equation; None where chat models play personas.
     """
@@ -96,41 +129,73 @@ class Parts:
     claim: Claim
     population: Population
     network: Network | None
-    schedule: StaticSchedule | AdaptiveSchedule
+    schedule: AnySchedule
     pack: PromptPack
     scale: OpinionScale
     cognition: Cognition
-    kinds: tuple[str, ...]
     interactive: bool
     lookahead: int | None
     opinions: tuple[float | None, ...]
     models: tuple[ModelSpec, ...]
+    model_labels: tuple[str, ...]
     equation: Equation | None = None
 
-    def simulation(
-        self,
-        calls: RunCalls,
-        classifier: Classifier | None,
-        executor: Executor | None = None,
-        measurement_id: str = "",
-    ) -> Simulation:
-        """The run itself, ready to start."""
-        return Simulation(
-            population=self.population,
+    @property
+    def calls_per_event(self) -> int:
+        """Calls each participant makes to remember a turn."""
+        return 0 if self.equation is not None else MEMORIES[self.cognition.memory].calls_per_event
+
+    def cast(self, endpoints: Sequence[Endpoint] = (), evidence: Sequence[str] = ()) -> tuple[Member, ...]:
+        """The cast of the run, before its first turn.
+
+        Parameters
+        ----------
+        endpoints : sequence of Endpoint
+            Who answers for each agent; default nobody.
+        evidence : sequence of str
+            What the texts of each agent are evidence of; default nothing but a script.
+        """
+        if self.equation is not None:
+            actors, kind, unnamed = list(self.equation.actors()), "equation", "(equation)"
+        else:
+            actors, kind, unnamed = list(self._personas()), "scripted", "(no role)"
+        n = len(self.population)
+        return tuple(
+            Member(
+                actor,
+                name=persona.name or unnamed,
+                endpoint=endpoint,
+                evidence=of,
+                model=model,
+                opinion=opinion,
+                attributes=_attributes(persona),
+            )
+            for actor, persona, opinion, model, endpoint, of in zip(
+                actors,
+                self.population.personas,
+                self.opinions,
+                self.model_labels,
+                endpoints or [Endpoint(ReplayOnly())] * n,
+                evidence or [kind] * n,
+                strict=True,
+            )
+        )
+
+    def _personas(self) -> Sequence[PersonaActor]:
+        return persona_actors(
+            self.population,
+            self.schedule,
+            self.pack,
             claim=self.claim,
-            schedule=self.schedule,
-            calls=calls,
-            pack=self.pack,
             scale=self.scale,
             cognition=self.cognition,
-            classifier=classifier,
-            kinds=self.kinds,
             interactive=self.interactive,
-            lookahead=self.lookahead,
-            executor=executor,
-            measurement_id=measurement_id,
-            actors=None if self.equation is None else self.equation.actors(),
         )
+
+
+def _attributes(persona: Persona) -> dict[str, str]:
+    """What a persona's file says of it."""
+    return {**persona.attributes, **({"background": persona.background} if persona.background else {})}
 
 
 def assemble(planned: PlannedRun, resources: Resources) -> Parts:
@@ -154,9 +219,10 @@ def assemble(planned: PlannedRun, resources: Resources) -> Parts:
     population = _population(planned, resources, scale)
     network = _network(planned, resources)
     opinions = _opinions(planned, population, scale)
-    schedule: StaticSchedule | AdaptiveSchedule
+    schedule: AnySchedule
     equation: Equation | None = None
     models: tuple[ModelSpec, ...] = ()
+    labels = (model_label(spec.model),) * len(population)
     if isinstance(spec.model, ClassicModelSpec):
         native = isinstance(spec.interaction, NativeSpec)
         shared = None if native else _schedule(planned, resources, opinions, network)
@@ -164,6 +230,7 @@ def assemble(planned: PlannedRun, resources: Resources) -> Parts:
     else:
         schedule = _schedule(planned, resources, opinions, network)
         models = assign_models(spec.model, population.personas, _drawing(planned, "models"))
+        labels = tuple(agent_label(model, spec.model) for model in models)
     probe, asked = spec.measurement.probe, spec.measurement.self_report
     return Parts(
         topic=topic,
@@ -176,20 +243,13 @@ def assemble(planned: PlannedRun, resources: Resources) -> Parts:
         pack=resources.pack(spec.prompts),
         scale=scale,
         cognition=_cognition(spec),
-        kinds=tuple(sorted(coded_kinds(spec))),
         interactive=not isinstance(spec.interaction, IndependentSpec | RememberedSpec | NoRolePlaySpec),
         lookahead=spec.execution.lookahead,
         opinions=opinions,
         models=models,
+        model_labels=labels,
         equation=equation,
     )
-
-
-def coded_kinds(spec: ExperimentSpec) -> frozenset[str]:
-    """Kinds of text that are coded: those asked for, and probes and self-reports where there are any."""
-    measurement = spec.measurement
-    off_record = {"probe": measurement.probe, "self-report": measurement.self_report}
-    return frozenset({*measurement.texts, *(kind for kind, each in off_record.items() if each.before or each.after)})
 
 
 def _cognition(spec: ExperimentSpec) -> Cognition:
@@ -261,7 +321,7 @@ def _network(planned: PlannedRun, resources: Resources) -> Network | None:
 
 def _schedule(
     planned: PlannedRun, resources: Resources, opinions: Sequence[float | None], network: Network | None
-) -> StaticSchedule | AdaptiveSchedule:
+) -> AnySchedule:
     """The schedule of an interaction, without probes."""
     interaction, size = planned.spec.interaction, planned.spec.population.size
     steps = interaction.steps_for(size)
@@ -271,8 +331,7 @@ def _schedule(
     if isinstance(interaction, RememberedSpec):
         return RememberedReports(size, steps, rng)
     if isinstance(interaction, ExternalSpec):
-        messages = [Message(text) for text in resources.messages(interaction)]
-        return Exposure(size, steps, messages, interaction.order, rng)
+        return Exposure(size, steps, resources.messages(interaction), interaction.order, rng)
     joined = size if network is None else network
     if isinstance(interaction, DyadicSpec):
         return Dyads(joined, steps, rng)
@@ -292,12 +351,7 @@ def _adaptive(
 ) -> AdaptiveSchedule:
     """A schedule that acts on opinions: those assigned, until others are measured."""
     opinions = [float("nan") if opinion is None else opinion for opinion in assigned]
-    kinds = {
-        SimilaritySpec: SimilarityDyads,
-        BoundedConfidenceSpec: BoundedConfidenceDyads,
-        RewiringSpec: RewiringDyads,
-        FeedSpec: Feed,
-    }
     own = interaction.model_dump(exclude={"kind", "network", "steps", "exposures"})
-    schedule: AdaptiveSchedule = kinds[type(interaction)](joined, steps, opinions=opinions, seed=seed, **own)
+    build: Any = _SCHEDULES[type(interaction)]
+    schedule: AdaptiveSchedule = build(joined, steps, opinions=opinions, seed=seed, **own)
     return schedule

@@ -14,7 +14,7 @@ from opinionsim.experiments._assembly import assemble
 from opinionsim.experiments._judges import JUDGE, Judges
 from opinionsim.experiments._model_spec import ModelSpec, model_label
 from opinionsim.experiments._sweep import Experiment, PlannedRun
-from opinionsim.llm import CallRecord
+from opinionsim.llm import Entry
 from opinionsim.store import Store, open_store
 
 __all__ = [
@@ -193,7 +193,7 @@ def observe(experiment: Experiment, url: str) -> dict[tuple[str, bool], Observed
         for run_id in sorted(begun):
             label = model_label(planned[run_id].spec.model)
             if read.get(label, 0) < _CALLS_READ:
-                records = [record for record in store.records(run_id) if record.outcome != "rating"]
+                records = store.calls(run_id)
                 _look_at(found, store, experiment, judges, planned[run_id], records)
                 read[label] = read.get(label, 0) + len(records)
     return found
@@ -212,12 +212,10 @@ def _look_at(
     experiment: Experiment,
     judges: Judges,
     planned: PlannedRun,
-    records: list[CallRecord],
+    records: list[Entry],
 ) -> None:
     """Add the calls of one run to what is observed."""
     models = assemble(planned, experiment.resources).models
-    if not models:
-        return  # what equations have on record are ratings
     every = max(_CALLS_READ, len(records)) // _PROMPTS_READ
     for position, record in enumerate(records):
         kind = call_kind(record.act, record.key.part)

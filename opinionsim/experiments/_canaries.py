@@ -8,7 +8,7 @@ from collections import Counter
 from typing import Literal
 
 from opinionsim.errors import BudgetExceeded
-from opinionsim.experiments._instruments import Instruments
+from opinionsim.experiments._loaded import LoadedParts
 from opinionsim.llm import (
     Budget,
     CanaryReply,
@@ -31,7 +31,7 @@ class Canaries:
     ----------
     experiment_id : str
         Whose record they join.
-    instruments : Instruments
+    instruments : LoadedParts
         The models.
     budget : Budget or None
         Which the questions count towards; where they do not fit, they are not asked.
@@ -49,7 +49,7 @@ class Canaries:
     def __init__(
         self,
         experiment_id: str,
-        instruments: Instruments,
+        instruments: LoadedParts,
         budget: Budget | None,
         *,
         timeout_s: float,

@@ -9,6 +9,7 @@ import numpy as np
 
 from opinionsim.documents import Document, KeyPath, fields_at, spell_path
 from opinionsim.errors import SpecError
+from opinionsim.experiments._assembly import acts_of
 from opinionsim.experiments._equations import check_equation
 from opinionsim.experiments._identity import RUN_FIELDS
 from opinionsim.experiments._model_spec import ByAttributeSpec, ClassicModelSpec, assign_models
@@ -22,6 +23,7 @@ from opinionsim.experiments._spec import (
     NoRolePlaySpec,
     conflicts,
 )
+from opinionsim.memory import MEMORIES
 from opinionsim.networks import build_network
 from opinionsim.personas import PersonaSet, Population, draw_population
 from opinionsim.streams import canonical_json
@@ -32,6 +34,8 @@ __all__ = ["Checks"]
 _ANY = np.random.default_rng(0)
 #: Fields whose values may separate random draws.
 _SEPARATING = tuple(dict.fromkeys(path.split(".")[0] for path in RUN_FIELDS))
+#: Fields that say how texts are coded, which no run depends on.
+_MEASURED = tuple(("measurement", field) for field in ("classifier", "texts", "instruments"))
 
 
 class Checks:
@@ -60,7 +64,7 @@ class Checks:
         for position, path in enumerate(spec.independent_over):
             place: KeyPath = ("independent_over", position)
             keys = tuple(path.split("."))
-            if keys[0] not in _SEPARATING or keys[:2] in (("measurement", "classifier"), ("measurement", "texts")):
+            if keys[0] not in _SEPARATING or keys[:2] in _MEASURED:
                 yield place, f"{path!r} is no field of a run; valid are fields under {', '.join(RUN_FIELDS)}"
                 continue
             for depth, key in enumerate(keys):
@@ -84,7 +88,8 @@ class Checks:
             except SpecError as error:
                 yield ("topic", "framing"), str(error)
         yield from self._population(spec)
-        yield from _attempt(("prompts",), lambda: self.resources.pack(spec.prompts))
+        frames = () if isinstance(spec.model, ClassicModelSpec) else MEMORIES[spec.cognition.memory].templates
+        yield from _attempt(("prompts",), lambda: self.resources.pack(spec.prompts).bind(acts_of(spec), frames))
         interaction = spec.interaction
         if isinstance(interaction, ExternalSpec):
             yield from _attempt(("interaction", "messages"), lambda: self.resources.messages(interaction))

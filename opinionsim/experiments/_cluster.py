@@ -19,7 +19,7 @@ from typing import Any, Self
 import opinionsim
 from opinionsim import background
 from opinionsim.errors import BudgetExceeded, OpinionSimError, SpecError
-from opinionsim.experiments._instruments import Instruments
+from opinionsim.experiments._loaded import LoadedParts
 from opinionsim.experiments._manifest import manifest
 from opinionsim.experiments._runner import STOPPED, Progress, Summary, Sweep
 from opinionsim.experiments._sweep import Experiment, PlannedRun, load_experiment
@@ -119,7 +119,7 @@ class _Worker:
         #: A model is loaded once; each thread has its own, for models need not be safe to share.
         self._loaded = threading.local()
 
-    def load(self, chunk: Chunk) -> tuple[Experiment, Instruments]:
+    def load(self, chunk: Chunk) -> tuple[Experiment, LoadedParts]:
         """The experiment of a chunk and its instruments, kept for the next chunk of the sweep."""
         key = (chunk.sweep, chunk.manifest, chunk.prices)
         if getattr(self._loaded, "key", None) != key:
@@ -127,7 +127,7 @@ class _Worker:
             self._loaded.value = None
             self._loaded.value = _load(chunk)
             self._loaded.key = key
-        found: tuple[Experiment, Instruments] = self._loaded.value
+        found: tuple[Experiment, LoadedParts] = self._loaded.value
         return found
 
     @contextmanager
@@ -154,7 +154,7 @@ class _Worker:
 _WORKER = _Worker()
 
 
-def _load(chunk: Chunk) -> tuple[Experiment, Instruments]:
+def _load(chunk: Chunk) -> tuple[Experiment, LoadedParts]:
     with tempfile.TemporaryDirectory(prefix="opinionsim-") as folder:
         overrides = {}
         if chunk.prices is not None:
@@ -162,7 +162,7 @@ def _load(chunk: Chunk) -> tuple[Experiment, Instruments]:
             path.write_text(chunk.prices, encoding="utf-8")
             overrides["execution.prices"] = str(path)
         experiment = load_experiment(json.loads(chunk.manifest), overrides)
-        return experiment, Instruments(experiment)
+        return experiment, LoadedParts(experiment)
 
 
 def carry_out_chunk(chunk: Chunk) -> Outcome:
@@ -447,7 +447,7 @@ class ClusterSweep(Sweep):
         cluster: Cluster,
         experiment: Experiment,
         store: Store,
-        instruments: Instruments,
+        instruments: LoadedParts,
         *,
         max_concurrency: int | None = None,
         fresh: bool = False,

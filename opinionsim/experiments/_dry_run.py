@@ -7,7 +7,7 @@ from array import array
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,21 +16,22 @@ from opinionsim.experiments._assembly import Parts
 from opinionsim.experiments._assumptions import Rates, call_kind
 from opinionsim.experiments._model_spec import ModelSpec
 from opinionsim.llm import Endpoint, MemoryJournal, ReplayOnly, RunCalls, SlotPool
-from opinionsim.messages import ChatMessage, Message, Reply
-from opinionsim.opinions import OpinionEstimates, OpinionScale
+from opinionsim.messages import AS_IS, ChatMessage, Message, Reading, Reply
 from opinionsim.personas import Population
 from opinionsim.schedules import (
-    ACTS,
+    ActSpec,
     AdaptiveSchedule,
+    AnySchedule,
     External,
     Outcomes,
     Ref,
+    Schedule,
     StaticSchedule,
     Turn,
     outline,
 )
+from opinionsim.simulation import Simulation
 from opinionsim.streams import canonical_json
-from opinionsim.topics import Claim
 
 __all__ = ["Sort", "Tally", "count_characters", "model_keys", "survey"]
 
@@ -77,12 +78,20 @@ def model_keys(models: Sequence[ModelSpec]) -> list[str]:
     return [known[id(model)] for model in models]
 
 
-class _Outline:
+class _Like(Schedule):
+    """A schedule that declares what another one declares."""
+
+    def __init__(self, schedule: AnySchedule) -> None:
+        self.n_agents, self.others, self.steps = schedule.n_agents, schedule.others, schedule.steps
+        self.acts, self.externals, self.needs = schedule.acts, schedule.externals, schedule.needs
+
+
+class _Outline(_Like):
     """All turns an adaptive schedule can have, as a schedule."""
 
     def __init__(self, schedule: AdaptiveSchedule) -> None:
+        super().__init__(schedule)
         self._whole = schedule
-        self.n_agents, self.steps, self.externals = schedule.n_agents, schedule.steps, schedule.externals
 
     def turns(self) -> Iterator[Turn]:
         """As far as they are known."""
@@ -106,13 +115,13 @@ def survey(parts: Parts) -> dict[Sort, np.ndarray]:
     if parts.equation is not None:
         return {}
     keys = model_keys(parts.models)
-    after = parts.cognition.calls_per_event
-    remembered = _Remembered()
+    after, acts = parts.calls_per_event, parts.schedule.acts
+    remembered = _Remembered(acts)
     for turn in outline(parts.schedule):
         before = remembered.before(turn)
         key = keys[turn.agent]
         found.setdefault(Sort(key, turn.act), array("i")).append(before)
-        if after and ACTS[turn.act].memory == "keep":
+        if after and acts[turn.act].memory == "keep":
             found.setdefault(Sort(key, _REFLECT), array("i")).extend([before] * after)
     return {sort: np.asarray(each) for sort, each in found.items()}
 
@@ -120,12 +129,13 @@ def survey(parts: Parts) -> dict[Sort, np.ndarray]:
 class _Remembered:
     """Counts the turns each agent keeps in memory."""
 
-    def __init__(self) -> None:
+    def __init__(self, acts: Mapping[str, ActSpec]) -> None:
+        self._acts = acts
         self._kept: Counter[int] = Counter()
 
     def before(self, turn: Turn) -> int:
         """How many the agent remembers in a turn; the turn is counted from then on."""
-        memory = ACTS[turn.act].memory
+        memory = self._acts[turn.act].memory
         if memory == "none":
             return 0
         kept = self._kept[turn.agent]
@@ -164,14 +174,15 @@ def count_characters(
         asked = _act_out(parts, rates)
         return _added(asked), len(asked)
     surveyed = survey(parts)
-    length = -(-most // (1 + parts.cognition.calls_per_event))
+    length = -(-most // (1 + parts.calls_per_event))
     if isinstance(parts.schedule, AdaptiveSchedule):
         excerpt = replace(parts, schedule=_Beginning(parts.schedule, length))
     else:
         excerpt = _excerpt(parts, parts.schedule, list(surveyed), rates, length)
     asked = _act_out(excerpt, rates)
     budget = parts.cognition.token_budget
-    return _extended(asked, surveyed, None if budget is None else _CHARACTERS_PER_TOKEN * budget), len(asked)
+    ceiling = None if budget is None else _CHARACTERS_PER_TOKEN * budget
+    return _extended(asked, surveyed, parts.schedule.acts, ceiling), len(asked)
 
 
 def _added(asked: list[_Asked]) -> dict[Sort, Tally]:
@@ -198,11 +209,11 @@ class _Counting(RunCalls):
     async def ask(
         self,
         turn: Any,
-        spec: Any,
-        priority: float,
         part: str,
         messages: Iterable[ChatMessage],
         *,
+        reading: Reading = AS_IS,
+        priority: float = 0.0,
         dropped: int = 0,
         endpoint: Endpoint | None = None,
     ) -> Reply:
@@ -219,25 +230,15 @@ def _placeholder(rates: Mapping[str, Rates], sort: Sort) -> str:
     return "x" * rates[sort.model].of(sort.kind).characters
 
 
-class _NoAnswer:
-    """Stands in for a classifier: it finds no opinion in a placeholder."""
-
-    name = "none"
-    options: ClassVar[dict[str, Any]] = {}
-
-    def __init__(self, scale: OpinionScale) -> None:
-        self.scale = scale
-
-    def classify(self, claims: Sequence[Claim], texts: Sequence[str]) -> OpinionEstimates:
-        """No opinion for each."""
-        return OpinionEstimates.from_probabilities(self.scale, np.full((len(texts), len(self.scale)), np.nan))
+async def _no_opinion(turn: Turn, message: Message, instrument: str) -> float:
+    """The opinion of a placeholder: none."""
+    return math.nan
 
 
 def _act_out(parts: Parts, rates: Mapping[str, Rates]) -> list[_Asked]:
-    """Everything that is asked in a run."""
+    """Everything that is asked in a run; replies are not parsed."""
     calls = _Counting(parts, rates)
-    classifier = _NoAnswer(parts.scale) if isinstance(parts.schedule, AdaptiveSchedule) else None
-    background.run(replace(parts, lookahead=None).simulation(calls, classifier).run())
+    background.run(Simulation(parts.schedule, parts.cast(), calls, rate=_no_opinion).run())
     return calls.asked
 
 
@@ -260,7 +261,9 @@ def _excerpt(
     return replace(
         parts,
         population=population,
+        opinions=tuple(parts.opinions[agent] for agent in chosen),
         models=tuple(parts.models[agent] for agent in chosen),
+        model_labels=tuple(parts.model_labels[agent] for agent in chosen),
         schedule=_Excerpt(schedule, chosen, model_keys(parts.models), placeholders, length),
     )
 
@@ -280,7 +283,7 @@ def _choose(schedule: StaticSchedule, length: int) -> list[int]:
     return chosen
 
 
-class _Excerpt:
+class _Excerpt(_Like):
     """The first turns of the chosen agents, who are numbered anew, as their turns are."""
 
     def __init__(
@@ -291,12 +294,13 @@ class _Excerpt:
         placeholders: Mapping[str, Message],
         length: int,
     ) -> None:
+        super().__init__(whole)
         self._whole = whole
         self._numbers = {agent: number for number, agent in enumerate(chosen)}
         self._keys = keys
         self._length = length
-        self.n_agents, self.steps = len(chosen), whole.steps
-        self.externals: Mapping[str, Message] = {**whole.externals, **placeholders}
+        self.n_agents = len(chosen)
+        self.externals = {**whole.externals, **placeholders}
 
     def turns(self) -> Iterator[Turn]:
         """Turns that read what others wrote read a placeholder."""
@@ -320,13 +324,13 @@ def _external(sort: Sort) -> External:
     return External(f"placeholder {sort.model} {sort.kind}")
 
 
-class _Beginning:
+class _Beginning(_Like):
     """The first turns of an adaptive schedule."""
 
     def __init__(self, schedule: AdaptiveSchedule, length: int) -> None:
+        super().__init__(schedule)
         self._whole = schedule
         self._length = length
-        self.n_agents, self.steps, self.externals = schedule.n_agents, schedule.steps, schedule.externals
 
     async def decide(self, outcomes: Outcomes) -> AsyncIterator[Turn]:
         """As the whole one, up to a number of turns."""
@@ -336,9 +340,11 @@ class _Beginning:
             yield turn
 
 
-def _extended(asked: list[_Asked], surveyed: Mapping[Sort, np.ndarray], ceiling: int | None) -> dict[Sort, Tally]:
+def _extended(
+    asked: list[_Asked], surveyed: Mapping[Sort, np.ndarray], acts: Mapping[str, ActSpec], ceiling: int | None
+) -> dict[Sort, Tally]:
     """All calls of a run, of which some were acted out."""
-    remembered = _Remembered()
+    remembered = _Remembered(acts)
     turns = {each.turn.index: each.turn for each in asked}
     before = {index: remembered.before(turns[index]) for index in sorted(turns)}
     lines: dict[str, _Line] = {}

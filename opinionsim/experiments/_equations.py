@@ -16,7 +16,7 @@ from opinionsim.errors import SpecError
 from opinionsim.experiments._model_spec import ClassicModelSpec
 from opinionsim.experiments._spec import BroadcastSpec, DyadicSpec, ExperimentSpec, NativeSpec
 from opinionsim.networks import Network
-from opinionsim.schedules import AdaptiveSchedule, Snapshots, StaticSchedule
+from opinionsim.schedules import AdaptiveSchedule, AnySchedule, Snapshots
 
 __all__ = ["Equation", "check_equation", "equation_of"]
 
@@ -68,8 +68,8 @@ def equation_of(
     replicate: int,
     network: Network | None,
     opinions: Sequence[float | None],
-    schedule: StaticSchedule | AdaptiveSchedule | None,
-) -> tuple[Equation, StaticSchedule | AdaptiveSchedule]:
+    schedule: AnySchedule | None,
+) -> tuple[Equation, AnySchedule]:
     """A classic model as the agents of one run, and the schedule by which they state their opinions.
 
     Parameters
@@ -104,7 +104,7 @@ def equation_of(
     return Equation(setup, values, seed, replicate, moments), Snapshots(size, steps, moments)
 
 
-def _sweep_ends(schedule: StaticSchedule | AdaptiveSchedule, size: int) -> tuple[int, ...]:
+def _sweep_ends(schedule: AnySchedule, size: int) -> tuple[int, ...]:
     """Steps after which as many updates have happened as 1, 2, ... sweeps have."""
     if isinstance(schedule, AdaptiveSchedule):
         return ()

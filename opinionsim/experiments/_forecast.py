@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
-from opinionsim.llm import CallRecord
+from opinionsim.llm import Entry
 
 __all__ = ["Actual", "Compared", "Forecast", "ModelForecast", "compare_forecast", "spell_money", "spell_seconds"]
 
@@ -274,17 +274,17 @@ class Actual:
     seconds: float | None
 
     @classmethod
-    def of(cls, records: Iterable[CallRecord], seconds: float) -> Actual:
+    def of(cls, records: Iterable[Entry], seconds: float) -> Actual:
         """What the calls on record took.
 
         Parameters
         ----------
-        records : iterable of CallRecord
-            Of any runs; ratings, for which no model was called, are passed over.
+        records : iterable of Entry
+            Calls of any runs, as :meth:`opinionsim.store.Store.calls` gives them.
         seconds : float
             Wall time.
         """
-        calls = [record for record in records if record.outcome != "rating"]
+        calls = list(records)
         return cls(
             len(calls),
             _total(record.input_tokens for record in calls),

@@ -1,4 +1,4 @@
-"""What makes a run the run it is, and what makes a measurement the measurement it is."""
+"""What makes a run the run it is."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from opinionsim.networks import build_network
 from opinionsim.opinions import OpinionScale
 from opinionsim.streams import canonical_json, digest
 
-__all__ = ["RUN_FIELDS", "block", "canonical", "measurement_id", "run_fields", "run_id", "value_at"]
+__all__ = ["RUN_FIELDS", "block", "canonical", "run_fields", "run_id", "value_at"]
 
 #: Grows when the meaning of a field or of a default changes, so that old runs are not taken for new ones.
 _VERSION = 1
@@ -148,8 +148,11 @@ def run_fields(spec: ExperimentSpec, resources: Resources) -> dict[str, Any]:
     scale = spec.scale.scale()
     if scale != OpinionScale():
         fields["scale"] = {"points": scale.points, "labels": scale.labels}
-    if spec.interaction.adaptive:
-        fields["measurement"]["classifier"] = _classifier_fields(spec)
+    if spec.interaction.needs:
+        fields["measurement"]["needs"] = {
+            variable: next((each.instrument_id for each in spec.instruments if each.variable == variable), None)
+            for variable in spec.interaction.needs
+        }
     if spec.independent_over:
         fields["independent"] = {path: value_at(fields, spec, path) for path in spec.independent_over}
     found = canonical(fields)
@@ -195,16 +198,3 @@ def block(spec: ExperimentSpec, fields: dict[str, Any], replicate: int) -> str:
         plain = isinstance(value, (str, int, float, type(None)))
         parts.append(f"{path}={value if plain else digest(canonical_json(value))}")
     return "/".join(parts)
-
-
-def _classifier_fields(spec: ExperimentSpec) -> dict[str, Any]:
-    return {"name": spec.classifier.name, "options": spec.classifier.options}
-
-
-def measurement_id(spec: ExperimentSpec) -> str:
-    """Identity of a measurement: the classifier, its options, and the scale it codes on.
-
-    Kinds of text only select what is coded and stay outside.
-    """
-    scale = spec.scale.scale()
-    return digest(canonical_json(canonical([_VERSION, _classifier_fields(spec), scale.points, scale.labels])))

@@ -6,13 +6,13 @@ from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from opinionsim import background
-from opinionsim.classifiers import AskingClassifier, asks, load_classifier
+from opinionsim.classifiers import AskingClassifier, Item, asks, load_classifier
 from opinionsim.errors import SpecError
+from opinionsim.experiments._measurement_spec import WantedInstrument
 from opinionsim.experiments._model_spec import ModelSpec
-from opinionsim.experiments._spec import ExperimentSpec
 from opinionsim.experiments._sweep import PlannedRun
 from opinionsim.llm import ScriptedChatModel
-from opinionsim.messages import ChatMessage, Reply
+from opinionsim.messages import ChatMessage, Parse, Reply
 from opinionsim.streams import canonical_json
 from opinionsim.topics import Claim
 
@@ -60,29 +60,31 @@ class Judge:
         """What coding a text of a length, in characters, takes."""
         key = claim.text, length
         if key not in self._known:
-            self._known[key] = background.run(self._act_out(claim, "x" * length))
+            self._known[key] = background.run(self._act_out(Item("x" * length, claim)))
         return self._known[key]
 
-    async def _act_out(self, claim: Claim, text: str) -> Judged:
+    async def _act_out(self, item: Item) -> Judged:
         """Count what is asked; the answer is a point of the scale, so that nothing is asked again."""
         answer = Reply(str(self._classifier.scale.points[0]))
         asked: list[int] = []
 
-        async def ask(part: str, messages: Iterable[ChatMessage], *, dropped: int = 0) -> Reply:
+        async def ask(
+            part: str, messages: Iterable[ChatMessage], *, parse: Parse | None = None, dropped: int = 0
+        ) -> Reply:
             asked.append(sum(len(message.content) for message in messages))
             return answer
 
-        await self._classifier.rate(ask, claim, text)
+        await self._classifier.rate(ask, item)
         return Judged(len(asked), sum(asked))
 
 
 class Judges:
-    """The judges of an experiment, by the identity of their measurement.
+    """The judges of an experiment, by the identity of their instrument.
 
     Parameters
     ----------
     runs : collection of PlannedRun
-        Whose measurements they are.
+        Whose instruments they are.
 
     Raises
     ------
@@ -92,13 +94,13 @@ class Judges:
 
     def __init__(self, runs: Collection[PlannedRun]) -> None:
         cells = {id(run.cell): run.cell for run in runs}.values()
-        found = {cell.measurement_id: cell.spec for cell in cells}
-        judges = {identity: _judge(spec) for identity, spec in found.items()}
+        found = {each.instrument_id: each for cell in cells for each in cell.instruments}
+        judges = {identity: _judge(wanted) for identity, wanted in found.items()}
         self._judges = {identity: judge for identity, judge in judges.items() if judge is not None}
 
-    def of(self, measurement_id: str) -> Judge | None:
-        """The judge of a measurement; None where no chat model codes."""
-        return self._judges.get(measurement_id)
+    def of(self, instrument_id: str) -> Judge | None:
+        """The judge of an instrument; None where no chat model codes."""
+        return self._judges.get(instrument_id)
 
     def asked_in(self, part: str) -> Judge | None:
         """The judge that a call of this part went to; None for one of another experiment."""
@@ -110,22 +112,20 @@ class Judges:
         return list(self._judges.values())
 
 
-def _judge(spec: ExperimentSpec) -> Judge | None:
-    """The judge a specification names."""
-    wanted = spec.classifier
-    if wanted.name != _ASKING:
+def _judge(wanted: WantedInstrument) -> Judge | None:
+    """The judge of an instrument."""
+    named = wanted.classifier
+    if named.name != _ASKING:
         return None
-    name, options = wanted.options.get("model"), wanted.options.get("options")
+    name, options = named.options.get("model"), named.options.get("options")
     if not isinstance(name, str) or not name:
         raise SpecError(
-            f"measurement.classifier: classifier {wanted.name!r} needs a model, for instance model: openai:gpt-4o-mini "
+            f"measurement.classifier: classifier {named.name!r} needs a model, for instance model: openai:gpt-4o-mini "
             "among its options"
         )
     try:
         # The model is replaced, so neither key nor network is needed.
-        classifier = load_classifier(
-            wanted.name, spec.scale.scale(), **{**wanted.options, "model": ScriptedChatModel()}
-        )
+        classifier = load_classifier(named.name, wanted.scale, **{**named.options, "model": ScriptedChatModel()})
     except SpecError as error:
         raise SpecError(f"measurement.classifier: {error}") from error.__cause__
     if not asks(classifier):

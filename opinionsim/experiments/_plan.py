@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from opinionsim.actors import PersonaActor
 from opinionsim.engine import CriticalPath, critical_path
 from opinionsim.errors import SpecError
-from opinionsim.experiments._assembly import assemble, coded_kinds
+from opinionsim.experiments._assembly import assemble
 from opinionsim.experiments._assumptions import Assumptions, Rates, observe
 from opinionsim.experiments._dry_run import Sort, Tally, count_characters, model_keys, survey
 from opinionsim.experiments._forecast import Forecast, ModelForecast
@@ -18,10 +18,10 @@ from opinionsim.experiments._model_spec import ModelSpec, models_of
 from opinionsim.experiments._pricing import model_price
 from opinionsim.experiments._resources import Resources
 from opinionsim.experiments._sweep import Experiment, PlannedRun, require_experiment
-from opinionsim.llm import MemoryJournal, PriceTable, ReplayOnly, RunCalls, SlotPool, load_prices
-from opinionsim.messages import ChatMessage, Message
-from opinionsim.schedules import ACTS, AdaptiveSchedule, IndependentReports, outline
-from opinionsim.simulation import SELF_REPORT
+from opinionsim.llm import PriceTable, load_prices
+from opinionsim.measurement import SELF_REPORT
+from opinionsim.messages import ChatMessage, Message, as_message
+from opinionsim.schedules import AdaptiveSchedule, outline
 from opinionsim.streams import canonical_json
 from opinionsim.topics import Claim
 
@@ -38,10 +38,11 @@ _FEWEST_ACTED_OUT = 100
 
 @dataclass(frozen=True)
 class _Size:
-    """Calls of the agents of one run, and their critical path."""
+    """Calls of the agents of one run, their critical path, and the kind of text of each act."""
 
     calls_of: Mapping[Sort, int]
     path: CriticalPath | None
+    kinds: Mapping[str, str]
 
     @property
     def calls(self) -> int:
@@ -56,10 +57,11 @@ class _Size:
 
 @dataclass(frozen=True)
 class _Reading:
-    """What one measurement codes of a run."""
+    """What one instrument codes of a run, and whether the run's schedule acts on it."""
 
     kinds: frozenset[str]
     judge: Judge | None
+    needed: bool
 
 
 @dataclass(frozen=True)
@@ -271,13 +273,21 @@ def _readings(experiment: Experiment) -> dict[str, list[_Reading]]:
     """What is coded of each run: cells may share one and differ in how they measure it."""
     judges = Judges(experiment.runs)
     kinds: dict[str, dict[str, frozenset[str]]] = {}
+    needed: dict[str, set[str]] = {}
     for run in experiment.runs:
         found = kinds.setdefault(run.run_id, {})
-        before = found.get(run.cell.measurement_id, frozenset())
-        # Self-reports say themselves what they say.
-        found[run.cell.measurement_id] = before | coded_kinds(run.spec) - {SELF_REPORT}
+        acted_on = set(run.spec.interaction.needs)
+        for each in run.cell.instruments:
+            before = found.get(each.instrument_id, frozenset())
+            # Self-reports say themselves what they say.
+            found[each.instrument_id] = before | each.kinds - {SELF_REPORT}
+            if each.variable in acted_on:
+                acted_on.remove(each.variable)
+                needed.setdefault(run.run_id, set()).add(each.instrument_id)
     return {
-        run_id: [_Reading(each, judges.of(measurement_id)) for measurement_id, each in found.items()]
+        run_id: [
+            _Reading(each, judges.of(identity), identity in needed.get(run_id, ())) for identity, each in found.items()
+        ]
         for run_id, found in kinds.items()
     }
 
@@ -287,29 +297,31 @@ def _claim(planned: PlannedRun, experiment: Experiment) -> Claim:
 
 
 def _texts(size: _Size, readings: Sequence[_Reading]) -> int:
-    """Texts of a run that are coded, once for each measurement."""
-    return sum(calls for reading in readings for sort, calls in size.calls_of.items() if _kind(sort) in reading.kinds)
-
-
-def _kind(sort: Sort) -> str:
-    """Kind of text that a call is for; empty where it is for the agent's memory alone."""
-    return ACTS[sort.kind].kind if sort.kind in ACTS else ""
+    """Texts of a run that are coded, once for each instrument."""
+    return sum(
+        calls
+        for reading in readings
+        for sort, calls in size.calls_of.items()
+        if size.kinds.get(sort.kind) in reading.kinds
+    )
 
 
 def _judging(size: _Size, readings: Sequence[_Reading], claim: Claim, rates: Mapping[str, Rates]) -> _Judging:
     """What judges are asked about a run.
 
-    An adaptive schedule waits for their ratings of what agents report; all else is judged side by side in the end.
+    A schedule that acts on opinions waits for their ratings of what agents report; all else is judged side by side in
+    the end.
     """
-    adaptive = size.path is None
     tallies: dict[Sort, Tally] = {}
     rated = 0
-    for judge, kinds in ((reading.judge, reading.kinds) for reading in readings):
+    for reading in readings:
+        judge = reading.judge
         if judge is None:
             continue
         for sort, texts in size.calls_of.items():
-            awaited = adaptive and _kind(sort) == "report"
-            if not awaited and _kind(sort) not in kinds:
+            kind = size.kinds.get(sort.kind)
+            awaited = reading.needed and kind == "report"
+            if not awaited and kind not in reading.kinds:
                 continue
             judged = judge.judged(claim, rates[sort.model].of(sort.kind).characters)
             own = Sort(judge.key, JUDGE)
@@ -349,16 +361,18 @@ def _dumped(node: Any) -> Any:
 
 def _size(planned: PlannedRun, experiment: Experiment) -> _Size:
     """Calls and critical path of the agents of one run."""
+    nothing = _Size({}, CriticalPath(0, 0, 0), {})
     try:
         parts = assemble(planned, experiment.resources)
     except SpecError:
-        return _Size({}, CriticalPath(0, 0, 0))
+        return nothing
     if parts.equation is not None:
-        return _Size({}, CriticalPath(0, 0, 0))
+        return nothing
     calls_of = {sort: len(remembered) for sort, remembered in survey(parts).items()}
+    kinds = {name: act.kind for name, act in parts.schedule.acts.items()}
     if isinstance(parts.schedule, AdaptiveSchedule):
-        return _Size(calls_of, None)
-    return _Size(calls_of, critical_path(parts.schedule, calls_per_event=parts.cognition.calls_per_event))
+        return _Size(calls_of, None, kinds)
+    return _Size(calls_of, critical_path(parts.schedule, calls_per_event=parts.calls_per_event), kinds)
 
 
 def _models(runs: list[PlannedRun]) -> dict[str, ModelSpec]:
@@ -532,16 +546,15 @@ def preview(experiment: Experiment, run: int = 0) -> Preview:
     if parts.equation is not None:
         return Preview(planned.run_id, planned.cell.label, {}, parts.equation.setup.model.title)
     # Nobody is asked: prompts are rendered from agents as they are before the first turn.
-    calls = RunCalls(planned.run_id, MemoryJournal(), ReplayOnly(), SlotPool(1))
-    actors = replace(parts, schedule=IndependentReports(len(parts.population), 0)).simulation(calls, None).actors
+    cast = parts.cast()
     prompts: dict[str, tuple[ChatMessage, ...]] = {}
     for turn in outline(parts.schedule):
         if turn.act not in prompts:
             received = [
-                Message(PLACEHOLDER) if isinstance(ref, int) else parts.schedule.externals[ref.name]
+                Message(PLACEHOLDER) if isinstance(ref, int) else as_message(parts.schedule.externals[ref.name])
                 for ref in turn.reads
             ]
-            actor = actors[turn.agent]
+            actor = cast[turn.agent].actor
             if isinstance(actor, PersonaActor):
                 prompts[turn.act] = actor.preview(turn.act, received)
     return Preview(planned.run_id, planned.cell.label, prompts)

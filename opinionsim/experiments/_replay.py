@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar
+from dataclasses import dataclass, fields
 
 from langchain_core.messages import AIMessage
 
@@ -14,13 +13,12 @@ from opinionsim.errors import JournalMismatch, OpinionSimError, StoreError
 from opinionsim.experiments._assembly import Parts, assemble
 from opinionsim.experiments._resources import Resources
 from opinionsim.experiments._sweep import PlannedRun, load_experiment
-from opinionsim.llm import CallRecord, MemoryJournal, ReplayOnly, RunCalls, SlotPool
-from opinionsim.messages import ChatMessage
-from opinionsim.opinions import OpinionEstimates, OpinionScale
-from opinionsim.schedules import AdaptiveSchedule, External
+from opinionsim.llm import Entry, MemoryJournal, ReplayOnly, RunCalls, SlotPool
+from opinionsim.measurement import recorded_rating
+from opinionsim.messages import ChatMessage, Message
+from opinionsim.schedules import External, Turn
 from opinionsim.simulation import Simulation
 from opinionsim.store import Results, TurnRow, open_store
-from opinionsim.topics import Claim
 
 __all__ = ["Replayed", "check_prompts", "replay", "replay_run", "turn_rows"]
 
@@ -46,19 +44,6 @@ class Replayed:
     run_id: str
     turns: int
     difference: str
-
-
-class _NoClassifier:
-    """Stands in for a classifier where every rating comes from the journal."""
-
-    name = "none"
-    options: ClassVar[dict[str, Any]] = {}
-
-    def __init__(self, scale: OpinionScale) -> None:
-        self.scale = scale
-
-    def classify(self, claims: Sequence[Claim], texts: Sequence[str]) -> OpinionEstimates:
-        raise StoreError("replay needs a rating that the store does not hold; finish the run with `opinionsim run`")
 
 
 def replay(results: Results) -> list[Replayed]:
@@ -91,11 +76,11 @@ def replay(results: Results) -> list[Replayed]:
         planned = {run.run_id: run for run in experiment.runs}
         complete = [run for run_id, run in planned.items() if run_id in states and states[run_id].status == "complete"]
         return [
-            _compared(run, experiment.resources, store.records(run.run_id), store.turns(run.run_id)) for run in complete
+            _compared(run, experiment.resources, store.entries(run.run_id), store.turns(run.run_id)) for run in complete
         ]
 
 
-async def replay_run(planned: PlannedRun, resources: Resources, records: Iterable[CallRecord]) -> list[TurnRow]:
+async def replay_run(planned: PlannedRun, resources: Resources, records: Iterable[Entry]) -> list[TurnRow]:
     """The turns of a run, rebuilt from its calls without a model.
 
     Parameters
@@ -104,7 +89,7 @@ async def replay_run(planned: PlannedRun, resources: Resources, records: Iterabl
         The run.
     resources : Resources
         What its specification refers to.
-    records : iterable of CallRecord
+    records : iterable of Entry
         Its journal.
 
     Raises
@@ -115,12 +100,12 @@ async def replay_run(planned: PlannedRun, resources: Resources, records: Iterabl
         If a call is missing.
     """
     calls = RunCalls(planned.run_id, MemoryJournal(records), ReplayOnly(), SlotPool(1))
-    simulation = _without_classifier(assemble(planned, resources), calls)
+    simulation = _on_record(planned, assemble(planned, resources), calls)
     await simulation.run()
     return list(turn_rows(simulation))
 
 
-async def check_prompts(planned: PlannedRun, resources: Resources, records: Sequence[CallRecord]) -> None:
+async def check_prompts(planned: PlannedRun, resources: Resources, records: Sequence[Entry]) -> None:
     """Make sure that the stored calls of a run, finished or not, answer what is asked now; calls nobody.
 
     A journal holds everything its entries depend on, so each of them is reached from the others.
@@ -131,7 +116,7 @@ async def check_prompts(planned: PlannedRun, resources: Resources, records: Sequ
         The run.
     resources : Resources
         What its specification refers to.
-    records : sequence of CallRecord
+    records : sequence of Entry
         Its journal.
 
     Raises
@@ -140,7 +125,7 @@ async def check_prompts(planned: PlannedRun, resources: Resources, records: Sequ
         If a stored call answers another question.
     """
     calls = RunCalls(planned.run_id, MemoryJournal(records), _Unanswered(), SlotPool(1))
-    engine = _without_classifier(replace(assemble(planned, resources), lookahead=None), calls).engine
+    engine = _on_record(planned, assemble(planned, resources), calls).engine
     engine.start()
     idle = 0
     while engine.error is None and idle < _IDLE_TURNS:
@@ -161,10 +146,17 @@ class _Unanswered:
         return await never
 
 
-def _without_classifier(parts: Parts, calls: RunCalls) -> Simulation:
-    """A run that measures nothing; the ratings an adaptive schedule acts on come from the journal."""
-    adaptive = isinstance(parts.schedule, AdaptiveSchedule)
-    return parts.simulation(calls, _NoClassifier(parts.scale) if adaptive else None)
+def _on_record(planned: PlannedRun, parts: Parts, calls: RunCalls) -> Simulation:
+    """A run that measures nothing: the opinions a schedule acts on are those of the journal."""
+    identities = {each.variable: each.instrument_id for each in reversed(planned.cell.instruments)}
+
+    async def rate(turn: Turn, message: Message, variable: str) -> float:
+        known = recorded_rating(calls.journal, turn.index, identities[variable], message.text)
+        if known is None:
+            raise StoreError("replay needs a rating that the store does not hold; finish the run with `opinionsim run`")
+        return known
+
+    return Simulation(parts.schedule, parts.cast(), calls, rate=rate)
 
 
 def turn_rows(simulation: Simulation) -> Iterator[TurnRow]:
@@ -174,9 +166,7 @@ def turn_rows(simulation: Simulation) -> Iterator[TurnRow]:
         yield TurnRow(turn.index, turn.step, turn.agent, turn.act, kind, reads, message.text, message.condition)
 
 
-def _compared(
-    planned: PlannedRun, resources: Resources, records: Sequence[CallRecord], stored: list[TurnRow]
-) -> Replayed:
+def _compared(planned: PlannedRun, resources: Resources, records: Sequence[Entry], stored: list[TurnRow]) -> Replayed:
     try:
         again = background.run(replay_run(planned, resources, records))
     except OpinionSimError as error:

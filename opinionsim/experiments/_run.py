@@ -14,7 +14,7 @@ from langchain_core.language_models import BaseChatModel
 from opinionsim import background
 from opinionsim.errors import SpecError
 from opinionsim.experiments._cluster import Cluster, ClusterSweep, check_cluster
-from opinionsim.experiments._instruments import Instruments
+from opinionsim.experiments._loaded import LoadedParts
 from opinionsim.experiments._runner import Summary, Sweep
 from opinionsim.experiments._sweep import Experiment
 from opinionsim.store import Results, load, open_store
@@ -56,7 +56,7 @@ def under_way(
     url = str(store or default_store(experiment))
     if cluster is not None:
         check_cluster(url, chat_model)
-    instruments = Instruments(experiment, chat_model)
+    instruments = LoadedParts(experiment, chat_model)
     ended = threading.Event()
 
     async def execute(sweep: Sweep) -> Summary:

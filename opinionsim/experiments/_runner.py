@@ -8,47 +8,43 @@ import os
 import secrets
 import socket
 import time
-from collections.abc import Callable, Collection, Coroutine, Iterator
+from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
-from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Literal, TypeVar
 
 import opinionsim
-from opinionsim.classifiers import asks
 from opinionsim.engine import critical_path
-from opinionsim.errors import BudgetExceeded, JournalMismatch, MeasurementError, OpinionSimError, SpecError
-from opinionsim.experiments._assembly import Parts, assemble, coded_kinds
+from opinionsim.errors import BudgetExceeded, JournalMismatch, OpinionSimError, SpecError
+from opinionsim.experiments._assembly import Parts, acts_of, assemble
 from opinionsim.experiments._canaries import Canaries
+from opinionsim.experiments._coding import instrument_row, instruments_by_run, opinion_rows, stored_texts
 from opinionsim.experiments._edges import edge_rows
-from opinionsim.experiments._instruments import Instruments
+from opinionsim.experiments._loaded import LoadedParts
 from opinionsim.experiments._manifest import manifest
-from opinionsim.experiments._model_spec import ClassicModelSpec, agent_label, model_label
+from opinionsim.experiments._model_spec import ClassicModelSpec, model_label
 from opinionsim.experiments._replay import check_prompts, replay_run, turn_rows
 from opinionsim.experiments._spec import ExperimentSpec, NoRolePlaySpec
 from opinionsim.experiments._sweep import Experiment, PlannedRun
-from opinionsim.llm import Budget, CallRecord, Journal, Limits, Patience, RunCalls, SlotPool, Usage
+from opinionsim.llm import Budget, Entry, Journal, Limits, Patience, RunCalls, SlotPool, Usage
+from opinionsim.measurement import Author, Instrument, Measuring, Queues, Text
 from opinionsim.messages import Message
-from opinionsim.personas import Persona
-from opinionsim.schedules import AdaptiveSchedule, Turn, tie_changes
-from opinionsim.simulation import SELF_REPORT, Estimate, Happening, Simulation, measure, rate, self_reported
+from opinionsim.schedules import AdaptiveSchedule, tie_changes
+from opinionsim.simulation import Simulation
 from opinionsim.store import (
     AgentRow,
     ExperimentRow,
     ExperimentRun,
     HeldElsewhereError,
-    MeasurementRow,
-    OpinionRow,
     Paid,
     RunOutcome,
     RunRow,
     Store,
-    TurnRow,
 )
 from opinionsim.streams import canonical_json, digest
-from opinionsim.topics import Claim
 
 __all__ = ["STOPPED", "Progress", "Summary", "Sweep"]
 
@@ -57,6 +53,10 @@ _T = TypeVar("_T")
 STOPPED = "stopped before it was finished"
 #: How often runs that other workers hold are looked at again, seconds.
 _LOOK_AGAIN_S = 5.0
+#: Opinions coded between two writes of a run.
+_PORTION = 500
+#: Finished runs measured side by side: enough that judges fill the slots.
+_MEASURED_AT_ONCE = 8
 
 
 @dataclass(frozen=True)
@@ -139,8 +139,8 @@ class Sweep:
         What to run.
     store : Store
         Open for writing.
-    instruments : Instruments
-        Its models and classifiers.
+    loaded : LoadedParts
+        Its models and instruments.
     max_concurrency : int, optional
         Calls in flight at most; default that of the specification.
     fresh : bool
@@ -163,7 +163,7 @@ class Sweep:
         self,
         experiment: Experiment,
         store: Store,
-        instruments: Instruments,
+        loaded: LoadedParts,
         *,
         max_concurrency: int | None = None,
         fresh: bool = False,
@@ -173,27 +173,21 @@ class Sweep:
     ) -> None:
         self.experiment = experiment
         self._store = store
-        self._instruments = instruments
+        self._loaded = loaded
         self._fresh = fresh
         self._part = part
         self._slots = SlotPool(max_concurrency or experiment.spec.execution.max_concurrency)
         self._experiment_id = digest(f"experiment:{experiment.spec.name}")
-        self._limits = instruments.limits if limits is None else limits
+        self._limits = loaded.limits if limits is None else limits
         self._distinct = list({run.run_id: run for run in experiment.runs}.values())
         self._planned = [run for run in self._distinct if only is None or run.run_id in only]
-        self._readings: dict[str, dict[str, _Reading]] = {}
-        for planned in experiment.runs:
-            readings = self._readings.setdefault(planned.run_id, {})
-            before = readings.get(planned.cell.measurement_id)
-            kinds = coded_kinds(planned.spec) | (before.kinds if before else frozenset())
-            readings[planned.cell.measurement_id] = _Reading(planned.spec, kinds)
+        self._instruments = instruments_by_run(experiment.runs, loaded)
         self._owner = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
         self._counts = _Counts()
         self._complete: set[str] = set()
         self._open: dict[str, tuple[Simulation, RunCalls]] = {}
-        self._rating: set[RunCalls] = set()
-        #: Complete runs that a classifier has yet to ask about, and the kinds of text that are coded of them.
-        self._reopened: dict[str, dict[str, set[str]]] = {}
+        #: Calls of runs whose texts are being coded.
+        self._coding: set[RunCalls] = set()
         #: Runs that were taken over by other workers while they were under way here.
         self._taken_over: list[PlannedRun] = []
         self._stopped = False
@@ -207,16 +201,17 @@ class Sweep:
         self._store_thread = ThreadPoolExecutor(1, "opinionsim-store")
         self._opening_thread = ThreadPoolExecutor(1, "opinionsim-open")
         self._measuring_thread = ThreadPoolExecutor(1, "opinionsim-measure")
+        self._queues = Queues(self._measuring_thread)
 
         #: What a reader of the results should know of the models beforehand.
-        self.warnings = instruments.warnings()
+        self.warnings = loaded.warnings()
 
     # -- seen from outside -------------------------------------------------------------------------------
 
     def progress(self) -> Progress:
         """How far the sweep is."""
         under_way = [calls for _, calls in list(self._open.values())]
-        open_calls = [*under_way, *list(self._rating)]
+        open_calls = [*under_way, *list(self._coding)]
         return Progress(
             total=len(self._planned),
             complete=len(self._complete),
@@ -233,7 +228,7 @@ class Sweep:
         self._stopping.set()
         for simulation, _ in self._open.values():
             simulation.engine.stop(_Stopped(STOPPED))
-        for calls in self._rating:
+        for calls in self._coding:
             calls.stop()
 
     async def execute(self) -> Summary:
@@ -253,7 +248,7 @@ class Sweep:
             execution = self.experiment.spec.execution
             canaries = Canaries(
                 self._experiment_id,
-                self._instruments,
+                self._loaded,
                 self._budget,
                 timeout_s=execution.timeout_s,
                 stopping=self._stopping,
@@ -261,7 +256,7 @@ class Sweep:
             watched = bool(pending) and execution.canary and not self._part
             if watched:
                 await self._in_store(self._store.save_canary, await canaries.ask("start"))
-            beforehand = self._complete | {planned.run_id for planned, _ in unmeasured}
+            beforehand = self._complete | {planned.run_id for planned in unmeasured}
             await self._all_of(self._carry_out(pending), self._measure_finished(unmeasured))
             if watched and not self._stopped:
                 await self._in_store(self._store.save_canary, await canaries.ask("end"))
@@ -293,17 +288,18 @@ class Sweep:
     # -- before ------------------------------------------------------------------------------------------
 
     def _register(self) -> None:
-        """Put the experiment, its runs and its measurements on record, these first: another instrument is refused."""
-        measurements: dict[str, _Reading] = {}
-        for planned in self._planned if self._part else self._distinct:
-            for measurement_id, (spec, kinds) in self._readings[planned.run_id].items():
-                before = measurements.get(measurement_id)
-                measurements[measurement_id] = _Reading(spec, kinds | before.kinds if before else kinds)
-        for measurement_id, reading in measurements.items():
-            self._store.save_measurement(self._measurement_row(measurement_id, reading))
+        """Put the experiment, its runs and its instruments on record, these first: a changed one is refused."""
+        for instrument in self._distinct_instruments():
+            self._store.save_instrument(instrument_row(instrument))
         if not self._part:
             self._save_experiment()
             self._store.register([self._run_row(planned) for planned in self._distinct])
+
+    def _distinct_instruments(self) -> list[Instrument]:
+        """Every instrument that reads a run of this sweep, once."""
+        runs = self._planned if self._part else self._distinct
+        found = {each.instrument_id: each for planned in runs for each in self._instruments[planned.run_id]}
+        return list(found.values())
 
     def _save_experiment(self) -> None:
         experiment = self.experiment
@@ -311,11 +307,12 @@ class Sweep:
         runs = tuple(
             ExperimentRun(
                 planned.run_id,
-                planned.cell.measurement_id,
+                planned.cell.instrument_id,
                 planned.replicate,
                 planned.block,
                 planned.cell.label,
                 planned.cell.axes,
+                {each.instrument_id: tuple(sorted(each.kinds)) for each in planned.cell.instruments},
             )
             for planned in experiment.runs
         )
@@ -351,32 +348,27 @@ class Sweep:
             "steps": spec.interaction.steps_for(size),
         }
         fields = {**planned.cell.fields, "inputs": self._inputs_of(planned)}
-        evidence = self._instruments.evidence(spec, pack)
+        evidence = self._loaded.evidence(spec, pack)
         return RunRow(planned.run_id, planned.replicate, planned.block, evidence, fields, summary)
-
-    def _measurement_row(self, measurement_id: str, reading: _Reading) -> MeasurementRow:
-        classifier = self._instruments.classifier(reading.spec)
-        scale = reading.spec.scale.scale()
-        kinds = tuple(sorted(reading.kinds))
-        return MeasurementRow(measurement_id, classifier.name, classifier.options, scale.points, scale.labels, kinds)
 
     def _inputs_of(self, planned: PlannedRun) -> str:
         """Digest of the wording a run's prompts are made of, and of the version that makes them."""
         key = id(planned.cell)
         if key not in self._inputs:
             pack = self.experiment.resources.pack(planned.spec.prompts)
-            self._inputs[key] = digest(canonical_json([opinionsim.__version__, dict(pack.contents)]))
+            own = pack.bind(acts_of(planned.spec)).texts
+            self._inputs[key] = digest(canonical_json([opinionsim.__version__, dict(pack.contents), dict(own)]))
         return self._inputs[key]
 
-    async def _sort_out(self) -> tuple[list[PlannedRun], list[_Unmeasured]]:
+    async def _sort_out(self) -> tuple[list[PlannedRun], list[PlannedRun]]:
         """Runs still to be carried out, and finished ones still to be measured; finished ones are checked."""
         run_ids = [planned.run_id for planned in self._planned]
         states = await self._in_store(self._store.states, run_ids)
         stored = await self._in_store(self._store.fields, run_ids)
-        measured = await self._in_store(self._store.measured_kinds, run_ids)
-        present = await self._in_store(self._store.kinds, run_ids)
+        complete = [run_id for run_id in run_ids if states[run_id].status == "complete"]
+        left = await self._in_store(self._uncoded, complete)
         pending: list[PlannedRun] = []
-        unmeasured: list[_Unmeasured] = []
+        unmeasured: list[PlannedRun] = []
         for planned in self._planned:
             run_id = planned.run_id
             if self._stopped:
@@ -392,13 +384,8 @@ class Sweep:
             elif run_id not in self._changed or await self._still_agrees(planned):
                 if states[run_id].error:
                     await self._in_store(self._store.save_error, run_id, "")
-                readings = self._unmeasured(run_id, measured.get(run_id, {}), present.get(run_id, set()))
-                if self._asks(readings):
-                    # Its questions are calls of the run, which goes through its journal to where they belong.
-                    self._reopened[run_id] = measured.get(run_id, {})
-                    pending.append(planned)
-                elif readings:
-                    unmeasured.append((planned, readings))
+                if run_id in left:
+                    unmeasured.append(planned)
                 else:
                     self._complete.add(run_id)
             elif self._fresh:
@@ -406,9 +393,21 @@ class Sweep:
                 pending.append(planned)
         return pending, unmeasured
 
+    def _uncoded(self, run_ids: Collection[str]) -> set[str]:
+        """Runs of which an instrument has yet to code something."""
+        groups: dict[tuple[str, frozenset[str], str], list[str]] = {}
+        for run_id in run_ids:
+            for each in self._instruments[run_id]:
+                groups.setdefault((each.instrument_id, each.kinds, each.about), []).append(run_id)
+        return {
+            run_id
+            for (identity, kinds, about), some in groups.items()
+            for run_id in self._store.uncoded(some, identity, kinds, about=about)
+        }
+
     async def _still_agrees(self, planned: PlannedRun) -> bool:
         """Whether a finished run asks today what it asked then; says so if it does not."""
-        records = await self._in_store(self._store.records, planned.run_id)
+        records = await self._in_store(self._store.entries, planned.run_id)
         try:
             await replay_run(planned, self.experiment.resources, records)
         except OpinionSimError as error:
@@ -423,49 +422,6 @@ class Sweep:
         """Put on record that the stored calls of a run answer what today's wording asks."""
         fields = {**planned.cell.fields, "inputs": self._inputs_of(planned)}
         self._store.save_fields(planned.run_id, fields)
-
-    def _unmeasured(
-        self, run_id: str, measured: dict[str, set[str]], present: set[str] | None = None
-    ) -> dict[str, _Reading]:
-        """What measurements have yet to code of a run; of kinds not present there is nothing."""
-        left = {
-            measurement_id: _Reading(
-                spec, (kinds if present is None else kinds & present) - measured.get(measurement_id, set())
-            )
-            for measurement_id, (spec, kinds) in self._readings[run_id].items()
-        }
-        return {measurement_id: reading for measurement_id, reading in left.items() if reading.kinds}
-
-    def _asks(self, readings: dict[str, _Reading]) -> bool:
-        """Whether texts are to be coded by a classifier that asks a chat model."""
-        return any(
-            asks(self._instruments.classifier(spec)) and bool(kinds - {SELF_REPORT})
-            for spec, kinds in readings.values()
-        )
-
-    async def _measure_finished(self, unmeasured: list[_Unmeasured]) -> None:
-        """Code finished runs by measurements that have not yet; one that cannot be made stops its own run only."""
-        for planned, readings in unmeasured:
-            if self._stopped and readings:
-                self._counts.errors[planned.run_id] = STOPPED
-                continue
-            try:
-                await self._measure_again(planned, readings)
-            except MeasurementError as error:
-                self._counts.errors[planned.run_id] = str(error)
-                await self._in_store(self._store.save_error, planned.run_id, str(error))
-            else:
-                self._complete.add(planned.run_id)
-
-    async def _measure_again(self, planned: PlannedRun, readings: dict[str, _Reading]) -> None:
-        """Code a finished run's stored texts by measurements that have not yet; none of them asks anybody."""
-        for measurement_id, (spec, kinds) in readings.items():
-            stored = await self._in_store(self._store.turns, planned.run_id)
-            texts = [_happened(row) for row in stored if row.kind in kinds]
-            claim = self.experiment.resources.topic(spec.topic).claim(spec.topic.framing)
-            known = await self._measure(spec, measurement_id, claim, texts)
-            rows = [_opinion_row(measurement_id, turn, known[turn]) for turn in sorted(known)]
-            await self._in_store(self._store.save_opinions, planned.run_id, rows)
 
     async def _open_budget(self) -> None:
         """Count what the experiment has paid on record, where anything is limited."""
@@ -572,23 +528,9 @@ class Sweep:
             await asyncio.wait_for(self._stopping.wait(), _LOOK_AGAIN_S)
         states = await self._in_opening(self._store.states, [planned.run_id for planned in held])
         done = [planned for planned in held if states[planned.run_id].status == "complete"]
-        run_ids = {planned.run_id for planned in done}
-        measured = await self._in_opening(self._store.measured_kinds, run_ids)
-        present = await self._in_opening(self._store.kinds, run_ids)
-        left = [planned for planned in held if planned.run_id not in run_ids]
-        unmeasured: list[_Unmeasured] = []
-        for planned in done:
-            # Whoever finished it may have had other measurements in mind.
-            run_id = planned.run_id
-            readings = self._unmeasured(run_id, measured.get(run_id, {}), present.get(run_id, set()))
-            if self._asks(readings):
-                self._reopened[run_id] = measured.get(run_id, {})
-                left.append(planned)
-            else:
-                self._reopened.pop(run_id, None)
-                unmeasured.append((planned, readings))
-        await self._measure_finished(unmeasured)
-        return left
+        # Whoever finished them may have had other instruments in mind.
+        await self._measure_finished(done)
+        return [planned for planned in held if states[planned.run_id].status != "complete"]
 
     async def _open_run(self, planned: PlannedRun) -> _Opened | _Held | None:
         """A run ready to start; None where it cannot go on, which is put on record."""
@@ -608,8 +550,7 @@ class Sweep:
             parts = assemble(planned, resources)
             if parts.equation is not None:
                 await self._in_opening(parts.equation.work_out)
-            if run_id not in self._reopened:
-                self._check_weights(planned, parts, records)
+            self._check_weights(planned, parts, records)
             if run_id in self._changed:
                 # Before anything is asked anew: a journal that mixes two wordings could not be finished under either.
                 await check_prompts(planned, resources, records)
@@ -626,14 +567,13 @@ class Sweep:
 
     async def _start_anew(self, planned: PlannedRun) -> _Opened | _Held | None:
         """Forget what a run has led to, and open it again."""
-        self._reopened.pop(planned.run_id, None)
         try:
             await self._in_opening(self._store.forget, [planned.run_id])
         except HeldElsewhereError:
             return _HELD
         return await self._open_run(planned)
 
-    def _check_weights(self, planned: PlannedRun, parts: Parts, records: list[CallRecord]) -> None:
+    def _check_weights(self, planned: PlannedRun, parts: Parts, records: list[Entry]) -> None:
         """Make sure that the models of this process are those that a run began with: names can come to mean others.
 
         Raises
@@ -641,7 +581,7 @@ class Sweep:
         JournalMismatch
             If one has other contents.
         """
-        models = [self._instruments.contents(model, planned.spec, parts.pack) for model in parts.models]
+        models = [self._loaded.contents(model, planned.spec, parts.pack) for model in parts.models]
         for record in records:
             # Whoever codes texts has an identity of its own, as a measurement.
             if record.key.part.startswith("judge") or not record.model.startswith("hf:"):
@@ -656,16 +596,15 @@ class Sweep:
 
     async def _give_up(self, run_id: str, epoch: int, reason: str) -> None:
         """Put on record why a run cannot go on; what it has produced stays."""
-        status: Literal["complete", "incomplete"] = "complete" if run_id in self._reopened else "incomplete"
-        await self._in_store(self._store.finish, run_id, epoch, RunOutcome(status, error=reason))
+        await self._in_store(self._store.finish, run_id, epoch, RunOutcome("incomplete", error=reason))
         self._counts.errors[run_id] = reason
 
-    def _claim(self, run_id: str) -> tuple[int, Journal, list[CallRecord]] | None:
-        epoch = self._store.claim(run_id, self._owner, again=run_id in self._reopened)
+    def _claim(self, run_id: str) -> tuple[int, Journal, list[Entry]] | None:
+        epoch = self._store.claim(run_id, self._owner)
         if epoch is None:
             return None
         journal = self._store.journal(run_id, epoch)
-        return epoch, journal, journal.records
+        return epoch, journal, journal.entries
 
     async def _work(self, queue: asyncio.Queue[_Opened | None]) -> None:
         """Carry out one run after another; the next one starts while the last one is measured and stored."""
@@ -688,11 +627,14 @@ class Sweep:
         """Carry out one run, from its journal's end to its last turn."""
         planned, parts = opened.planned, opened.parts
         run_id, spec = planned.run_id, planned.spec
-        endpoints = [self._instruments.endpoint(model, spec, parts.pack) for model in parts.models]
-        calls = RunCalls(run_id, opened.journal, endpoints, self._slots, patience=_patience(spec), budget=self._budget)
-        measurement_id = planned.cell.measurement_id
-        classifier = self._instruments.classifier(spec)
-        simulation = parts.simulation(calls, classifier, self._measuring_thread, measurement_id)
+        endpoints = [self._loaded.endpoint(model, spec, parts.pack) for model in parts.models]
+        evidence = [self._loaded.client(model, spec, parts.pack).evidence for model in parts.models]
+        cast = parts.cast(endpoints, evidence)
+        answering = [member.endpoint for member in cast]
+        calls = RunCalls(run_id, opened.journal, answering, self._slots, patience=_patience(spec), budget=self._budget)
+        authors = [member.author for member in cast]
+        measuring = Measuring(self._instruments[run_id], self._queues, calls, parts.claim, authors)
+        simulation = Simulation(parts.schedule, cast, calls, measuring=measuring, lookahead=parts.lookahead)
         error: OpinionSimError | None = _Stopped(STOPPED) if self._stopped else None
         self._open[run_id] = (simulation, calls)
         try:
@@ -708,10 +650,8 @@ class Sweep:
             error = await self._broken(simulation, failure)
         finally:
             del self._open[run_id]
-            self._counts.made += calls.made
-            self._counts.answered += calls.answered
-            self._counts.repeated += calls.repeated
-        return _Played(planned, parts, opened.epoch, opened.journal, simulation, error)
+            self._coding.add(calls)
+        return _Played(planned, parts, opened.epoch, simulation, measuring, calls, error)
 
     async def _broken(self, simulation: Simulation, failure: Exception) -> OpinionSimError:
         """Stop a run over a defect of the program, which is raised when all other runs are over."""
@@ -721,96 +661,137 @@ class Sweep:
         return error
 
     async def _conclude(self, played: _Played) -> None:
-        """Measure a run that is over and put what it led to on record."""
+        """Put what a run led to on record, and measure it; it is complete when both are done."""
         run_id, error = played.planned.run_id, played.error
-        opinions: list[OpinionRow] = []
-        if error is None:
-            try:
-                opinions = await self._opinions(played)
-            except OpinionSimError as failure:
-                error = failure
-        # A measurement that could not be made makes no complete run incomplete.
-        finished = error is None or run_id in self._reopened
-        status: Literal["complete", "incomplete"] = "complete" if finished else "incomplete"
-        outcome = _outcome(played, status, opinions, error)
         try:
+            await self._in_store(self._store.save_outcome, run_id, played.epoch, _outcome(played))
+            if error is None:
+                simulation = played.simulation
+                texts = {text.site.index: text for text in simulation.texts()}
+                error = await self._measured(run_id, played.epoch, played.measuring, texts)
+            status: Literal["complete", "incomplete"] = "complete" if error is None else "incomplete"
+            outcome = RunOutcome(status, error="" if error is None else str(error))
             await self._in_store(self._store.finish, run_id, played.epoch, outcome)
         except HeldElsewhereError:
             # It was given up for dead and taken over: whoever has it now goes on from the calls on record.
             self._taken_over.append(played.planned)
             return
+        finally:
+            self._count(played.calls)
         if error is None:
             self._complete.add(run_id)
         else:
             self._counts.errors[run_id] = str(error)
 
-    async def _opinions(self, played: _Played) -> list[OpinionRow]:
-        """The run's opinions by every measurement that reads it and has not done so yet."""
-        planned, simulation = played.planned, played.simulation
-        rows = []
-        with self._rated(played) as calls:
-            for measurement_id, (spec, kinds) in self._unmeasured(
-                planned.run_id, self._reopened.get(planned.run_id, {})
-            ).items():
-                own = measurement_id == planned.cell.measurement_id
-                coded = [happening for happening in simulation.happenings() if happening.kind in kinds]
-                known = {each.turn.index: each.estimate for each in coded if own and each.estimate is not None}
-                unknown = [each for each in coded if each.turn.index not in known]
-                known.update(await self._measure(spec, measurement_id, simulation.claim, unknown, calls))
-                rows += [_opinion_row(measurement_id, turn, known[turn]) for turn in sorted(known)]
-        return rows
+    def _count(self, calls: RunCalls) -> None:
+        """Add the calls of a run that is over to those of others."""
+        self._coding.discard(calls)
+        self._counts.made += calls.made
+        self._counts.answered += calls.answered
+        self._counts.repeated += calls.repeated
 
-    @contextmanager
-    def _rated(self, played: _Played) -> Iterator[RunCalls]:
-        """The calls of classifiers that ask about a run that is over."""
-        planned = played.planned
-        patience = _patience(planned.spec)
-        # Whoever asks brings along who answers.
-        calls = RunCalls(planned.run_id, played.journal, (), self._slots, patience=patience, budget=self._budget)
-        if self._stopped:
-            calls.stop()
-        self._rating.add(calls)
+    # -- measuring ---------------------------------------------------------------------------------------
+
+    async def _measured(
+        self, run_id: str, epoch: int, measuring: Measuring, texts: Mapping[int, Text]
+    ) -> OpinionSimError | None:
+        """Code all of a run that is not coded yet; why that could not be done, if it could not.
+
+        Raises
+        ------
+        HeldElsewhereError
+            If the run has been taken over.
+        """
         try:
-            yield calls
+            for instrument in measuring.instruments:
+                await self._code(run_id, epoch, measuring, instrument, texts)
+        except HeldElsewhereError:
+            raise
         except BudgetExceeded as failure:
             self._exceeded = self._exceeded or str(failure)
             self.stop()
-            raise
+            return failure
+        except OpinionSimError as failure:
+            return failure
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if not self._stopped or (task is not None and task.cancelling()):
                 raise
-            raise _Stopped(STOPPED) from None
-        finally:
-            self._rating.discard(calls)
-            self._counts.made += calls.made
-            self._counts.answered += calls.answered
-            self._counts.repeated += calls.repeated
+            return _Stopped(STOPPED)
+        return None
 
-    async def _measure(
-        self,
-        spec: ExperimentSpec,
-        measurement_id: str,
-        claim: Claim,
-        texts: list[Happening],
-        calls: RunCalls | None = None,
-    ) -> dict[int, Estimate]:
-        """Estimates by turn."""
-        classifier = self._instruments.classifier(spec)
-        found = {
-            each.turn.index: self_reported(classifier.scale, each.message) for each in texts if each.kind == SELF_REPORT
-        }
-        others = [(each.turn, each.message) for each in texts if each.kind != SELF_REPORT]
-        if not others:
-            return found
-        if asks(classifier) and calls is not None:
-            estimates = await rate(classifier, claim, others, calls, measurement_id)
+    async def _code(
+        self, run_id: str, epoch: int, measuring: Measuring, instrument: Instrument, texts: Mapping[int, Text]
+    ) -> None:
+        """Code what an instrument has left of a run, and write it by portions: what is stored is never coded again."""
+        identity, kinds = instrument.instrument_id, instrument.kinds
+        left = await self._in_store(partial(self._store.uncoded, about=instrument.about), [run_id], identity, kinds)
+        keys = left.get(run_id, [])
+        for start in range(0, len(keys), _PORTION):
+            coded = await measuring.code(instrument, keys[start : start + _PORTION], texts.__getitem__)
+            await self._in_store(self._store.save_opinions, run_id, epoch, opinion_rows(instrument, coded))
+
+    async def _measure_finished(self, runs: list[PlannedRun]) -> None:
+        """Code what is left to code of finished runs, several at a time."""
+        left = list(runs)
+        while left:
+            queue, held = iter(left), list[PlannedRun]()
+
+            async def work(queue: Iterator[PlannedRun] = queue, held: list[PlannedRun] = held) -> None:
+                for planned in queue:
+                    if await self._measure_again(planned) is _HELD:
+                        held.append(planned)
+
+            await self._all_of(*(work() for _ in range(min(_MEASURED_AT_ONCE, len(left)))))
+            if held and not self._stopped:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._stopping.wait(), _LOOK_AGAIN_S)
+            left = held
+
+    async def _measure_again(self, planned: PlannedRun) -> _Held | None:
+        """Code what is left to code of one finished run; a failure stops that run's measuring only."""
+        run_id = planned.run_id
+        if not await self._in_store(self._uncoded, [run_id]):
+            self._complete.add(run_id)
+            return None
+        if self._stopped:
+            self._counts.errors[run_id] = STOPPED
+            return None
+        epoch = await self._in_store(self._store.claim_complete, run_id, self._owner)
+        if epoch is None:
+            return _HELD
+        journal = await self._in_store(self._store.journal, run_id, epoch)
+        calls = RunCalls(run_id, journal, (), self._slots, patience=_patience(planned.spec), budget=self._budget)
+        self._coding.add(calls)
+        if self._stopped:
+            calls.stop()
+        try:
+            texts, measuring = await self._on_record(planned, calls)
+            error = await self._measured(run_id, epoch, measuring, texts)
+            if error is not None and not isinstance(error, _Stopped):
+                await self._in_store(self._store.save_error, run_id, str(error))
+            await self._in_store(self._store.release, run_id, epoch)
+        except HeldElsewhereError:
+            return _HELD
+        finally:
+            self._count(calls)
+        if error is None:
+            self._complete.add(run_id)
         else:
-            loop = asyncio.get_running_loop()
-            messages = [message for _, message in others]
-            estimates = await loop.run_in_executor(self._measuring_thread, measure, classifier, claim, messages)
-        found.update(zip((turn.index for turn, _ in others), estimates, strict=True))
-        return found
+            self._counts.errors[run_id] = str(error)
+        return None
+
+    async def _on_record(self, planned: PlannedRun, calls: RunCalls) -> tuple[dict[int, Text], Measuring]:
+        """The texts of a finished run, and its instruments before they have coded anything."""
+        spec, instruments = planned.spec, self._instruments[planned.run_id]
+        externals: Mapping[str, Message | str] = {}
+        authors: list[Author] = []
+        if any(each.context for each in instruments):
+            parts = assemble(planned, self.experiment.resources)
+            externals, authors = parts.schedule.externals, [member.author for member in parts.cast()]
+        rows = await self._in_store(self._store.turns, planned.run_id)
+        claim = self.experiment.resources.topic(spec.topic).claim(spec.topic.framing)
+        return stored_texts(rows, externals), Measuring(instruments, self._queues, calls, claim, authors)
 
     async def _in_store(self, function: Callable[..., _T], *arguments: Any) -> _T:
         """Call the store in its thread."""
@@ -840,8 +821,9 @@ class _Played:
     planned: PlannedRun
     parts: Parts
     epoch: int
-    journal: Journal
     simulation: Simulation
+    measuring: Measuring
+    calls: RunCalls
     error: OpinionSimError | None
 
 
@@ -858,66 +840,22 @@ class _Stopped(OpinionSimError):
     """The sweep was asked to stop."""
 
 
-class _Reading(NamedTuple):
-    """What one measurement codes of a run."""
-
-    spec: ExperimentSpec
-    kinds: frozenset[str]
-
-
-#: A finished run, and what measurements have yet to code of it, by their ids.
-_Unmeasured: TypeAlias = tuple[PlannedRun, dict[str, _Reading]]
-
-
-def _opinion_row(measurement_id: str, turn: int, estimate: Estimate) -> OpinionRow:
-    return OpinionRow(measurement_id, "stance", turn, estimate.value, estimate.off_scale, estimate.probabilities)
-
-
-def _happened(row: TurnRow) -> Happening:
-    """A turn on record."""
-    turn = Turn(row.turn, row.step, row.agent, row.act)
-    return Happening(turn, Message(row.text, condition=row.condition), row.kind, None)
-
-
 def _patience(spec: ExperimentSpec) -> Patience:
     execution = spec.execution
     return Patience(execution.timeout_s, **execution.retry.model_dump())
 
 
-def _attributes(persona: Persona) -> dict[str, str]:
-    """What a persona's file says of it."""
-    return {**persona.attributes, **({"background": persona.background} if persona.background else {})}
-
-
-def _outcome(
-    played: _Played,
-    status: Literal["complete", "incomplete"],
-    opinions: list[OpinionRow],
-    error: OpinionSimError | None,
-) -> RunOutcome:
-    """Everything there is to store of a run."""
-    parts = played.parts
-    spec = played.planned.spec
-    equation = isinstance(spec.model, ClassicModelSpec)
-    labels = [model_label(spec.model)] * len(parts.population) if equation else [
-        agent_label(model, spec.model) for model in parts.models
-    ]  # fmt: skip
-    members = zip(parts.population.personas, parts.opinions, labels, strict=True)
+def _outcome(played: _Played) -> RunOutcome:
+    """Who took part in a run, its ties and its turns, as the store keeps them."""
     agents = tuple(
         AgentRow(
-            agent,
-            persona.name or ("(equation)" if equation else "(no role)"),
-            opinion,
-            _attributes(persona),
-            label,
+            agent, member.name, member.role, member.evidence, member.opinion, dict(member.attributes), member.model
         )
-        for agent, (persona, opinion, label) in enumerate(members)
+        for agent, member in enumerate(played.simulation.cast)
     )
     return RunOutcome(
-        status=status,
+        status="incomplete",
         agents=agents,
-        edges=edge_rows(parts.network, tie_changes(parts.schedule)),
+        edges=edge_rows(played.parts.network, tie_changes(played.parts.schedule)),
         turns=tuple(turn_rows(played.simulation)),
-        opinions=tuple(opinions),
-        error=str(error) if error else "",
     )

@@ -4,19 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
-from typing import Annotated, Any, ClassVar, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from opinionsim.documents import DocumentModel, KeyPath
-from opinionsim.experiments._model_spec import AnyModelSpec, ClassicModelSpec, ModelSpec, Options, models_of
-from opinionsim.opinions import OpinionScale
+from opinionsim.experiments._measurement_spec import (
+    MAX_STEPS,
+    ClassifierSpec,
+    MeasurementSpec,
+    ScaleSpec,
+    WantedInstrument,
+    distinct,
+)
+from opinionsim.experiments._model_spec import AnyModelSpec, ClassicModelSpec, ModelSpec, models_of
+from opinionsim.measurement import STANCE
 
 __all__ = [
     "BoundedConfidenceSpec",
     "BroadcastSpec",
     "BudgetSpec",
-    "ClassifierSpec",
     "CognitionSpec",
     "CountsSpec",
     "DyadicSpec",
@@ -27,39 +34,24 @@ __all__ = [
     "IndependentSpec",
     "InlineTopicSpec",
     "InteractionSpec",
-    "MeasurementSpec",
     "NamedTopicSpec",
     "NativeSpec",
     "NetworkSpec",
     "NoRolePlaySpec",
     "PopulationSpec",
-    "ProbeSpec",
     "RememberedSpec",
     "RetrySpec",
     "RewiringSpec",
-    "ScaleSpec",
     "SimilaritySpec",
     "TopicSpec",
     "conflicts",
     "json_schema",
 ]
 
-_Item = TypeVar("_Item")
-
 #: Largest integer every store keeps exactly.
 _MAX_INT = 2**63 - 1
 #: Far above any run that can be paid for; keeps a slip of the finger from exhausting the memory.
 _MAX_SIZE = 1_000_000
-#: Turns of one run, whose schedule is held in memory.
-_MAX_STEPS = 10_000_000
-
-
-def _distinct(items: tuple[_Item, ...]) -> tuple[_Item, ...]:
-    """Refuse repeated entries."""
-    repeated = [item for position, item in enumerate(items) if item in items[:position]]
-    if repeated:
-        raise ValueError(f"entries must be distinct; {repeated[0]!r} is given twice")
-    return items
 
 
 class CountsSpec(DocumentModel):
@@ -124,8 +116,8 @@ class InlineTopicSpec(DocumentModel):
 class CognitionSpec(DocumentModel):
     """How agents remember and weigh what they read."""
 
-    memory: Literal["cumulative", "reflective", "reflective-as-run"] = "cumulative"
-    """Every event, one replaced summary, or the summaries as the published code kept them."""
+    memory: Literal["cumulative", "reflective", "reflective-as-run", "none"] = "cumulative"
+    """Every event, one replaced summary, the summaries as the published code kept them, or nothing."""
     token_budget: int | None = Field(None, ge=1, le=_MAX_INT)
     """Tokens of memory a prompt may hold; the oldest events are left out beyond it. Null sets no limit."""
     confirmation_bias: Literal["none", "weak", "strong"] = "none"
@@ -414,10 +406,13 @@ NetworkSpec = Annotated[
 
 
 class _Interaction(DocumentModel):
-    adaptive: ClassVar[bool] = False
-    """Whether the schedule acts on measured opinions, which makes the classifier part of the run."""
     smallest: ClassVar[int] = 1
     """Agents it takes at least."""
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Variables on whose opinions the schedule acts, which makes their instruments part of the run."""
+        return ()
 
     def steps_for(self, size: int) -> int:
         """Steps T of a population of `size` agents."""
@@ -425,9 +420,9 @@ class _Interaction(DocumentModel):
 
 
 class _Stepped(_Interaction):
-    steps: int | None = Field(None, ge=0, le=_MAX_STEPS)
+    steps: int | None = Field(None, ge=0, le=MAX_STEPS)
     """Number of steps T; give either this or exposures."""
-    exposures: float | None = Field(None, gt=0, le=_MAX_STEPS)
+    exposures: float | None = Field(None, gt=0, le=MAX_STEPS)
     """Number of steps per agent, T/N, rounded to whole steps; give either this or steps."""
 
     @model_validator(mode="after")
@@ -442,7 +437,7 @@ class _Stepped(_Interaction):
 
 
 class _Reports(_Interaction):
-    reports: int = Field(10, ge=1, le=_MAX_STEPS)
+    reports: int = Field(10, ge=1, le=MAX_STEPS)
     """Reports each agent gives."""
 
     def steps_for(self, size: int) -> int:
@@ -470,7 +465,10 @@ class BroadcastSpec(_Networked):
 
 
 class _Adaptive(_Networked):
-    adaptive: ClassVar[bool] = True
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The stance of those who may meet."""
+        return (STANCE,)
 
 
 class SimilaritySpec(_Adaptive):
@@ -519,6 +517,11 @@ class FeedSpec(_Adaptive):
     """Which authors come first: those of similar opinion, those who wrote last, or any."""
     strength: float = Field(1.0, ge=0)
     """Of the ranking by similarity: fall of the log-odds of being shown next per scale unit; 0 ranks at random."""
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The stance of authors, where it ranks them."""
+        return (STANCE,) if self.ranking == "similarity" else ()
 
 
 class NativeSpec(_Networked):
@@ -577,69 +580,6 @@ InteractionSpec = Annotated[
 ]
 
 
-class ClassifierSpec(DocumentModel):
-    """A classifier and its options."""
-
-    name: str = Field(min_length=1)
-    """Name of the classifier."""
-    options: Options = Field(default_factory=dict)
-    """Further arguments of the classifier."""
-
-
-class ProbeSpec(DocumentModel):
-    """Off-record questions, which leave no trace in any memory."""
-
-    before: int = Field(0, ge=0, le=_MAX_STEPS)
-    """Questions to each agent before the first step."""
-    after: int = Field(0, ge=0, le=_MAX_STEPS)
-    """Questions to each agent after the last step."""
-
-
-def _spelled_classifier(value: Any) -> Any:
-    """Read ``lexicon`` as ``{name: lexicon}``."""
-    return {"name": value} if isinstance(value, str) else value
-
-
-class MeasurementSpec(DocumentModel):
-    """How opinions are coded from texts."""
-
-    classifier: Annotated[
-        ClassifierSpec, BeforeValidator(_spelled_classifier, json_schema_input_type=str | ClassifierSpec)
-    ] = Field(default_factory=lambda: ClassifierSpec(name="lexicon"))
-    """Name of the classifier, or a mapping with name and options."""
-    texts: Annotated[tuple[Literal["post", "report", "response", "probe"], ...], AfterValidator(_distinct)] = Field(
-        ("report", "post"), min_length=1
-    )
-    """Kinds of text that are coded."""
-    probe: ProbeSpec = Field(default_factory=ProbeSpec)
-    """Off-record questions to every agent, answered in its own words, which are coded like other texts."""
-    self_report: ProbeSpec = Field(default_factory=ProbeSpec)
-    """Off-record questions to every agent, answered with a point of the scale, which no classifier codes."""
-
-
-class ScaleSpec(DocumentModel):
-    """The opinion scale."""
-
-    points: tuple[Annotated[int, Field(ge=-_MAX_INT, le=_MAX_INT)], ...] = Field((-2, -1, 0, 1, 2), min_length=2)
-    """Opinion values, strictly increasing."""
-    labels: Annotated[tuple[str, ...], AfterValidator(_distinct)] = ()
-    """One verbal anchor a point, lowest first; the package has its own for 2, 3, 4, 5 and 7 points."""
-
-    @model_validator(mode="after")
-    def _ordered(self) -> ScaleSpec:
-        if any(later <= earlier for earlier, later in zip(self.points, self.points[1:], strict=False)):
-            raise ValueError(f"points must be strictly increasing; got {list(self.points)}")
-        if self.labels and len(self.labels) != len(self.points):
-            raise ValueError(f"labels must give one label for each of the {len(self.points)} points")
-        if not self.labels and len(self.points) not in (2, 3, 4, 5, 7):
-            raise ValueError(f"labels must be given for {len(self.points)} points; defaults exist for 2, 3, 4, 5 and 7")
-        return self
-
-    def scale(self) -> OpinionScale:
-        """The scale itself."""
-        return OpinionScale(self.points, self.labels)
-
-
 class BudgetSpec(DocumentModel):
     """What an experiment may use, over all its calls on record. Null sets no limit."""
 
@@ -671,7 +611,7 @@ class ExecutionSpec(DocumentModel):
     """Model calls in flight at once, over all runs."""
     timeout_s: float = Field(120.0, gt=0)
     """Longest wait for one reply, in seconds."""
-    lookahead: int | None = Field(None, ge=0, le=_MAX_STEPS)
+    lookahead: int | None = Field(None, ge=0, le=MAX_STEPS)
     """Steps that may be started beyond the first unfinished one; null sets no limit."""
     budget: BudgetSpec = Field(default_factory=BudgetSpec)
     """Limits that stop the experiment before a call could exceed them."""
@@ -733,15 +673,15 @@ class ExperimentSpec(DocumentModel):
     """How runs are carried out; changes no result."""
     sweep: dict[str, tuple[Any, ...]] | tuple[dict[str, tuple[Any, ...]], ...] = Field(default_factory=dict)
     """Axes: the dotted path of any field of a run and the values it takes; a list is a union of such grids."""
-    independent_over: Annotated[tuple[str, ...], AfterValidator(_distinct)] = ()
+    independent_over: Annotated[tuple[str, ...], AfterValidator(distinct)] = ()
     """Dotted paths of fields whose values get random draws of their own; all other cells share theirs."""
 
     @property
-    def classifier(self) -> ClassifierSpec:
-        """The instrument of a run: that of the measurement, or, where agents are numbers, one that takes them so."""
+    def instruments(self) -> tuple[WantedInstrument, ...]:
+        """The instruments of a run, that of stance first; where agents are numbers, one that takes them as such."""
         if isinstance(self.model, ClassicModelSpec):
-            return ClassifierSpec(name="exact")
-        return self.measurement.classifier
+            return (self.measurement.stance(ClassifierSpec(name="exact"), self.scale.scale()),)
+        return self.measurement.wanted(self.scale.scale())
 
 
 def json_schema() -> dict[str, Any]:
@@ -797,13 +737,37 @@ def conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
                 if not text.strip():
                     yield ("interaction", "messages", position), "must not be blank"
     for name in dict.fromkeys(model.name for model in models_of(spec.model)):
-        if name != "scripted" and "classifier" not in spec.measurement.model_fields_set:
+        if name != "scripted" and spec.measurement.takes_lexicon_for_granted:
             yield (
                 ("measurement", "classifier"),
                 f"must be named when the model is not 'scripted'; got model {name!r}{_meant(name)} and no classifier",
             )
             break
+    yield from _instrument_conflicts(spec)
     yield from _budget_conflicts(spec)
+
+
+def _instrument_conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
+    """Instruments that are one and the same, and those that a schedule acts on and the cell lacks."""
+    wanted = spec.instruments
+    offset = len(wanted) - len(spec.measurement.instruments)
+    seen: dict[str, int] = {}
+    for position, each in enumerate(wanted):
+        if each.instrument_id in seen:
+            yield (
+                ("measurement", "instruments", position - offset),
+                f"is the instrument of {each.variable!r} by {each.classifier.name!r} once more; two of one variable "
+                "must differ in classifier, options, scale or context, and kinds of text go into one list",
+            )
+        seen[each.instrument_id] = position
+    variables = {each.variable for each in wanted}
+    for variable in spec.interaction.needs:
+        if variable not in variables:
+            yield (
+                ("measurement", "instruments"),
+                f"interaction kind {spec.interaction.kind!r} acts on {variable!r}, which no instrument measures; "
+                f"measured are {', '.join(sorted(variables)) or 'none'}",
+            )
 
 
 def _classic_conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
@@ -873,8 +837,8 @@ def _length_conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
         asked = getattr(spec.measurement, name)
         lengths.append((("measurement", name), (asked.before + asked.after) * size))
     for keys, turns in lengths:
-        if turns > _MAX_STEPS:
-            yield keys, f"makes {turns} turns for population.size = {size}; at most {_MAX_STEPS} are possible"
+        if turns > MAX_STEPS:
+            yield keys, f"makes {turns} turns for population.size = {size}; at most {MAX_STEPS} are possible"
 
 
 def _count_conflicts(counts: Mapping[int, int], size: int, points: tuple[int, ...]) -> Iterator[tuple[KeyPath, str]]:

@@ -25,11 +25,13 @@ from opinionsim.documents import (
 from opinionsim.errors import SpecError
 from opinionsim.experiments import _identity
 from opinionsim.experiments._checks import Checks
+from opinionsim.experiments._measurement_spec import WantedInstrument
 from opinionsim.experiments._overrides import Overrides, apply_overrides, plain_values, replaced, split_path
 from opinionsim.experiments._resources import Resources
 from opinionsim.experiments._spec import (
     ExperimentSpec,
 )
+from opinionsim.measurement import STANCE
 from opinionsim.streams import canonical_json
 
 __all__ = ["Cell", "Experiment", "PlannedRun", "load_experiment", "require_experiment"]
@@ -72,9 +74,14 @@ class Cell:
     fields: dict[str, Any] = field(repr=False)
 
     @cached_property
-    def measurement_id(self) -> str:
-        """Identity of how its opinions are coded; cells may share runs and differ in this."""
-        return _identity.measurement_id(self.spec)
+    def instruments(self) -> tuple[WantedInstrument, ...]:
+        """What is measured of its runs; cells may share runs and differ in this."""
+        return self.spec.instruments
+
+    @cached_property
+    def instrument_id(self) -> str | None:
+        """Identity of its first instrument of stance, which tables and figures read it with; None without one."""
+        return next((each.instrument_id for each in self.instruments if each.variable == STANCE), None)
 
     @property
     def stream_key(self) -> tuple[Any, ...]:
@@ -273,7 +280,8 @@ def _build(document: Document, resources: Resources) -> Experiment:
                 if len(problems) > _MAX_PROBLEMS:
                     break
                 continue
-            key = canonical_json([cell.spec.seed, cell.fields, cell.measurement_id, cell.spec.measurement.texts])
+            measured = [[each.instrument_id, sorted(each.kinds)] for each in cell.instruments]
+            key = canonical_json([cell.spec.seed, cell.fields, measured])
             if key in seen:
                 problems[
                     f"{document.locate(grid[0].place[:-1])}: sweep: cells {seen[key]!r} and {cell.label!r} "

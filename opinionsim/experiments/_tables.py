@@ -106,7 +106,9 @@ def table1(runs: pd.DataFrame, metrics: pd.DataFrame, kind: str | None = None) -
     Parameters
     ----------
     runs : DataFrame
-        Frame of a store; only complete runs of one kind of evidence enter.
+        Frame of a store; only complete runs of one kind of evidence enter, of cells in which stance is read. Each
+        counts as read by its own instrument of stance, the one that the frame names, where several read the same
+        kind of texts.
     metrics : DataFrame
         From :func:`opinionsim.metrics.run_metrics`.
     kind : str, optional
@@ -157,8 +159,7 @@ def table(runs: pd.DataFrame, metrics: pd.DataFrame, by: Sequence[str] | None = 
     SpecError
         As for :func:`table1`.
     """
-    complete = runs[runs["status"] == "complete"]
-    varying = condition_axes(complete)
+    varying = condition_axes(_read(runs))
     axes = list(by) if by is not None else ([axis for axis in varying if axis != "topic"] or list(varying))
     frame, kind = _measure(runs, metrics, axes, kind)
     header = (*_headings(axes), "B", "D", "n", "runs")
@@ -198,9 +199,11 @@ def tables(runs: pd.DataFrame, metrics: pd.DataFrame, kind: str | None = None) -
     if complete.empty:
         raise SpecError(f"no run is complete, so there is nothing to tabulate; {len(runs)} are not")
     made = []
-    for evidence in dict.fromkeys(complete["evidence"]):
+    read = _read(runs)
+    # Where stance is read in no cell, there is one kind of table to refuse to make.
+    for evidence in dict.fromkeys((complete if read.empty else read)["evidence"]):
         own = runs[runs["evidence"] == evidence]
-        usable = own[own["status"] == "complete"]
+        usable = _read(own)
         axes = set(condition_axes(usable))
         if axes & set(_TABLE_AXES) and axes <= {*_TABLE_AXES, "memory", "topic"}:
             made.append(table1(own, metrics, kind))
@@ -215,8 +218,8 @@ def _measure(
     runs: pd.DataFrame, metrics: pd.DataFrame, by: Sequence[str], kind: str | None
 ) -> tuple[pd.DataFrame, str]:
     """Numbers of a table and the kind of text they rest on."""
-    complete = runs[runs["status"] == "complete"]
-    usable = metrics.merge(complete[["run_id", "cell"]], on=["run_id", "cell"])
+    complete = _read(runs)
+    usable = _own(complete, metrics)
     present = [name for name in KINDS if name in set(usable["kind"])]
     if not present:
         raise SpecError("no complete run has a text with a measured stance, so there is nothing to tabulate")
@@ -227,6 +230,24 @@ def _measure(
         kinds = ", ".join(sorted(complete["evidence"].unique()))
         raise SpecError(f"one table must rest on one kind of evidence; these runs have {kinds}")
     return condition_metrics(complete, usable[usable["kind"] == chosen], by), chosen
+
+
+def _read(runs: pd.DataFrame) -> pd.DataFrame:
+    """Complete runs of cells in which stance is read, of all cells where the frame does not say."""
+    complete = runs[runs["status"] == "complete"]
+    return complete[complete["instrument_id"].notna()] if "instrument_id" in complete.columns else complete
+
+
+def _own(runs: pd.DataFrame, metrics: pd.DataFrame) -> pd.DataFrame:
+    """Metrics of the runs, of several instruments of one run, cell and kind of text the one that `runs` names."""
+    keys = ["run_id", "cell"]
+    if "instrument_id" not in runs.columns:
+        return metrics.merge(runs[keys], on=keys)
+    named = runs[[*keys, "instrument_id"]].rename(columns={"instrument_id": "own"})
+    found = metrics.merge(named, on=keys)
+    is_own = found["instrument_id"] == found["own"]
+    has_own = is_own.groupby([found[key] for key in (*keys, "kind")]).transform("any")
+    return found[is_own | ~has_own.astype(bool)].drop(columns="own").reset_index(drop=True)
 
 
 def _crossed(name: str, runs: pd.DataFrame, metrics: pd.DataFrame, row_axes: Sequence[str], kind: str | None) -> Table:
@@ -279,13 +300,15 @@ def _finish(
 def _notes(runs: pd.DataFrame, metrics: pd.DataFrame, frame: pd.DataFrame, kind: str) -> list[str]:
     """Conventions, exclusions, rates and instrument."""
     complete = runs[runs["status"] == "complete"]
-    used = metrics[metrics["kind"] == kind].merge(complete[["run_id", "cell"]], on=["run_id", "cell"])
+    read = _read(runs)
+    of_kind = metrics[metrics["kind"] == kind]
+    used = _own(read, of_kind)
     others = runs.loc[runs["status"] != "complete", "status"].value_counts()
     excluded = ", ".join(f"{count} {status}" for status, count in others.items()) or "none"
     units = frame["n"].agg(["min", "max"]).tolist()
     n = f"n = {units[0]}" if units[0] == units[1] else f"n = {units[0]} to {units[1]}"
     unit = str(frame["over"].iloc[0])
-    repeats = "seeds and replicates" if complete["seed"].nunique() > 1 else "replicates"
+    repeats = "seeds and replicates" if read["seed"].nunique() > 1 else "replicates"
     averaged = f", {repeats} averaged within a topic first" if unit == "topic" else ""
     instruments = ", ".join(dict.fromkeys(str(name) for name in used["classifier"]))
     notes = [
@@ -296,7 +319,7 @@ def _notes(runs: pd.DataFrame, metrics: pd.DataFrame, frame: pd.DataFrame, kind:
         f"Texts without an answer: {_missing(used)}.",
         _instrument(kind, instruments),
     ]
-    players = played_by(complete["model"].astype(str), complete["evidence"])
+    players = played_by(read["model"].astype(str), read["evidence"])
     if players:
         notes.append(f"{players[0].upper()}{players[1:]}.")
     known = validation_statement(used["validation"])
@@ -310,6 +333,9 @@ def _notes(runs: pd.DataFrame, metrics: pd.DataFrame, frame: pd.DataFrame, kind:
         notes.append(f"{outdated} of the runs used {answer} an earlier wording of the prompts; see runs.error.")
     if silent:
         notes.append(f"Complete runs without a text of kind {kind}, not used: {silent}.")
+    further = len(of_kind.merge(read[["run_id", "cell"]])) - len(used)
+    if further:
+        notes.append(f"Readings of these runs by further instruments of stance, not used: {further}.")
     if undefined:
         notes.append(f"Runs in which no agent was ever measured, which add nothing to B and D: {undefined}.")
     return notes

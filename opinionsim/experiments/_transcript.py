@@ -15,8 +15,9 @@ __all__ = ["transcript"]
 def transcript(results: Results, run: int | str = 0, agent: int | None = None, turn: int | None = None) -> str:
     """The messages of one run, in order, with what each agent read and how its text was coded.
 
-    A text that is no answer is marked by its condition: refused, empty or truncated. Where several chat models play
-    the agents, each agent is named with its own.
+    Everybody is shown, and who is no participant is named with its role. A text that is no answer is marked by its
+    condition: refused, empty, truncated or skipped. Codes are those of the run's own instrument of stance for a text by
+    itself. Where agents differ in what plays them, each is named with its own model and kind of evidence.
 
     Parameters
     ----------
@@ -45,9 +46,11 @@ def transcript(results: Results, run: int | str = 0, agent: int | None = None, t
         raise SpecError(f"agent {agent} does not exist; valid: {_span(len(agents))}")
     turns = results.turns[results.turns["run_id"] == row["run_id"]]
     coded = results.opinions
-    coded = coded[(coded["run_id"] == row["run_id"]) & (coded["measurement_id"] == row["measurement_id"])]
+    coded = coded[(coded["run_id"] == row["run_id"]) & (coded["instrument_id"] == row["instrument_id"])]
+    if "about" in coded.columns:
+        coded = coded[coded["about"].isna()]
     values = coded.drop_duplicates("turn").set_index("turn")["value"]
-    names = agents["name"]
+    names = _names(agents)
     authors = turns.set_index("turn")["agent"]
     if turn is not None and turn not in set(turns["turn"]):
         raise SpecError(f"turn {turn} does not exist; valid: {_span(len(turns))}")
@@ -58,15 +61,20 @@ def transcript(results: Results, run: int | str = 0, agent: int | None = None, t
         f"evidence: {row['evidence']}",
         f"claim: {row['claim']}",
     ]
-    if row["validation"]:
+    if isinstance(row["validation"], str) and row["validation"]:
         lines.append(f"coded by {row['classifier']}: {row['validation']}")
-    models = agents["model"] if agents["model"].nunique() > 1 else pd.Series(dtype=object)
+    told = agents[[column for column in ("model", "evidence") if agents[column].nunique() > 1]]
+    # A scripted agent beside others is called what it is, and once, as its model has the same name.
+    played = {
+        each: ", ".join(dict.fromkeys(str(kind) for kind in kinds if not pd.isna(kind)))
+        for each, *kinds in told.itertuples()
+    }
     for each in shown.itertuples():
         read = [_author(ref, names, authors) for ref in each.reads]
         after = f" after reading {', '.join(read)}" if read else ""
-        model = f", {models[each.agent]}" if each.agent in models.index else ""
+        player = f", {played[each.agent]}" if played.get(each.agent) else ""
         lines.append(
-            f"\nstep {each.step}, turn {each.turn}: {names.get(each.agent, each.agent)} (agent {each.agent}{model}) "
+            f"\nstep {each.step}, turn {each.turn}: {names.get(each.agent, each.agent)} (agent {each.agent}{player}) "
             f"{each.act}{after}{_mark(each, values)}\n{each.message}"
         )
     return "\n".join(lines)
@@ -83,6 +91,15 @@ def _row(results: Results, run: int | str) -> pd.Series:
     if found["run_id"].nunique() != 1:
         raise SpecError(f"run {run!r} names {found['run_id'].nunique()} runs; give a row number or a longer run id")
     return found.iloc[0]
+
+
+def _names(agents: pd.DataFrame) -> pd.Series:
+    """Name of each agent, with the role of one that is no participant unless its name says it."""
+    if "role" not in agents.columns:
+        return agents["name"]
+    others = agents["role"].notna() & (agents["role"] != "participant")
+    others &= agents["name"].str.casefold() != agents["role"].str.casefold()
+    return agents["name"].where(~others, agents["name"] + ", " + agents["role"]).str.removeprefix(", ")
 
 
 def _span(count: int) -> str:

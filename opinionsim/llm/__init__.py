@@ -8,30 +8,35 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from opinionsim.llm._journal import CallKey, CallRecord, Journal, MemoryJournal
+from opinionsim.llm._journal import Entry, EntryKey, Journal, MemoryJournal, Source
 from opinionsim.llm._slots import SlotPool
 
 if TYPE_CHECKING:
     from opinionsim.llm._budget import Budget, Limits, Usage
-    from opinionsim.llm._caller import Endpoint, Patience, ReplayOnly, ReplyPolicy, RunCalls
+    from opinionsim.llm._caller import CallSite, Endpoint, Patience, ReplayOnly, ReplyPolicy, RunCalls
     from opinionsim.llm._canary import CanaryReply, ask_canary, canary_prompts, compare_canaries
+    from opinionsim.llm._given import GivenReplies
     from opinionsim.llm._models import ModelClient, load_chat_model
     from opinionsim.llm._prices import Price, PriceTable, load_prices
     from opinionsim.llm._providers import warnings_for
     from opinionsim.llm._scripted import PRESETS, ScriptedChatModel, ScriptedParameters, latent
+    from opinionsim.llm._seat import Person, Seat
 
 __all__ = [
     "PRESETS",
     "Budget",
-    "CallKey",
-    "CallRecord",
+    "CallSite",
     "CanaryReply",
     "Endpoint",
+    "Entry",
+    "EntryKey",
+    "GivenReplies",
     "Journal",
     "Limits",
     "MemoryJournal",
     "ModelClient",
     "Patience",
+    "Person",
     "Price",
     "PriceTable",
     "ReplayOnly",
@@ -39,7 +44,9 @@ __all__ = [
     "RunCalls",
     "ScriptedChatModel",
     "ScriptedParameters",
+    "Seat",
     "SlotPool",
+    "Source",
     "Usage",
     "ask_canary",
     "canary_prompts",
@@ -52,7 +59,9 @@ __all__ = [
 
 _HOME = {
     **dict.fromkeys(("Budget", "Limits", "Usage"), "_budget"),
-    **dict.fromkeys(("Endpoint", "Patience", "ReplayOnly", "ReplyPolicy", "RunCalls"), "_caller"),
+    **dict.fromkeys(("CallSite", "Endpoint", "Patience", "ReplayOnly", "ReplyPolicy", "RunCalls"), "_caller"),
+    "GivenReplies": "_given",
+    **dict.fromkeys(("Person", "Seat"), "_seat"),
     **dict.fromkeys(("Price", "PriceTable", "load_prices"), "_prices"),
     **dict.fromkeys(("ModelClient", "load_chat_model"), "_models"),
     **dict.fromkeys(("CanaryReply", "ask_canary", "canary_prompts", "compare_canaries"), "_canary"),

@@ -4,30 +4,31 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import count
 from types import MappingProxyType
-from typing import Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 from langchain_core.messages import AIMessage
 
-from opinionsim.errors import JournalMismatch, ModelCallError, StoreError
+from opinionsim.errors import JournalMismatch, ModelCallError, OpinionSimError, Rejected, ScheduleError, StoreError
 from opinionsim.llm._budget import Budget, Usage, bound_tokens
 from opinionsim.llm._failures import Failure, classify_failure, wait_s
-from opinionsim.llm._journal import CallKey, CallRecord, Journal
+from opinionsim.llm._journal import Entry, EntryKey, Journal
 from opinionsim.llm._prices import Price
 from opinionsim.llm._reply import Arrival, read_reply
+from opinionsim.llm._seat import Seat
 from opinionsim.llm._slots import Lane, SlotPool
-from opinionsim.messages import ChatMessage, Condition, Reply, prompt_hash
+from opinionsim.messages import AS_IS, ChatMessage, Condition, Reading, Reply, prompt_hash
 from opinionsim.streams import call_seed
 
 __all__ = [
     "FILTERED",
     "KEEP_ALL",
     "CallSite",
-    "Checks",
     "Client",
     "Endpoint",
     "Patience",
@@ -36,13 +37,14 @@ __all__ = [
     "RunCalls",
 ]
 
-#: What is done about replies that are no answers: ``keep``, ``fail``, or ask again so many times and then keep.
+#: What is done about replies that are no answers: ``keep`` them as what they are, ``fail``, or ask again so many times
+#: and then keep.
 ReplyPolicy = Mapping[Condition, Literal["keep", "fail"] | int]
 
 #: The finish reason on record where a provider refused the prompt with an error instead of a reply.
 FILTERED = "content_filter"
 
-#: The default: they stay, are measured as missing, and are flagged to their readers.
+#: The default: they stay what they are, are measured as missing, and are left out of what others receive.
 KEEP_ALL: ReplyPolicy = MappingProxyType({"refused": "keep", "empty": "keep", "truncated": "keep"})
 
 
@@ -57,15 +59,6 @@ class CallSite(Protocol):
     def agent(self) -> int: ...
     @property
     def act(self) -> str: ...
-
-
-class Checks(Protocol):
-    """What an act demands of its replies."""
-
-    @property
-    def validator(self) -> Callable[[str], str | None] | None: ...
-    @property
-    def attempts(self) -> int: ...
 
 
 class Client(Protocol):
@@ -147,7 +140,7 @@ class Patience:
 
 
 class RunCalls:
-    """Answers the questions of one run: journal, budget, slot, model, policy, validator, journal, in this order.
+    """Answers the questions of one run: journal, budget, slot, model, policy, `parse`, journal, in this order.
 
     Parameters
     ----------
@@ -155,8 +148,8 @@ class RunCalls:
         Identity of the run; part of every call's key.
     journal : Journal
         Answers what was asked before, keeps what arrives.
-    answering : Client, or sequence of Endpoint
-        Who answers every agent, or who answers each.
+    answering : Client, or sequence of Endpoint or Seat
+        Who answers every member of the cast, or who answers each.
     slots : SlotPool
         Shared with all other runs.
     patience : Patience
@@ -167,14 +160,14 @@ class RunCalls:
     Attributes
     ----------
     made, answered, repeated : int
-        Calls the model answered, calls the journal answered, and attempts that failed and were repeated, so far.
+        Calls the model answered, entries the journal answered, and attempts that failed and were repeated, so far.
     """
 
     def __init__(
         self,
         run_id: str,
         journal: Journal,
-        answering: Client | Sequence[Endpoint],
+        answering: Client | Sequence[Endpoint | Seat],
         slots: SlotPool,
         *,
         patience: Patience | None = None,
@@ -191,7 +184,7 @@ class RunCalls:
         self.answered = 0
         self.repeated = 0
         self._stopped = False
-        self._waiting: set[asyncio.Future[None]] = set()
+        self._waiting: set[asyncio.Future[Any]] = set()
 
     @property
     def limit(self) -> int:
@@ -199,7 +192,7 @@ class RunCalls:
         return self._slots.limit
 
     def stop(self) -> None:
-        """Dispatch nothing more; calls in flight go on to their end and are journalled."""
+        """Dispatch nothing more; calls in flight go on to their end and are journalled, seats are left."""
         self._stopped = True
         for waiter in self._waiting:
             waiter.cancel()
@@ -207,11 +200,11 @@ class RunCalls:
     async def ask(
         self,
         turn: CallSite,
-        spec: Checks,
-        priority: float,
         part: str,
         messages: Iterable[ChatMessage],
         *,
+        reading: Reading = AS_IS,
+        priority: float = 0.0,
         dropped: int = 0,
         endpoint: Endpoint | None = None,
     ) -> Reply:
@@ -221,14 +214,14 @@ class RunCalls:
         ----------
         turn : CallSite
             The turn that asks.
-        spec : Checks
-            Validator, applied to parts named ``reply...``, and how many replies it may see.
-        priority : float
-            Larger is served first.
         part : str
             Name of the call inside its turn.
         messages : iterable of ChatMessage
             The prompt.
+        reading : Reading
+            How replies that are answers are read; default as they stand.
+        priority : float
+            Larger is served first.
         dropped : int
             Memory events a token budget left out of the prompt.
         endpoint : Endpoint, optional
@@ -238,102 +231,150 @@ class RunCalls:
         ------
         ModelCallError
             If the call fails or no attempt is acceptable; names run, step and agent.
+        ScheduleError
+            If `parse` fails with an error of its own; names turn and part. The reply is kept.
         BudgetExceeded
             If the call could exceed the budget.
         JournalMismatch
-            If the journal holds something else under the call's key.
+            If the journal holds something else under the call's key, or a reply that `parse` now rejects.
         """
         prompt = tuple(messages)
         hashed = prompt_hash(prompt)
-        endpoint = endpoint or self._endpoint(turn.agent)
-        validator = spec.validator if part.startswith("reply") else None
-        refused = missing = 0
+        asked = endpoint or self._endpoint(turn.agent)
+        rejected = missing = 0
         for attempt in count():
-            key = CallKey(turn.index, part, attempt)
-            record = self.journal.lookup(key)
-            if stored := record is not None:
-                self._verify(record, turn, hashed)
+            key = EntryKey(turn.index, part, attempt)
+            entry = self.journal.lookup(key)
+            if stored := entry is not None:
+                self._verify(entry, turn, hashed)
                 self.answered += 1
+                verdict = self._read_again(entry, turn, reading)
             else:
-                judge = _Judge(endpoint.replies, missing, validator)
-                record = await self._request(key, turn, prompt, hashed, priority, dropped, endpoint, judge)
-            if record.outcome == "accepted":
-                return Reply(record.text, record.condition)
-            if record.condition != "answered":
+                judge = _Judge(key, asked.replies, missing, reading)
+                request = partial(self._request, key, turn, prompt, hashed, dropped, judge)
+                if isinstance(asked, Seat):
+                    entry, verdict = await request(partial(self._answer, turn, part, prompt, asked), None)
+                else:
+                    entry, verdict = await request(partial(self._call, turn, prompt, priority, asked, key), asked)
+            if verdict.failure is not None:
+                raise self._unreadable(turn, part, verdict.failure)
+            if verdict.outcome == "accepted":
+                return Reply(entry.text, entry.condition, verdict.decision)
+            if entry.condition != "answered":
                 missing += 1
-                failure = record.reason if endpoint.replies[record.condition] == "fail" else ""
+                failure = entry.reason if asked.replies[entry.condition] == "fail" else ""
             else:
-                refused += 1
-                none = f"none of {spec.attempts} replies was acceptable; the last one: {record.reason}"
-                failure = none if refused % spec.attempts == 0 else ""
+                rejected += 1
+                if reading.after == "none" and rejected == reading.attempts:
+                    return Reply(entry.text, entry.condition)
+                none = f"none of {reading.attempts} replies was acceptable; the last one: {verdict.reason}"
+                failure = none if rejected % reading.attempts == 0 else ""
             # What stopped the run before does not stop it again: whoever carries it out anew asks anew.
             if failure and not stored:
                 raise ModelCallError(f"{self._place(turn)}: {failure}")
         raise AssertionError("attempts never run out")  # for the type checker: count() has no end
 
-    def _endpoint(self, agent: int) -> Endpoint:
+    def _endpoint(self, agent: int) -> Endpoint | Seat:
         if self._everybody is not None:
             return self._everybody
         return self._endpoints[agent]  # type: ignore[index]
 
+    def _read_again(self, entry: Entry, turn: CallSite, reading: Reading) -> _Verdict:
+        """What a stored entry amounts to; an accepted reply is parsed again, a rejected one is not."""
+        if entry.outcome == "rejected" or entry.condition != "answered":
+            return _Verdict(entry.outcome, entry.reason)
+        verdict = _parsed(reading, entry.key.part, entry.text)
+        if entry.outcome == "accepted" and verdict.outcome == "rejected":
+            raise JournalMismatch(
+                f"{self._place(turn)}: a stored reply that was accepted is now rejected: {verdict.reason}; "
+                f"how act {turn.act!r} reads its replies was changed since. Undo the change, or start these runs anew "
+                "with --fresh"
+            )
+        return verdict
+
     async def _request(
         self,
-        key: CallKey,
+        key: EntryKey,
         turn: CallSite,
         prompt: tuple[ChatMessage, ...],
         hashed: str,
-        priority: float,
         dropped: int,
-        endpoint: Endpoint,
         judge: _Judge,
-    ) -> CallRecord:
-        """Make the call and journal whatever arrives."""
-        seed = call_seed(self.run_id, *key)
-        if self._budget is None:
-            arrival, latency_s = await self._arrival(turn, prompt, seed, priority, endpoint)
-        else:
-            worst = endpoint.worst(prompt)
-            reservation = await self._budget.reserve(worst)
-            try:
-                arrival, latency_s = await self._arrival(turn, prompt, seed, priority, endpoint)
-                reservation.settle(_used(endpoint, arrival, worst))
-            finally:
-                reservation.cancel()
-        outcome, reason, failure = judge(arrival)
-        cost = endpoint.cost(arrival.input_tokens, arrival.output_tokens, arrival.cached_tokens)
-        self.journal.append(
-            record := CallRecord(
-                key,
-                turn.step,
-                turn.agent,
-                turn.act,
-                hashed,
-                arrival.text,
-                outcome=outcome,
-                reason=reason,
-                prompt=prompt,
-                seed=seed,
-                dropped=dropped,
-                finish_reason=arrival.finish_reason,
-                model=arrival.model,
-                input_tokens=arrival.input_tokens,
-                output_tokens=arrival.output_tokens,
-                latency_s=latency_s,
-                arrived_at=time.time(),
-                condition=arrival.condition,
-                reasoning=arrival.reasoning,
-                cached_tokens=arrival.cached_tokens,
-                reasoning_tokens=arrival.reasoning_tokens,
-                cost=cost,
-            )
+        wait: Callable[[], Awaitable[tuple[Arrival, float]]],
+        endpoint: Endpoint | None,
+    ) -> tuple[Entry, _Verdict]:
+        """Wait for a reply and journal whatever arrives; `endpoint` is None where a person answers."""
+        arrival, latency_s = await wait()
+        verdict = judge(arrival)
+        entry = Entry(
+            key,
+            turn.step,
+            turn.agent,
+            turn.act,
+            hashed,
+            arrival.text,
+            outcome=verdict.outcome,
+            reason=verdict.reason,
+            prompt=prompt,
+            seed=None if endpoint is None else call_seed(self.run_id, *key),
+            dropped=dropped,
+            finish_reason=arrival.finish_reason,
+            model=arrival.model,
+            input_tokens=arrival.input_tokens,
+            output_tokens=arrival.output_tokens,
+            latency_s=latency_s,
+            arrived_at=time.time(),
+            condition=arrival.condition,
+            reasoning=arrival.reasoning,
+            cached_tokens=arrival.cached_tokens,
+            reasoning_tokens=arrival.reasoning_tokens,
+            cost=None if endpoint is None else _cost(endpoint, arrival),
+            source="person" if endpoint is None else "model",
         )
-        self.made += 1
+        self.journal.append(entry)
+        if endpoint is not None:
+            self.made += 1
         # The slot was handed on before: let the next call leave before this reply is worked on. Replies that
         # arrive together would otherwise hold back each other's successors.
         await asyncio.sleep(0)
-        if failure is not None:
-            raise ModelCallError(f"{self._place(turn)}: {reason}") from failure
-        return record
+        return entry, verdict
+
+    async def _call(
+        self, turn: CallSite, prompt: tuple[ChatMessage, ...], priority: float, endpoint: Endpoint, key: EntryKey
+    ) -> tuple[Arrival, float]:
+        """A model's reply within the budget, and the seconds it took."""
+        seed = call_seed(self.run_id, *key)
+        if self._budget is None:
+            return await self._arrival(turn, prompt, seed, priority, endpoint)
+        worst = endpoint.worst(prompt)
+        reservation = await self._budget.reserve(worst)
+        try:
+            arrival, latency_s = await self._arrival(turn, prompt, seed, priority, endpoint)
+            reservation.settle(_used(endpoint, arrival, worst))
+            return arrival, latency_s
+        finally:
+            reservation.cancel()
+
+    async def _answer(
+        self, turn: CallSite, part: str, prompt: tuple[ChatMessage, ...], seat: Seat
+    ) -> tuple[Arrival, float]:
+        """A person's answer, without slot and budget, and the seconds it took; empty where the seat's time is over."""
+        clock = asyncio.get_running_loop().time
+        began = clock()
+        if self._stopped:
+            raise asyncio.CancelledError
+        answer = asyncio.ensure_future(seat.answer(turn, part, prompt))
+        try:
+            await self._stoppable(answer)
+        except OpinionSimError:
+            raise
+        except Exception as error:  # whoever puts the question to a person may raise anything
+            raise ModelCallError(
+                f"{self._place(turn)}: the seat failed with {type(error).__name__}: {error}"
+            ) from error
+        finally:
+            answer.cancel()
+        return answer.result(), clock() - began
 
     async def _arrival(
         self,
@@ -421,7 +462,7 @@ class RunCalls:
         finally:
             alarm.cancel()
 
-    async def _stoppable(self, waiter: asyncio.Future[None]) -> None:
+    async def _stoppable(self, waiter: asyncio.Future[Any]) -> None:
         """Wait for something that is not worth waiting for once the run is to stop."""
         if self._stopped:
             waiter.cancel()
@@ -431,7 +472,7 @@ class RunCalls:
         finally:
             self._waiting.discard(waiter)
 
-    def _verify(self, record: CallRecord, turn: CallSite, hashed: str) -> None:
+    def _verify(self, record: Entry, turn: CallSite, hashed: str) -> None:
         """A journal entry is used only for the question it answered."""
         asked = (turn.act, turn.agent, hashed)
         stored = (record.act, record.agent, record.prompt_hash)
@@ -444,6 +485,16 @@ class RunCalls:
             )
         if record.seed is not None and record.seed != call_seed(self.run_id, *record.key):
             raise JournalMismatch(f"{self._place(turn)}: the journal is that of another run; give each its own")
+
+    def _unreadable(self, turn: CallSite, part: str, error: Exception) -> ScheduleError:
+        """The error of a `parse` that broke."""
+        failed = f"parse failed with {type(error).__name__}: {error}"
+        found = ScheduleError(
+            f"{self._place(turn)}, turn {turn.index}, part {part!r}: {failed}. "
+            "The reply is kept; raise opinionsim.errors.Rejected for one that cannot be used"
+        )
+        found.__cause__ = error
+        return found
 
     def _place(self, turn: CallSite) -> str:
         return f"run {self.run_id}, step {turn.step}, agent {turn.agent} ({turn.act})"
@@ -462,48 +513,68 @@ def _read(message: AIMessage) -> Arrival:
         return Arrival(str(message.content))
 
 
+def _cost(endpoint: Endpoint, arrival: Arrival) -> float | None:
+    return endpoint.cost(arrival.input_tokens, arrival.output_tokens, arrival.cached_tokens)
+
+
 def _used(endpoint: Endpoint, arrival: Arrival, worst: Usage) -> Usage:
     """What a call used; the most it could have where the provider does not say."""
     if arrival.finish_reason == FILTERED and arrival.input_tokens is None:
         return Usage(1)  # refused before any token was made
     if arrival.input_tokens is None or arrival.output_tokens is None:
         return worst
-    cost = endpoint.cost(arrival.input_tokens, arrival.output_tokens, arrival.cached_tokens)
-    return Usage(1, arrival.input_tokens + arrival.output_tokens, cost or 0.0)
+    return Usage(1, arrival.input_tokens + arrival.output_tokens, _cost(endpoint, arrival) or 0.0)
+
+
+class _Verdict(NamedTuple):
+    """Whether a reply is taken, and what it decides."""
+
+    outcome: str
+    """``accepted``, ``rejected`` or ``unparsed``."""
+    reason: str = ""
+    decision: Any = None
+    failure: Exception | None = None
+    """The error of a `parse` that broke. It is raised after the journal has the reply, which was paid for."""
+
+
+def _parsed(reading: Reading, part: str, text: str) -> _Verdict:
+    """What the act's `parse` makes of an answer."""
+    if reading.parse is None:
+        return _Verdict("accepted")
+    try:
+        return _Verdict("accepted", decision=reading.parse(part, text, reading.received))
+    except Rejected as rejected:
+        return _Verdict("rejected", str(rejected))
+    except Exception as error:  # a parse is a function of the user's
+        return _Verdict("unparsed", f"parse failed with {type(error).__name__}: {error}", failure=error)
 
 
 @dataclass(frozen=True, slots=True)
 class _Judge:
-    """Whether a reply is taken: by the policy on replies that are no answers, else by the act's validator.
+    """Whether a reply is taken: by the policy on replies that are no answers, else by the act's `parse`.
 
     Attributes
     ----------
+    key : EntryKey
+        Of the reply.
     policy : ReplyPolicy
         Of the endpoint.
     missing : int
         How many replies to this part were no answers before.
-    validator : callable or None
+    reading : Reading
         Of the act.
     """
 
+    key: EntryKey
     policy: ReplyPolicy
     missing: int
-    validator: Callable[[str], str | None] | None
+    reading: Reading
 
-    def __call__(self, arrival: Arrival) -> tuple[str, str, Exception | None]:
-        """Outcome, reason, and the error of a validator that broke.
-
-        A broken validator must lose no reply that was paid for, so its error is raised after the journal has it.
-        """
-        if arrival.condition != "answered":
-            todo = self.policy[arrival.condition]
-            if todo == "keep" or (isinstance(todo, int) and self.missing >= todo):
-                return "accepted", "", None
-            return "rejected", f"the reply was {arrival.condition}", None
-        if self.validator is None:
-            return "accepted", "", None
-        try:
-            reason = self.validator(arrival.text) or ""
-        except Exception as error:
-            return "rejected", f"the validator failed with {type(error).__name__}: {error}", error
-        return ("rejected" if reason else "accepted"), reason, None
+    def __call__(self, arrival: Arrival) -> _Verdict:
+        """Outcome, reason and decision."""
+        if arrival.condition == "answered":
+            return _parsed(self.reading, self.key.part, arrival.text)
+        todo = self.policy[arrival.condition]
+        if todo == "keep" or (isinstance(todo, int) and self.missing >= todo):
+            return _Verdict("accepted")
+        return _Verdict("rejected", f"the reply was {arrival.condition}")

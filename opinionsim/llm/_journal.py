@@ -4,31 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from opinionsim.messages import ChatMessage, Condition
 
-__all__ = ["CallKey", "CallRecord", "Journal", "MemoryJournal"]
+__all__ = ["Entry", "EntryKey", "Journal", "MemoryJournal", "Source"]
+
+#: Where an entry comes from: a chat model, judges' and selectors' answers among them; a person at a seat; an
+#: instrument whose opinion a schedule awaited; or another run or a file, taken in at the start.
+Source = Literal["model", "person", "instrument", "import"]
 
 
-class CallKey(NamedTuple):
-    """Identity of a call within its run."""
+class EntryKey(NamedTuple):
+    """Identity of a journal entry within its run."""
 
     turn: int
     """Index of the turn."""
     part: str
-    """Name of the call inside its turn: ``reply``, ``reply.2``, ``reflect``, ``rating``, ..."""
+    """Name inside its turn: ``reply``, ``reply.2``, ``reflect``, ``judge.ID``, ``rating.ID``, ..."""
     attempt: int
     """How many replies to this part arrived before and were rejected."""
 
 
 @dataclass(frozen=True, slots=True)
-class CallRecord:
-    """One journal entry: what was asked under a key, and what arrived.
+class Entry:
+    """One journal entry: something that entered the run from outside, under a key.
 
     Attributes
     ----------
-    key : CallKey
+    key : EntryKey
         Identity within the run.
     step, agent, act : int, int, str
         Of the turn; checked, with `prompt_hash`, when the entry is used again.
@@ -37,10 +41,13 @@ class CallRecord:
     text : str
         What arrived.
     outcome : str
-        ``accepted``, ``rejected`` (the act's validator refused it) or ``rating`` (a measured opinion an
-        adaptive schedule acted on; no model was called).
+        ``accepted``; ``rejected`` by the act's `parse`, or asked for again since it is no answer; or ``unparsed``,
+        where `parse` failed with an error of its own: it is read again when the run is resumed.
     reason : str
-        Why it was rejected; empty otherwise.
+        Why it was rejected or could not be read; empty otherwise.
+    source : str
+        ``model``, ``person``, ``instrument`` or ``import``. Only replies of models are calls: they alone cost money
+        and count against budgets.
     condition : str
         ``answered``, ``refused``, ``empty`` or ``truncated``.
     reasoning : str
@@ -65,7 +72,7 @@ class CallRecord:
         Unix time of arrival.
     """
 
-    key: CallKey
+    key: EntryKey
     step: int
     agent: int
     act: str
@@ -87,21 +94,22 @@ class CallRecord:
     cached_tokens: int | None = None
     reasoning_tokens: int | None = None
     cost: float | None = None
+    source: Source = "model"
 
 
 class Journal(Protocol):
-    """Append-only record of one run's calls.
+    """Append-only record of everything that entered one run from outside.
 
     `append` returns at once; entries become durable in the order they were appended, within 0.2 s, so
     that whatever survives a crash is closed under dependencies. An entry is visible to `lookup` as soon
     as it is appended.
     """
 
-    def lookup(self, key: CallKey) -> CallRecord | None:
+    def lookup(self, key: EntryKey) -> Entry | None:
         """The entry under `key`, or None."""
         ...
 
-    def append(self, record: CallRecord) -> None:
+    def append(self, record: Entry) -> None:
         """Add an entry.
 
         Raises
@@ -116,20 +124,20 @@ class Journal(Protocol):
 class MemoryJournal:
     """A journal that lives as long as the process."""
 
-    def __init__(self, records: Iterable[CallRecord] = ()) -> None:
-        self._records: dict[CallKey, CallRecord] = {}
+    def __init__(self, records: Iterable[Entry] = ()) -> None:
+        self._records: dict[EntryKey, Entry] = {}
         for record in records:
             self.append(record)
 
-    def lookup(self, key: CallKey) -> CallRecord | None:
+    def lookup(self, key: EntryKey) -> Entry | None:
         """The entry under `key`, or None."""
         return self._records.get(key)
 
-    def append(self, record: CallRecord) -> None:
+    def append(self, record: Entry) -> None:
         """Add an entry; the first under a key stays."""
         self._records.setdefault(record.key, record)
 
     @property
-    def records(self) -> list[CallRecord]:
+    def records(self) -> list[Entry]:
         """All entries in the order they arrived."""
         return list(self._records.values())

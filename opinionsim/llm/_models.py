@@ -20,6 +20,7 @@ from langsmith.run_helpers import tracing_context
 from pydantic import ValidationError
 
 from opinionsim.errors import SpecError
+from opinionsim.llm._given import GivenReplies
 from opinionsim.llm._providers import (
     check_request,
     check_temperature,
@@ -228,7 +229,7 @@ class ModelClient:
         cached = get_llm_cache() is not None if model.cache is None else model.cache is not False
         self.model = prepared(model.model_copy(update={"cache": False}) if cached else model)
         scripted = isinstance(model, ScriptedChatModel)
-        self.evidence = "scripted" if scripted else "model"
+        self.evidence = "scripted" if scripted or isinstance(model, GivenReplies) else "model"
         provider = provider_of(model)
         self.networked = bool(provider)
         self.name = name or ("scripted" if scripted else _name(provider or type(model).__name__, model))

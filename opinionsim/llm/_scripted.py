@@ -27,8 +27,7 @@ from opinionsim.errors import SpecError
 from opinionsim.llm import _phrases as phrases
 from opinionsim.messages import ChatMessage, prompt_hash
 from opinionsim.opinions import OpinionScale
-from opinionsim.prompts import Marks, load_pack
-from opinionsim.prompts._marks import BLOCKS
+from opinionsim.prompts import BLOCKS, Marks, load_pack
 
 __all__ = ["PRESETS", "ScriptedChatModel", "ScriptedParameters", "latent"]
 

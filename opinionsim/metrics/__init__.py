@@ -24,8 +24,9 @@ from opinionsim.metrics._evidence import (
     played_by,
     validation_statement,
 )
-from opinionsim.metrics._frames import run_metrics, scale_of, step_metrics, trajectories
+from opinionsim.metrics._frames import run_metrics, step_metrics, trajectories
 from opinionsim.metrics._groups import distinctness, group_consensus, group_count, group_divergence, size_parity
+from opinionsim.metrics._instruments import cut, scale_of, stance_rows
 from opinionsim.metrics._moments import (
     extreme_share,
     extremeness,
@@ -90,6 +91,7 @@ __all__ = [
     "consensus_time",
     "convergence_time",
     "coverage",
+    "cut",
     "density",
     "dip",
     "dip_p_value",
@@ -134,6 +136,7 @@ __all__ = [
     "size_parity",
     "skewness",
     "spread",
+    "stance_rows",
     "step_metrics",
     "trajectories",
     "validation_statement",

@@ -10,7 +10,7 @@ import pandas as pd
 
 from opinionsim.errors import MeasurementError, SpecError
 from opinionsim.metrics._evidence import validation_statement
-from opinionsim.metrics._frames import require
+from opinionsim.metrics._instruments import require
 
 __all__ = [
     "NOT_SET",
@@ -44,7 +44,7 @@ _FIXED = frozenset(
     (
         *("run_id", "experiment", "cell", "replicate", "block", "status", "evidence", "seed", "topic", "category"),
         *("framing", "claim", "truth", "confirmation_bias", "memory", "world", "model", "interaction", "network"),
-        *("n_agents", "steps", "measurement_id", "classifier", "validation", "error"),
+        *("n_agents", "steps", "instrument_id", "classifier", "validation", "error"),
     )
 )
 
@@ -228,7 +228,8 @@ def condition_metrics(
     """Mean and standard error of bias and diversity for every condition.
 
     Replicates and seeds are averaged within each topic first, so that a topic counts once however often it was
-    run; then mean and standard error are taken over the topics. Only complete runs enter.
+    run; then mean and standard error are taken over the topics. Only complete runs enter, of cells in which stance is
+    read at all.
 
     Parameters
     ----------
@@ -263,6 +264,9 @@ def condition_metrics(
     The standard error is the convention of the published tables (Chuang et al. 2023, Tables 1-2; A13).
     """
     complete = runs[runs["status"] == "complete"]
+    if "instrument_id" in complete.columns:
+        # What cells without an instrument of stance vary in is no condition of these measures.
+        complete = complete[complete["instrument_id"].notna()]
     axes = [axis for axis in condition_axes(complete) if axis != "topic"] if by is None else list(by)
     check_conditions(complete, axes)
     unit = sampling_unit(complete, axes) if over is None else over
@@ -310,8 +314,8 @@ def _check_once(joined: pd.DataFrame, keys: Sequence[str]) -> None:
     if twice.any():
         run_id = joined.loc[twice, "run_id"].iloc[0]
         raise MeasurementError(
-            f"run {run_id!r} counts twice in one condition; add the axis that separates its measurements to `by` "
-            "or pass the metrics of one measurement"
+            f"run {run_id!r} counts twice in one condition; add the axis that separates its instruments to `by` "
+            "or pass the metrics of one instrument"
         )
 
 

@@ -28,6 +28,7 @@ NOT_VALIDATED = "instrument not validated on this model's text"
 #: What each value of the `evidence` column says in a title.
 EVIDENCE: Mapping[str, str] = {
     "scripted": "SCRIPTED STAND-IN, not evidence about people or models",
+    "mixed": "Authors of several kinds in one run, a SCRIPTED STAND-IN may be among them",
     "model": "Language-model agents",
     "equation": "Equation-based model",
     "human": "Human participants",
@@ -45,12 +46,13 @@ def evidence_statement(evidence: Iterable[str]) -> str:
     Returns
     -------
     str
-        One statement; several kinds are joined by " + ", with the scripted stand-in first.
+        One statement; several kinds are joined by " + ", with the scripted stand-in first, then runs whose authors
+        are of several kinds.
 
     Raises
     ------
     MeasurementError
-        If a value is none of ``scripted``, ``model``, ``equation``, ``human``, or there is none at all.
+        If a value is none of ``scripted``, ``mixed``, ``model``, ``equation``, ``human``, or there is none at all.
     """
     present = set(evidence)
     unknown = sorted(str(value) for value in present if value not in EVIDENCE)
@@ -71,13 +73,14 @@ def played_by(models: Iterable[str], evidence: Iterable[str]) -> str:
     Returns
     -------
     str
-        Of chat models, nothing where none but the scripted stand-in played, which every title says.
+        Of chat models, nothing where none but the scripted stand-in played, which every title says. It is named where
+        authors are of several kinds, since the title does not say that it is among them.
     """
     pairs = dict.fromkeys(zip(models, evidence, strict=True))
     players = list(dict.fromkeys(model for model, kind in pairs if kind != "equation"))
     equations = list(dict.fromkeys(model for model, kind in pairs if kind == "equation"))
     said = []
-    if players not in ([], ["scripted"]):
+    if players and (players != ["scripted"] or ("scripted", "mixed") in pairs):
         said.append(f"agents played by {', '.join(players)}")
     if equations:
         said.append(f"equation{'s' if len(equations) > 1 else ''}: {', '.join(equations)}")
@@ -90,16 +93,16 @@ def instrument_validation(evidence: str, kinds: Collection[str]) -> str:
     Parameters
     ----------
     evidence : str
-        Of the run.
+        Of the run; of one with authors of several kinds, ``mixed``, chat models may be among them.
     kinds : collection of str
         Kinds of text the instrument codes. A self-report needs no interpretation.
 
     Returns
     -------
     str
-        :data:`NOT_VALIDATED` where a classifier reads what chat models wrote; empty otherwise.
+        :data:`NOT_VALIDATED` where a classifier reads what chat models wrote, or may have written; empty otherwise.
     """
-    return NOT_VALIDATED if evidence == "model" and set(kinds) - {_SELF_REPORT} else ""
+    return NOT_VALIDATED if evidence in ("model", "mixed") and set(kinds) - {_SELF_REPORT} else ""
 
 
 def validation_statement(validation: Iterable[object], kind: str | None = None) -> str:

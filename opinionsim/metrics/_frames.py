@@ -1,89 +1,28 @@
 """Trajectories and measures of whole runs, from the tidy frames of a store.
 
-Only measured opinions enter: an agent that was assigned an opinion and never gave a text that could be
-coded has no opinion here, and is counted.
+Only measured opinions of participants enter: one that was assigned an opinion and never gave a text that could be
+coded has no opinion here, and is counted. Others of a run's cast, as a moderator, are neither measured nor counted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from opinionsim.errors import MeasurementError
-from opinionsim.metrics._evidence import validation_statement
+from opinionsim.metrics._evidence import instrument_validation, validation_statement
+from opinionsim.metrics._instruments import OPINION_COLUMNS, point_columns, points_of, require, scale_of, stance_rows
 from opinionsim.metrics._opinions import check_ddof, nearest_points
 from opinionsim.opinions import OpinionScale
 
-__all__ = ["require", "run_metrics", "scale_of", "step_metrics", "trajectories"]
+__all__ = ["run_metrics", "step_metrics", "trajectories"]
 
-_RUN_COLUMNS = ("run_id", "cell", "n_agents", "steps", "measurement_id", "evidence", "validation")
-_OPINION_COLUMNS = (
-    "run_id",
-    "cell",
-    "measurement_id",
-    "classifier",
-    "variable",
-    "kind",
-    "turn",
-    "step",
-    "agent",
-    "condition",
-    "value",
-)
+_RUN_COLUMNS = ("run_id", "cell", "n_agents", "steps", "instrument_id", "evidence", "validation")
 _AGENT_COLUMNS = ("run_id", "agent", "assigned_opinion")
 
 #: Why a text may be no answer at all, as column `condition` of an opinions frame has it.
 _CAUSES = ("refused", "empty", "truncated")
-
-
-def require(frame: pd.DataFrame, name: str, columns: Sequence[str]) -> None:
-    """Raise unless a frame has the columns.
-
-    Raises
-    ------
-    MeasurementError
-        Naming the frame and what it lacks.
-    """
-    missing = [column for column in columns if column not in frame.columns]
-    if missing:
-        raise MeasurementError(f"the {name} frame lacks the column(s) {', '.join(missing)}")
-
-
-def scale_of(opinions: pd.DataFrame) -> OpinionScale:
-    """The scale an opinions frame is coded on, read from its ``p_<point>`` columns.
-
-    Parameters
-    ----------
-    opinions : DataFrame
-        With one column ``p_<point>`` a scale point, as in ``p_-2``.
-
-    Returns
-    -------
-    OpinionScale
-        The union of the points where measurements on several scales are present; points without a single
-        probability, as of other runs, are left out. Labels are the default
-        ones, or the points themselves where the package has no default for this many.
-
-    Raises
-    ------
-    MeasurementError
-        If there are fewer than two such columns or one does not name an integer.
-    """
-    named = [str(column) for column in opinions.columns if str(column).startswith("p_")]
-    named = [column for column in named if opinions[column].notna().any()] or named
-    try:
-        points = tuple(sorted({int(column[2:]) for column in named}))
-    except ValueError:
-        raise MeasurementError(f"columns p_<point> of the opinions frame must name integers; got {named}") from None
-    if len(points) < 2:
-        raise MeasurementError(f"the opinions frame must have a column p_<point> for each scale point; got {named}")
-    known = {size: OpinionScale.of_size(size) for size in (2, 3, 4, 5, 7)}
-    if len(points) in known and known[len(points)].points == points:
-        return known[len(points)]
-    return OpinionScale(points, tuple(f"{point:+d}" if point else "0" for point in points))
 
 
 def _cells(runs: pd.DataFrame) -> pd.DataFrame:
@@ -93,28 +32,19 @@ def _cells(runs: pd.DataFrame) -> pd.DataFrame:
     return cells.assign(row=np.arange(len(cells)))
 
 
-def _stance(cells: pd.DataFrame, opinions: pd.DataFrame, kind: str | None = None) -> pd.DataFrame:
-    """Stance rows of the given cells in turn order, each with the `row` of its cell."""
-    require(opinions, "opinions", _OPINION_COLUMNS)
-    chosen = opinions["variable"] == "stance"
-    if kind is not None:
-        chosen &= opinions["kind"] == kind
-    stance = opinions.loc[chosen, list(_OPINION_COLUMNS)]
+def _stance(cells: pd.DataFrame, opinions: pd.DataFrame, *more: str) -> pd.DataFrame:
+    """Stance of participants in the given cells in turn order, each with the `row` of its cell, and columns `more`."""
+    stance = stance_rows(cells, opinions)[[*OPINION_COLUMNS, *more]]
     stance = stance.merge(cells[["run_id", "cell", "row", "n_agents"]], on=["run_id", "cell"], how="inner")
-    stray = stance[(stance["agent"] < 0) | (stance["agent"] >= stance["n_agents"])]
-    if len(stray):
-        first = stray.iloc[0]
-        raise MeasurementError(
-            f"run {first['run_id']!r} has an opinion of agent {first['agent']}; valid are 0 to {first['n_agents'] - 1}"
-        )
     return stance.sort_values(["row", "turn"], kind="stable", ignore_index=True)
 
 
 @dataclass(frozen=True)
 class _Grid:
-    """Opinions on a dense grid measurement x agent x step, flattened; measurements may differ in size.
+    """Opinions on a dense grid reading x agent x step, flattened; readings may differ in size.
 
-    `heads` has one row a (run, cell, measurement), G in all; the other arrays have one entry a grid point.
+    `heads` has one row a reading, which is a (run, cell, instrument), G in all; the other arrays have one entry a grid
+    point.
     """
 
     heads: pd.DataFrame
@@ -128,12 +58,12 @@ class _Grid:
 
 
 def _heads(cells: pd.DataFrame, stance: pd.DataFrame) -> pd.DataFrame:
-    """One row a (cell, measurement) with `length`, its number of steps with step 0; cells without texts stay in."""
-    by_measurement = stance.groupby(["row", "measurement_id"], dropna=False)["step"]
-    last = by_measurement.max().rename("last_step").reset_index()
-    silent = cells.loc[~cells["row"].isin(last["row"]), ["row", "measurement_id"]].assign(last_step=0)
+    """One row a (cell, instrument) with `length`, its number of steps with step 0; cells without texts stay in."""
+    by_instrument = stance.groupby(["row", "instrument_id"], dropna=False)["step"]
+    last = by_instrument.max().rename("last_step").reset_index()
+    silent = cells.loc[~cells["row"].isin(last["row"]), ["row", "instrument_id"]].assign(last_step=0)
     known = pd.concat([last, silent], ignore_index=True) if len(last) else silent
-    heads = known.merge(cells.drop(columns="measurement_id"), on="row").sort_values(
+    heads = known.merge(cells.drop(columns="instrument_id"), on="row").sort_values(
         "row", kind="stable", ignore_index=True
     )
     return heads.assign(
@@ -144,7 +74,8 @@ def _heads(cells: pd.DataFrame, stance: pd.DataFrame) -> pd.DataFrame:
 def _grid(runs: pd.DataFrame, opinions: pd.DataFrame, kind: str) -> _Grid:
     """Lay the measured opinions of one kind of text on the grid and carry each forward."""
     cells = _cells(runs)
-    stance = _stance(cells, opinions, kind)
+    stance = _stance(cells, opinions)
+    stance = stance[stance["kind"] == kind]
     heads = _heads(cells, stance)
     n_agents, length = heads["n_agents"].to_numpy(int), heads["length"].to_numpy(int)
     tracks = np.repeat(np.arange(len(heads)), n_agents)
@@ -153,7 +84,7 @@ def _grid(runs: pd.DataFrame, opinions: pd.DataFrame, kind: str) -> _Grid:
     start = np.concatenate([[0], np.cumsum(track_length)])
     track = np.repeat(np.arange(len(tracks)), track_length)
 
-    stance = stance.merge(heads[["row", "measurement_id", "group"]], on=["row", "measurement_id"], how="left")
+    stance = stance.merge(heads[["row", "instrument_id", "group"]], on=["row", "instrument_id"], how="left")
     stance = stance.sort_values(["row", "turn"], kind="stable")
     position = start[first_track[stance["group"].to_numpy(int)] + stance["agent"].to_numpy(int)]
     position = position + stance["step"].to_numpy(int)
@@ -186,7 +117,7 @@ def _carry_forward(values: np.ndarray, start: np.ndarray) -> np.ndarray:
 def trajectories(
     runs: pd.DataFrame, agents: pd.DataFrame, opinions: pd.DataFrame, kind: str = "report"
 ) -> pd.DataFrame:
-    """Opinion of every agent at every step, the last measured value carried forward.
+    """Opinion of every participant at every step, the last measured value carried forward.
 
     Parameters
     ----------
@@ -198,8 +129,9 @@ def trajectories(
     Returns
     -------
     DataFrame
-        One row a run, cell, measurement, agent and step 0..T, in this order: ``run_id, cell,
-        measurement_id, agent, step, value, measured, assigned_opinion, evidence``. ``value`` is NaN until
+        One row a run, cell, instrument of stance, participant and step 0..T, in this order: ``run_id, cell,
+        instrument_id, agent, step, value, measured, assigned_opinion, evidence``; of a cell without such texts one
+        row a participant and step. ``value`` is NaN until
         the agent is first measured; ``measured`` is True where a value was measured at this very step; of
         several at one step the last turn's stays. A text without an answer changes nothing.
         ``assigned_opinion`` is what the agent was told to hold at the start and never enters ``value``.
@@ -207,7 +139,7 @@ def trajectories(
     Raises
     ------
     MeasurementError
-        If a frame lacks a column or an opinion belongs to no agent of its run.
+        If a frame lacks a column or an agent has a negative number.
 
     Notes
     -----
@@ -220,7 +152,7 @@ def trajectories(
         {
             "run_id": heads["run_id"].array,
             "cell": heads["cell"].array,
-            "measurement_id": heads["measurement_id"].array,
+            "instrument_id": heads["instrument_id"].array,
             "agent": grid.agent,
             "step": grid.step,
             "value": grid.value,
@@ -233,7 +165,7 @@ def trajectories(
 
 
 def step_metrics(runs: pd.DataFrame, opinions: pd.DataFrame, kind: str = "report", ddof: int = 0) -> pd.DataFrame:
-    """Bias and diversity after every step, over the agents measured so far.
+    """Bias and diversity after every step, over the participants measured so far.
 
     Parameters
     ----------
@@ -247,14 +179,14 @@ def step_metrics(runs: pd.DataFrame, opinions: pd.DataFrame, kind: str = "report
     Returns
     -------
     DataFrame
-        One row a run, cell, measurement and step 0..T: ``run_id, cell, measurement_id, step, bias,
+        One row a run, cell, instrument of stance and step 0..T: ``run_id, cell, instrument_id, step, bias,
         diversity, n_measured, n_never, n_missing, ddof, evidence``. ``n_measured`` agents have been
         measured by this step and ``n_never`` have not; ``n_missing`` texts up to this step gave no answer.
 
     Raises
     ------
     MeasurementError
-        If a frame lacks a column or an opinion belongs to no agent of its run.
+        If a frame lacks a column or an agent has a negative number.
     """
     check_ddof(ddof)
     grid = _grid(runs, opinions, kind)
@@ -271,7 +203,7 @@ def step_metrics(runs: pd.DataFrame, opinions: pd.DataFrame, kind: str = "report
         {
             "run_id": heads["run_id"].array,
             "cell": heads["cell"].array,
-            "measurement_id": heads["measurement_id"].array,
+            "instrument_id": heads["instrument_id"].array,
             "step": step,
             "bias": mean,
             "diversity": spread,
@@ -314,22 +246,38 @@ def _shares(group: np.ndarray, value: np.ndarray, n: np.ndarray, scale: OpinionS
     return {f"share_{point}": shares[:, column] for column, point in enumerate(scale.points)}
 
 
-def _without_foreign_points(metrics: pd.DataFrame, opinions: pd.DataFrame, scale: OpinionScale) -> pd.DataFrame:
-    """Shares only at the points of each measurement's own scale: those that ever had a probability."""
-    columns = [f"p_{point}" for point in scale.points]
-    used = opinions[columns].notna().groupby(opinions["measurement_id"], dropna=False).any()
-    used = used.where(used.any(axis=1), True)
-    own = used.reindex(metrics["measurement_id"]).to_numpy(bool)
+def _without_foreign_points(
+    metrics: pd.DataFrame, stance: pd.DataFrame, first: np.ndarray, scale: OpinionScale
+) -> pd.DataFrame:
+    """Shares only at the points of each instrument's own scale; `first` are rows of `stance`, one a row of metrics."""
+    instrument = stance.groupby("instrument_id", dropna=False).ngroup().to_numpy(int)
+    # An instrument of which nothing tells the scale may have any point.
+    known = [points_of(part) or scale.points for _, part in stance.groupby(instrument)]
+    own = np.array([[point in points for point in scale.points] for points in known])
     shares = [f"share_{point}" for point in scale.points]
-    return metrics.assign(**metrics[shares].where(own))
+    return metrics.assign(**metrics[shares].where(own[instrument[first]]))
 
 
-def _assigned(agents: pd.DataFrame, ddof: int) -> pd.DataFrame:
-    """Bias and diversity of the assigned opinions of each run."""
+def _assigned(cells: pd.DataFrame, agents: pd.DataFrame, ddof: int) -> pd.DataFrame:
+    """Bias and diversity of the opinions that participants of each run were assigned."""
     require(agents, "agents", _AGENT_COLUMNS)
-    known = agents.assign(assigned_opinion=agents["assigned_opinion"].astype(float))
+    n_agents = cells.drop_duplicates("run_id").set_index("run_id")["n_agents"]
+    participants = agents[agents["agent"] < agents["run_id"].map(n_agents)]
+    known = participants.assign(assigned_opinion=participants["assigned_opinion"].astype(float))
     by_run = known.drop_duplicates(["run_id", "agent"]).groupby("run_id", sort=False)["assigned_opinion"]
     return pd.DataFrame({"assigned_bias": by_run.mean(), "assigned_diversity": by_run.std(ddof=ddof)})
+
+
+def _validation(cells: pd.DataFrame, heads: pd.DataFrame) -> list[str]:
+    """What is known of the instrument behind each of the heads, whose cells have one row each."""
+    pairs = zip(cells.itertuples(index=False), heads["instrument_id"], heads["kind"].astype(str), strict=True)
+    # The runs frame tells it of the instrument it names; another one of the cell has no audit on record either.
+    return [
+        validation_statement([cell.validation], kind)
+        if cell.instrument_id == instrument
+        else instrument_validation(str(cell.evidence), [kind])
+        for cell, instrument, kind in pairs
+    ]
 
 
 def run_metrics(
@@ -339,7 +287,7 @@ def run_metrics(
     ddof: int = 0,
     scale: OpinionScale | None = None,
 ) -> pd.DataFrame:
-    """Measures of the final opinions of every run: each agent's last measured value.
+    """Measures of the final opinions of every run: each participant's last measured value.
 
     Parameters
     ----------
@@ -348,27 +296,27 @@ def run_metrics(
     ddof : int
         Correction of the standard deviation (:func:`diversity`); repeated in column ``ddof``.
     scale : OpinionScale, optional
-        Points the shares are counted at; default :func:`scale_of` the opinions.
+        Points the shares are counted at; default the points of all instruments of stance in these runs.
 
     Returns
     -------
     DataFrame
-        One row a run, cell, measurement and kind of text present: ``run_id, cell, measurement_id,
+        One row a run, cell, instrument of stance and kind of text present: ``run_id, cell, instrument_id,
         classifier, kind, bias, diversity, ddof, n_agents, n_measured, n_never, never_measured_rate,
         n_texts, n_missing, n_refused, n_empty, n_truncated, missing_rate, share_<point>..., assigned_bias,
         assigned_diversity, evidence, validation``.
         Bias and diversity are NaN where no agent was measured, shares also at points that are not on the
-        scale of the measurement. ``never_measured_rate`` is a share of the
-        agents, ``missing_rate`` of the texts. Of the ``n_missing`` texts without a value, ``n_refused`` are
+        scale of the instrument. ``never_measured_rate`` is a share of the participants, ``missing_rate`` of
+        their texts. Of the ``n_missing`` texts without a value, ``n_refused`` are
         refusals, ``n_empty`` have no text, ``n_truncated`` were cut off; in the others, which are answers, the
         instrument found no stated opinion. A neutral opinion is a value and none of these. The assigned
-        pair describes what agents were told at the start and is no measurement. ``validation`` is that of the
-        run, empty for self-reports.
+        pair describes what participants were told at the start and is no measurement. ``validation`` is that of the
+        run, for an instrument that the runs frame does not name :func:`instrument_validation`; empty for self-reports.
 
     Raises
     ------
     MeasurementError
-        If a frame lacks a column or an opinion belongs to no agent of its run.
+        If a frame lacks a column or an agent has a negative number.
 
     Notes
     -----
@@ -377,12 +325,13 @@ def run_metrics(
     """
     check_ddof(ddof)
     cells = _cells(runs)
-    stance = _stance(cells, opinions)
+    scaled = [column for column in opinions.columns if column == "scale"]
+    stance = _stance(cells, opinions, *scaled, *point_columns(opinions))
     own_points = scale is None and not stance.empty
     if scale is None:
         # With nothing measured there are no columns to read a scale from, and no rows to count on it.
-        scale = OpinionScale() if stance.empty else scale_of(opinions)
-    group = stance.groupby(["row", "measurement_id", "kind"], dropna=False).ngroup().to_numpy(int)
+        scale = OpinionScale() if stance.empty else scale_of(stance)
+    group = stance.groupby(["row", "instrument_id", "kind"], dropna=False).ngroup().to_numpy(int)
     _, first = np.unique(group, return_index=True)
     heads = stance.iloc[first]
     head_cells = cells.iloc[heads["row"].to_numpy(int)]
@@ -399,7 +348,7 @@ def run_metrics(
     n_agents = head_cells["n_agents"].to_numpy(int)
     frame = pd.DataFrame(
         {
-            **{column: heads[column].array for column in ("run_id", "cell", "measurement_id", "classifier", "kind")},
+            **{column: heads[column].array for column in ("run_id", "cell", "instrument_id", "classifier", "kind")},
             "bias": mean,
             "diversity": spread,
             "ddof": ddof,
@@ -415,8 +364,6 @@ def run_metrics(
         }
     )
     if own_points:
-        frame = _without_foreign_points(frame, opinions, scale)
-    frame = frame.join(_assigned(agents, ddof), on="run_id")
-    known = zip(head_cells["validation"], heads["kind"], strict=True)
-    validation = [validation_statement([text], str(kind)) for text, kind in known]
-    return frame.assign(evidence=head_cells["evidence"].array, validation=validation)
+        frame = _without_foreign_points(frame, stance, first, scale)
+    frame = frame.join(_assigned(cells, agents, ddof), on="run_id")
+    return frame.assign(evidence=head_cells["evidence"].array, validation=_validation(head_cells, heads))

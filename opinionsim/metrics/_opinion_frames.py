@@ -10,12 +10,12 @@ import pandas as pd
 
 from opinionsim.errors import MeasurementError
 from opinionsim.metrics._arrays import Range
-from opinionsim.metrics._frames import require
+from opinionsim.metrics._instruments import require
 from opinionsim.metrics._registry import arguments, measure_opinions
 
 __all__ = ["opinion_metrics"]
 
-_KEYS = ("run_id", "cell", "measurement_id")
+_KEYS = ("run_id", "cell", "instrument_id")
 
 
 def opinion_metrics(
@@ -31,7 +31,7 @@ def opinion_metrics(
     Parameters
     ----------
     trajectories : DataFrame
-        One row a run, agent and step: ``run_id, cell, agent, step, value, evidence``, with ``measurement_id``
+        One row a run, agent and step: ``run_id, cell, agent, step, value, evidence``, with ``instrument_id``
         where runs are measured; from :func:`trajectories` or of a classic model. Agents are numbered from 0.
         A value may be NaN, or its row be absent: no opinion.
     names : str or iterable of str, optional
@@ -46,8 +46,8 @@ def opinion_metrics(
     Returns
     -------
     DataFrame
-        One row a run, cell, measurement and step, runs in their order in `trajectories` and steps increasing:
-        ``run_id, cell[, measurement_id], step, n, n_missing``, the measures, ``evidence``. ``n`` agents have
+        One row a run, cell, instrument and step, runs in their order in `trajectories` and steps increasing:
+        ``run_id, cell[, instrument_id], step, n, n_missing``, the measures, ``evidence``. ``n`` agents have
         an opinion, ``n_missing`` of the run's agents have none; measures are over the former.
 
     Raises
@@ -117,7 +117,7 @@ def _check_once(row: np.ndarray, agents: np.ndarray, most: int) -> None:
     if len(np.unique(position)) < len(position):
         raise MeasurementError(
             "an agent stands twice at one step of a run; pass the trajectories of one kind of text, and keep "
-            "measurement_id where runs have several"
+            "instrument_id where runs have several"
         )
 
 

@@ -24,6 +24,7 @@ from opinionsim.plots._inputs import (
     pick_kind,
     pick_run,
     provenance,
+    read_for_stance,
 )
 from opinionsim.plots._style import point_name
 
@@ -92,7 +93,7 @@ class Courses:
     span : (float, float)
         Range of opinions.
     scale : OpinionScale or None
-        The scale of a measurement; None for a model whose opinions are numbers of its own.
+        The scale of the instruments of stance; None for a model whose opinions are numbers of its own.
     unit : str
         What time is counted in: ``step`` or ``sweep``.
     evidence : str
@@ -129,8 +130,8 @@ def courses_of(
     Parameters
     ----------
     source : Results, Frames, Trajectories, sequence or mapping of Trajectories
-        Frames of a store, of which complete runs count; or simulations of classic models, each a condition that
-        is named by its model and what it differs in, or by its key in a mapping.
+        Frames of a store, of which complete runs and in them participants count; or simulations of classic models,
+        each a condition that is named by its model and what it differs in, or by its key in a mapping.
     kind : str, optional
         Kind of text the opinions were coded from; default the first present of report, response, post, probe,
         self-report. Of a store alone, as the next two.
@@ -205,7 +206,7 @@ def conditions(runs: pd.DataFrame, by: str | Sequence[str] | None = None) -> tup
     if twice.any():
         raise SpecError(
             f"run {named.loc[twice, 'run_id'].iloc[0]!r} counts twice in one condition; add the column that tells its "
-            "measurements apart to by, or pass the runs of one"
+            "instruments apart to by, or pass the runs of one"
         )
     notes = []
     pooled = named.groupby("condition")["topic"].nunique().max()
@@ -229,17 +230,18 @@ def _sorted(runs: pd.DataFrame, axes: Sequence[str]) -> pd.DataFrame:
 def _of_store(
     results: HasFrames, kind: str | None, where: Mapping[str, Any], by: str | Sequence[str] | None
 ) -> Courses:
-    runs, notes = conditions(select(results.runs, where), by)
-    return of_runs(results, runs, kind, notes)
+    read, left_out = read_for_stance(select(results.runs, where), kind)
+    runs, notes = conditions(read, by)
+    return of_runs(results, runs, kind, [*notes, *filter(None, [left_out])])
 
 
 def of_runs(results: HasFrames, runs: pd.DataFrame, kind: str | None, notes: Sequence[str] = ()) -> Courses:
-    """Opinions over time of the given runs, which have the name of their condition in column ``condition``.
+    """Opinions of the participants of the given runs over time.
 
-    The runs of each condition are in the order given.
+    Runs have the name of their condition in column ``condition``; those of each condition are in the order given.
     """
-    keys = ["run_id", "cell", "measurement_id"]
-    opinions = results.opinions[results.opinions["variable"] == "stance"].merge(runs[keys], on=keys)
+    keys = ["run_id", "cell", "instrument_id"]
+    opinions = metrics.stance_rows(runs, results.opinions).merge(runs[keys], on=keys)
     by_cell = dict(list(opinions.groupby("cell", sort=False)))
     kinds = {cell: pick_kind(by_cell.get(cell, opinions.iloc[:0]), kind) for cell in dict.fromkeys(runs["cell"])}
     found: dict[tuple[str, str], pd.DataFrame] = {}
@@ -301,8 +303,8 @@ def one_course(source: Source, run: str | int | None, kind: str | None) -> tuple
 
 
 def _scale_of(opinions: pd.DataFrame) -> OpinionScale:
-    """The scale of all measurements; where there are several, all their points, named by numbers alone."""
-    scales = {metrics.scale_of(part) for _, part in opinions.groupby("measurement_id", sort=True)}
+    """The scale of all instruments; where there are several, all their points, named by numbers alone."""
+    scales = {metrics.scale_of(part) for _, part in opinions.groupby("instrument_id", sort=True)}
     if len(scales) == 1:
         return scales.pop()
     points = tuple(sorted({point for scale in scales for point in scale.points}))

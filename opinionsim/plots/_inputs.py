@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol, TypeGuard
 import pandas as pd
 
 from opinionsim.errors import SpecError
-from opinionsim.metrics import KINDS, NOT_SET
+from opinionsim.metrics import KINDS, NOT_SET, stance_rows
 
 __all__ = [
     "Frames",
@@ -22,6 +22,7 @@ __all__ = [
     "pick_kind",
     "pick_run",
     "provenance",
+    "read_for_stance",
 ]
 
 
@@ -40,7 +41,7 @@ class HasFrames(Protocol):
 
     @property
     def opinions(self) -> pd.DataFrame:
-        """One row a coded text and measurement."""
+        """One row a coded text and instrument."""
         ...
 
 
@@ -57,13 +58,13 @@ class Frames(NamedTuple):
     agents: pd.DataFrame
     """One row a run and agent."""
     opinions: pd.DataFrame
-    """One row a coded text and measurement."""
+    """One row a coded text and instrument; figures rest on the stance of participants."""
     edges: pd.DataFrame | None = None
     """One row a connection of a run's network; only :func:`opinionsim.plots.network_snapshots` needs it."""
 
 
 def pick_run(results: HasFrames, run: str | int | None) -> Frames:
-    """The frames of one run under its own measurement.
+    """The frames of the participants of one run, their stance read by its own instrument.
 
     Parameters
     ----------
@@ -71,7 +72,7 @@ def pick_run(results: HasFrames, run: str | int | None) -> Frames:
         Frames of a store.
     run : str, int or None
         Identity of the run, or its position in ``results.runs`` from 0; None for the first complete run of
-        the lowest replicate.
+        the lowest replicate in whose cell stance is read.
 
     Raises
     ------
@@ -83,7 +84,8 @@ def pick_run(results: HasFrames, run: str | int | None) -> Frames:
         complete = runs[runs["status"] == "complete"].sort_values("replicate", kind="stable")
         if complete.empty:
             raise SpecError("no run is complete; pass run= to draw one that is not")
-        row = complete.iloc[[0]]
+        read = complete[complete["instrument_id"].notna()]
+        row = (complete if read.empty else read).iloc[[0]]
     elif isinstance(run, str):
         row = runs[runs["run_id"] == run].iloc[:1]
         if row.empty:
@@ -92,11 +94,12 @@ def pick_run(results: HasFrames, run: str | int | None) -> Frames:
         row = runs.iloc[[run]]
     else:
         raise SpecError(f"run must be a position from 0 to {len(runs) - 1}; got {run}")
-    run_id, cell, measurement = (row[column].iloc[0] for column in ("run_id", "cell", "measurement_id"))
-    opinions = results.opinions
-    own = (opinions["run_id"] == run_id) & (opinions["cell"] == cell) & (opinions["measurement_id"] == measurement)
+    run_id, cell, instrument, n = (row[name].iloc[0] for name in ("run_id", "cell", "instrument_id", "n_agents"))
+    stance, agents = stance_rows(row, results.opinions), results.agents
     return Frames(
-        row, results.agents[results.agents["run_id"] == run_id], opinions[own & (opinions["variable"] == "stance")]
+        row,
+        agents[(agents["run_id"] == run_id) & (agents["agent"] < n)],
+        stance[(stance["cell"] == cell) & (stance["instrument_id"] == instrument)],
     )
 
 
@@ -113,9 +116,31 @@ def pick_kind(opinions: pd.DataFrame, kind: str | None) -> str:
         return present[0]
     if kind in present:
         return kind
-    raise SpecError(
+    raise _not_measured(kind, present)
+
+
+def _not_measured(kind: str | None, present: Sequence[str]) -> SpecError:
+    """The error of texts whose stance nothing reads."""
+    return SpecError(
         f"no stance was measured on texts of kind {kind or 'report'!r}; present: {', '.join(present) or 'none'}"
     )
+
+
+def read_for_stance(runs: pd.DataFrame, kind: str | None) -> tuple[pd.DataFrame, str]:
+    """Runs of cells in which stance is read, and how many complete ones of other cells are left out, in words.
+
+    Raises
+    ------
+    SpecError
+        If runs are complete, and stance is read in no cell of these.
+    """
+    read = runs["instrument_id"].notna()
+    complete = runs["status"] == "complete"
+    n = int((complete & ~read).sum())
+    if n and not (complete & read).any():
+        raise _not_measured(kind, [])
+    runs_of = "run of a cell" if n == 1 else "runs of cells"
+    return runs[read], f"{n} {runs_of} without an instrument of stance left out" if n else ""
 
 
 def describe(run: pd.Series, without: tuple[str, ...] = ()) -> str:

@@ -12,11 +12,11 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from opinionsim.metrics import evidence_statement, played_by, scale_of, validation_statement
+from opinionsim.metrics import evidence_statement, played_by, scale_of, stance_rows, validation_statement
 from opinionsim.opinions import OpinionScale
 from opinionsim.plots._arrangement import Place, arrange
 from opinionsim.plots._final import FinalData, draw_final, from_trajectories
-from opinionsim.plots._inputs import Frames, HasFrames, describe, outdated
+from opinionsim.plots._inputs import Frames, HasFrames, describe, outdated, read_for_stance
 from opinionsim.plots._style import legend_handles, model_colours, model_handles, point_name
 from opinionsim.plots._trajectories import TrajectoryData, check_color_by, draw_trajectories, trajectory_data
 
@@ -98,7 +98,7 @@ def panels_data(
     Parameters
     ----------
     results : Results or Frames
-        Frames of a store; only complete runs are drawn.
+        Frames of a store; only complete runs are drawn, of cells in which stance is read.
     rows, columns : str, optional
         Columns of ``results.runs`` that vary down and across. Default: confirmation bias down and framing
         across where they vary, else the first conditions that do. A single varying condition is wrapped.
@@ -124,14 +124,20 @@ def panels_data(
     SpecError
         If a column does not exist, no complete run is left to draw, or one has no such texts.
     """
-    arrangement = arrange(results.runs, rows, columns, where or {}, replicate)
+    runs, _ = read_for_stance(results.runs, kind)
+    arrangement = arrange(runs, rows, columns, where or {}, replicate)
+    asked = results.runs[results.runs["replicate"] == replicate]
+    for column, value in (where or {}).items():
+        asked = asked[asked[column] == value]
+    _, left_out = read_for_stance(asked, kind)
+    results = Frames(runs, results.agents, stance_rows(runs, results.opinions))
     scale = _scale(results.opinions, [*arrangement.places, *arrangement.controls])
     drawn = [_panel(results, place, kind, scale, ddof) for place in arrangement.places]
     drawn += [replace(_panel(results, place, kind, scale, ddof), final=None) for place in arrangement.controls]
     shown = pd.DataFrame([place.run for place in arrangement.places])
     every = [place.run for place in [*arrangement.places, *arrangement.controls]]
     differing = tuple(str(column) for column in shown.columns if shown[column].nunique(dropna=False) > 1)
-    replicates = results.runs["replicate"].nunique()
+    replicates = runs["replicate"].nunique()
     which = f"one run a panel, replicate {replicate} (of {replicates})" if replicates > 1 else "one run a panel"
     notes = [
         which,
@@ -139,6 +145,7 @@ def panels_data(
         played_by((str(run["model"]) for run in every), (str(run["evidence"]) for run in every)),
         validation_statement(panel.trajectory.validation for panel in drawn),
         *arrangement.notes,
+        left_out,
         _apart(drawn),
         _never(drawn),
         outdated(every),
@@ -170,8 +177,8 @@ def _never(drawn: Sequence[Panel]) -> str:
 
 def _scale(opinions: pd.DataFrame, places: Sequence[Place]) -> OpinionScale:
     """The scale of the runs drawn; where there are several, all their points, named by numbers alone."""
-    used = {str(place.run["measurement_id"]) for place in places}
-    scales = {scale_of(opinions[opinions["measurement_id"] == name]) for name in sorted(used)}
+    used = {str(place.run["instrument_id"]) for place in places}
+    scales = {scale_of(opinions[opinions["instrument_id"] == name]) for name in sorted(used)}
     if len(scales) == 1:
         return scales.pop()
     points = tuple(sorted({point for scale in scales for point in scale.points}))

@@ -14,7 +14,7 @@ from opinionsim import metrics
 from opinionsim.classic import MODELS
 from opinionsim.errors import SpecError
 from opinionsim.plots._courses import of_runs, select, setting_text
-from opinionsim.plots._inputs import HasFrames, axis_name
+from opinionsim.plots._inputs import HasFrames, axis_name, read_for_stance
 from opinionsim.plots._ribbons import interval, say_band
 from opinionsim.plots._style import INK, SHARES, new_axes, opinion_map, set_heading, signed, tidy
 
@@ -212,7 +212,7 @@ def _of_store(
     """Levels, measure of the final opinions, and evidence of each run."""
     if not hasattr(results, "runs"):
         raise SpecError(f"a phase diagram is drawn from Results, Frames or a DataFrame; got {type(results).__name__}")
-    runs = select(results.runs, where or {})
+    runs, left_out = read_for_stance(select(results.runs, where or {}), kind)
     for axis in axes:
         if axis not in runs.columns:
             valid = ", ".join(metrics.condition_axes(runs)) or "none, for no condition varies"
@@ -224,7 +224,7 @@ def _of_store(
     courses = of_runs(results, known.assign(condition=np.arange(len(known)).astype(str)), kind)
     finals = [runs_of[0] for runs_of in courses.cells.values()]
     measured = [float(metrics.measure_opinions(run.values[-1], [value], range=courses.span)[value]) for run in finals]
-    notes = list(courses.notes)
+    notes = [*courses.notes, *filter(None, [left_out])]
     pooled = known.groupby(list(axes))["topic"].nunique().max()
     if pooled > 1:
         notes.append(f"up to {pooled} topics a point")

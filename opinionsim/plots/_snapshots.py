@@ -186,7 +186,8 @@ def _ties(
         if edges is None or not has_frames(source):
             raise SpecError("these frames have no edges; pass Results, or Frames with edges")
         row = pick_run(source, run).runs.iloc[0]
-        ties = edges[edges["run_id"] == row["run_id"]]
+        # Others of a run's cast, as a moderator, have numbers from n and no opinion to show.
+        ties = edges[(edges["run_id"] == row["run_id"]) & (edges["source"] < n) & (edges["target"] < n)]
         complete = ties.empty and row["network"] == "complete"
         one_way = bool((ties["source"] > ties["target"]).any()) if directed is None else directed
     if complete and n <= _MOST_COMPLETE:

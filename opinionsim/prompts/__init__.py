@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from opinionsim.prompts._agent import Act, AgentPrompts, ConfirmationBias, Past, PersonaShown, World
-from opinionsim.prompts._marks import Marks
-from opinionsim.prompts._pack import VARIABLES, PromptPack, load_pack
+from opinionsim.prompts._marks import BLOCKS, Block, Marks
+from opinionsim.prompts._pack import PromptPack, load_pack
+from opinionsim.prompts._templates import VARIABLES
 
 __all__ = [
+    "BLOCKS",
     "VARIABLES",
     "Act",
     "AgentPrompts",
+    "Block",
     "ConfirmationBias",
     "Marks",
     "Past",

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import PurePath
-from traceback import extract_tb
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, Literal, Protocol
 
 from jinja2 import Template
 
 from opinionsim.errors import SpecError
 from opinionsim.messages import ChatMessage, Message
+from opinionsim.prompts._templates import SUFFIX, render
 
-__all__ = ["Act", "AgentPrompts", "Case", "ConfirmationBias", "Past", "PersonaShown", "World", "render"]
+__all__ = ["Act", "AgentPrompts", "Case", "ConfirmationBias", "Past", "PersonaShown", "Wording", "World"]
 
 #: How much of its persona an agent is told: name, attributes and background; attributes; name; no role-play.
 PersonaShown = Literal["full", "demographics", "name", "none"]
@@ -46,7 +46,22 @@ class Act(Protocol):
 
     @property
     def labelling(self) -> str:
-        """How received messages are introduced: ``anonymous``, ``numbered`` or ``named``."""
+        """How received messages are introduced: ``anonymous``, ``numbered``, ``named`` or ``you-other``."""
+        ...
+
+    @property
+    def text(self) -> str | None:
+        """The template itself, used where the pack has none of that name; None where the pack must have it."""
+        ...
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """Variables its template may use, of those there are for tasks."""
+        ...
+
+    @property
+    def values(self) -> Mapping[str, str]:
+        """Variables of its own, with their texts."""
         ...
 
 
@@ -97,21 +112,63 @@ class Past:
         )
 
 
-def render(place: str, template: Template, context: Mapping[str, Any]) -> str:
-    """Render a template; whatever goes wrong inside it is the template's fault and told so.
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """The templates that agents are addressed with, and what makes values safe to insert.
 
-    Raises
-    ------
-    SpecError
-        Naming pack, file and line.
+    Attributes
+    ----------
+    place : str
+        What errors call the pack.
+    frames : mapping of str to Template
+        The system message, and what memories are worded with; by name.
+    tasks : mapping of str to Template
+        Task templates of the pack, by name.
+    defang : callable
+        Makes a text safe to insert.
+    post : (str, str)
+        Delimiters of a received message.
+    own : mapping of (str, str) to Template
+        Texts that acts bring themselves, by name of the act and text.
     """
-    try:
-        return template.render(context).strip()
-    except Exception as error:  # a template is a user's program: any exception may come out of it
-        files = [(frame.filename, frame.lineno) for frame in extract_tb(error.__traceback__)]
-        name, line = next((f for f in reversed(files) if PurePath(f[0]).suffix == ".j2"), (str(template.name), None))
-        where = f"{place}/{name}" + (f":{line}" if line else "")
-        raise SpecError(f"{where}: the template cannot be rendered: {error or type(error).__name__}") from None
+
+    place: str
+    frames: Mapping[str, Template]
+    tasks: Mapping[str, Template]
+    defang: Callable[[str], str]
+    post: tuple[str, str]
+    own: Mapping[tuple[str, str], Template] = field(default_factory=lambda: MappingProxyType({}))
+
+    def frame(self, name: str) -> Template:
+        """The template of a frame.
+
+        Raises
+        ------
+        SpecError
+            If the pack has none.
+        """
+        if name not in self.frames:
+            raise SpecError(f"{self.place} has no template {name}{SUFFIX}, which the memory of this run needs")
+        return self.frames[name]
+
+    def task(self, act: Act) -> Template:
+        """The template of an act: the pack's, or else the act's own text once the pack is bound to it.
+
+        Raises
+        ------
+        SpecError
+            If there is neither.
+        """
+        found = self.tasks.get(act.template)
+        if found is None and act.text is not None:
+            found = self.own.get((act.name, act.text))
+        if found is not None:
+            return found
+        lack = "the act brings no text of its own" if act.text is None else "the pack is not bound to the act"
+        raise SpecError(
+            f"{self.place}: no task template {act.template!r}, which act {act.name!r} asks for; "
+            f"it has {', '.join(sorted(self.tasks)) or 'none'}, and {lack}"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,23 +179,23 @@ class AgentPrompts:
     ----------
     name : str
         How prompts address the agent; empty when its name is not shown.
+    agent : int or None
+        Its number in the cast, by which it is told which messages are its own; None where it has none.
     """
 
     name: str
-    _place: str
-    _templates: Mapping[str, Template]
-    _tasks: frozenset[str]
-    _defang: Callable[[str], str]
+    agent: int | None
+    _wording: Wording
     _shared: Mapping[str, Any]
     _system: ChatMessage | None
 
     def system(self) -> ChatMessage | None:
-        """The system message: persona, closed world and bias.
+        """The system message: persona, role, closed world and bias.
 
         Returns
         -------
         ChatMessage or None
-            None when there is nothing to say: no role-play, open world, no bias.
+            None when there is nothing to say: no role-play, no role but that of a participant, open world, no bias.
         """
         return self._system
 
@@ -148,7 +205,7 @@ class AgentPrompts:
         Parameters
         ----------
         act : Act
-            Chooses the template and how messages are labelled.
+            Chooses the template, the variables it gets, and how messages are labelled.
         received : sequence of Message
             Messages shown, in order.
         past : Past
@@ -162,14 +219,12 @@ class AgentPrompts:
         Raises
         ------
         SpecError
-            If the pack has no task template of that name.
+            If there is no template for the act.
         """
-        if act.template not in self._tasks:
-            raise SpecError(
-                f"{self._place}: no task template {act.template!r}, which act {act.name!r} asks for; "
-                f"it has {', '.join(sorted(self._tasks))}"
-            )
-        return self._user(act.template, self._scene(act, received, past))
+        scene = self._scene(act, received, past)
+        declared = {name: scene[name] for name in act.variables if name in scene}
+        values = {name: self._wording.defang(text) for name, text in act.values.items()}
+        return self._user(self._wording.task(act), {**declared, **values})
 
     def event(self, act: Act, received: Sequence[Message], text: str, past: Past) -> ChatMessage:
         """What an act leaves in memory: one narrated message (A7, A12).
@@ -189,9 +244,17 @@ class AgentPrompts:
         -------
         ChatMessage
             Role ``user``, between the history delimiters.
+
+        Raises
+        ------
+        SpecError
+            If the pack has no such template, as of :meth:`reflection` and :meth:`recollection`.
         """
         scene = self._scene(act, received, past)
-        return self._user("event", {**scene, "case": _case(act, received), "text": self._defang(text)})
+        return self._user(
+            self._wording.frame("event"),
+            {**scene, "case": _case(act, received), "text": self._wording.defang(text)},
+        )
 
     def reflection(self, experience: ChatMessage | None, past: ChatMessage | str | None) -> ChatMessage:
         """The request to reflect (A8).
@@ -211,7 +274,7 @@ class AgentPrompts:
         """
         earlier = self.recollection(past) if isinstance(past, str) else past
         return self._user(
-            "reflect",
+            self._wording.frame("reflect"),
             {
                 "name": self.name,
                 "experience": experience.content if experience is not None else "",
@@ -232,15 +295,15 @@ class AgentPrompts:
         ChatMessage
             Role ``user``, between the history delimiters.
         """
-        return self._user("recollection", {"name": self.name, "text": self._defang(text)})
+        context = {"name": self.name, "text": self._wording.defang(text)}
+        return self._user(self._wording.frame("recollection"), context)
 
     def _scene(self, act: Act, received: Sequence[Message], past: Past) -> dict[str, Any]:
         """Variables that tasks and events share."""
-        defang = self._defang
         return {
             **self._shared,
-            "act": defang(act.name),
-            "received": [{"text": defang(m.shown), "author": defang(m.author)} for m in received],
+            "act": self._wording.defang(act.name),
+            "received": [self._entry(message) for message in received],
             "labelling": act.labelling,
             "previous": past.previous,
             "previous_reads": past.previous_reads,
@@ -249,5 +312,18 @@ class AgentPrompts:
             "reports_given": past.reports_given,
         }
 
-    def _user(self, template: str, context: Mapping[str, Any]) -> ChatMessage:
-        return ChatMessage("user", render(self._place, self._templates[template], context))
+    def _entry(self, message: Message) -> dict[str, Any]:
+        """A received message as templates see it."""
+        defang, (opening, closing) = self._wording.defang, self._wording.post
+        text = defang(message.shown)
+        return {
+            "text": text,
+            "author": defang(message.author),
+            "role": defang(message.role),
+            "act": defang(message.act),
+            "own": message.agent is not None and message.agent == self.agent,
+            "block": f"{opening}\n{text}\n{closing}",
+        }
+
+    def _user(self, template: Template, context: Mapping[str, Any]) -> ChatMessage:
+        return ChatMessage("user", render(self._wording.place, template, context))

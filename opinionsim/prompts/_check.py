@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any, get_args
@@ -11,20 +11,25 @@ from opinionsim.errors import SpecError
 from opinionsim.messages import ChatMessage, Message
 from opinionsim.opinions import OpinionScale
 from opinionsim.personas import Persona
-from opinionsim.prompts._agent import AgentPrompts, ConfirmationBias, Past, PersonaShown, World
+from opinionsim.prompts._agent import Act, AgentPrompts, ConfirmationBias, Past, PersonaShown, World
+from opinionsim.prompts._binding import PlainAct
 from opinionsim.prompts._marks import BLOCKS, Block
+from opinionsim.prompts._templates import SUFFIX
 from opinionsim.topics import Claim, Framing
 
 if TYPE_CHECKING:
     from opinionsim.prompts._pack import PromptPack
 
-__all__ = ["check_pack"]
+__all__ = ["check_bound", "check_pack"]
 
 # Sample values: words that no pack contains, so that each is found where it was put and nowhere else.
-_NAME, _BACKGROUND, _ANCHOR = "Qzname", "Qzbackground", "qzanchor"
-_CLAIM, _OWN, _PAST = "qzclaim is qzso", "Qzown words", "Qzpast words"
+_NAME, _BACKGROUND, _ANCHOR, _ROLE = "Qzname", "Qzbackground", "qzanchor", "qzrole"
+_CLAIM, _TASK, _OWN, _PAST = "qzclaim is qzso", "Qztask to do.", "Qzown words", "Qzpast words"
 _SCALE = OpinionScale((-1, 1), ("qzopposite", _ANCHOR))
-_POSTS = (Message("Qzpost one", "Qzauthor one"), Message("Qzpost two", ""))
+_SAMPLE_CLAIM = Claim(_CLAIM, "sample", Framing.TRUTH)
+#: The agent that prompts are made for; the second post is its own.
+_AGENT = 0
+_POSTS = (Message("Qzpost one", "Qzauthor one"), Message("Qzpost two", "", _AGENT, role=_ROLE, act="qzact"))
 _PASTS = (
     Past(),
     Past("write", 0, 1, 0, 0),
@@ -34,15 +39,8 @@ _PASTS = (
 )
 _COMMON_ATTRIBUTES = ("political_leaning", "age", "gender", "ethnicity", "education", "occupation")
 
-
-@dataclass(frozen=True)
-class _Act:
-    """A sample act."""
-
-    name: str
-    template: str
-    kind: str
-    labelling: str = "anonymous"
+#: A past, received messages and how they are labelled.
+_Scene = tuple[Past, tuple[Message, ...], str]
 
 
 @dataclass(frozen=True)
@@ -50,12 +48,11 @@ class _Place:
     """Which template is looked at, under which condition: what an error must say."""
 
     pack: PromptPack
-    place: str
-    template: str
+    where: str
     condition: str
 
     def error(self, problem: str) -> SpecError:
-        return SpecError(f"{self.place}/{self.template}.j2: {problem} ({self.condition})")
+        return SpecError(f"{self.where}: {problem} ({self.condition})")
 
     def balanced(self, text: str) -> None:
         """Every block that is opened is closed, and the other way round."""
@@ -97,8 +94,64 @@ class _Place:
             if task != own and cue in text:
                 raise self.error(f"contains {cue!r}, the cue of {task}; a cue must tell its task from all other text")
 
+    def posts(self, text: str, received: tuple[Message, ...]) -> None:
+        """Every received message stands in a block of its own."""
+        opening, closing = self.pack.marks.post
+        blocks = self.pack.marks.blocks("post", text)
+        if len(blocks) != len(received) or any(m.text not in b for m, b in zip(received, blocks, strict=True)):
+            raise self.error(
+                f"each of {len(received)} received messages must stand once between {opening!r} and {closing!r}"
+            )
+        for message in received:
+            self.enclosed(text, "post", message.text, "a received message")
 
-def check_pack(pack: PromptPack, place: str, attributes: frozenset[str]) -> None:
+
+@dataclass(frozen=True)
+class _Setting:
+    """The prompts of a sample agent under one condition."""
+
+    pack: PromptPack
+    place: str
+    condition: Mapping[str, Any]
+    spelled: str
+    prompts: AgentPrompts
+
+    @classmethod
+    def of(cls, pack: PromptPack, place: str, condition: Mapping[str, Any]) -> _Setting:
+        """Under a condition: arguments of :meth:`PromptPack.for_agent`."""
+        values = [f"{key}: {value}" for key, value in condition.items() if key not in ("persona", "claim")]
+        values += [f"no {key}" for key in ("persona", "claim") if condition[key] is None]
+        return cls(pack, place, condition, ", ".join(values), pack.for_agent(scale=_SCALE, agent=_AGENT, **condition))
+
+    @property
+    def system(self) -> str:
+        """The text of the system message."""
+        message = self.prompts.system()
+        return message.content if message else ""
+
+    def at(self, template: str, scene: str = "") -> _Place:
+        """A template of the pack, in a scene."""
+        return self.within(f"{self.place}/{template}{SUFFIX}", scene)
+
+    def within(self, where: str, scene: str) -> _Place:
+        """A template anywhere, in a scene."""
+        return _Place(self.pack, where, f"{self.spelled}, {scene}" if scene else self.spelled)
+
+    def check_claim(self, at: _Place, text: str) -> None:
+        """The claim stands in its block; without a claim there is none."""
+        if self.condition["claim"] is None:
+            at.absent(text, "claim", "there is no claim")
+        else:
+            at.enclosed(text, "claim", _CLAIM, "the claim")
+
+    def check_task(self, at: _Place, text: str) -> None:
+        """The free task is stated, here or once for all."""
+        task = self.condition.get("task", "")
+        if task and task not in text and task not in self.system:
+            raise at.error("the variable task must stand in the prompt, here or in the system message; it does not")
+
+
+def check_pack(pack: PromptPack, place: str, attributes: frozenset[str], tasks: Iterable[str]) -> None:
     """Render every template in every case and look for all that must be there.
 
     Parameters
@@ -109,30 +162,72 @@ def check_pack(pack: PromptPack, place: str, attributes: frozenset[str]) -> None
         What errors call it.
     attributes : frozenset of str
         Attributes of personas that its templates ask for by name.
+    tasks : iterable of str
+        Task templates to check; others need values that only an act can give.
 
     Raises
     ------
     SpecError
         At the first thing that is missing, out of place, ambiguous or without effect.
     """
-    names = [*_COMMON_ATTRIBUTES, *sorted(attributes.difference(_COMMON_ATTRIBUTES))]
-    persona = Persona(_NAME, None, {name: f"Qzattribute {name}" for name in names}, _BACKGROUND)
+    persona = _persona(attributes)
+    acts = tuple(PlainAct("qzact", task, "post" if task == "write" else "report") for task in sorted(tasks))
     for condition in _conditions():
-        prompts = pack.for_agent(persona=persona, claim=_claim(), scale=_SCALE, **condition)
-        spelled = ", ".join(f"{key}: {value}" for key, value in condition.items())
-        _check_system(_Place(pack, place, "system", spelled), prompts, condition)
+        setting = _Setting.of(pack, place, {"persona": persona, "claim": _SAMPLE_CLAIM, **condition})
+        _check_system(setting)
         # The rest depends on neither the attributes nor the opinion.
         if condition["persona_shown"] in ("full", "none") and condition["opinion"] is None:
             usual = {"confirmation_bias": "weak", "world": "closed", "interactive": True}
-            thorough = all(condition[key] == value for key, value in usual.items())
-            _check_tasks(pack, place, spelled, prompts, _scenes(thorough))
-            _check_events(pack, place, spelled, prompts, _scenes(thorough))
-            _check_reflection(pack, place, spelled, prompts)
+            scenes = _scenes() if all(condition[key] == value for key, value in usual.items()) else _FEW_SCENES
+            _check_tasks(setting, acts, scenes)
+            _check_events(setting, scenes)
+            _check_reflection(setting)
+    for condition, scenes in _rarer_conditions():
+        setting = _Setting.of(pack, place, {"persona": persona, **condition})
+        _check_system(setting)
+        _check_tasks(setting, acts, scenes)
+        _check_events(setting, scenes)
     _check_effects(pack, place, persona)
 
 
-def _claim() -> Claim:
-    return Claim(_CLAIM, "sample", Framing.TRUTH)
+def check_bound(pack: PromptPack, place: str, attributes: frozenset[str], acts: Iterable[PlainAct]) -> None:
+    """Render the template of every act in a few cases.
+
+    Parameters
+    ----------
+    pack : PromptPack
+        A pack bound to the acts.
+    place : str
+        What errors call it.
+    attributes : frozenset of str
+        Attributes of personas that its templates ask for by name.
+    acts : iterable of PlainAct
+        Of the run.
+
+    Raises
+    ------
+    SpecError
+        If a template fails, or one of the pack lacks what :func:`check_pack` looks for. A text that an act brings
+        itself has to hold nothing in particular, but has to say something.
+    """
+    usual = {"persona": _persona(attributes), "claim": _SAMPLE_CLAIM, "world": "closed"}
+    settings = [
+        _Setting.of(pack, place, {**usual, **change})
+        for change in ({}, {"persona": None}, {"claim": None}, {"task": _TASK})
+    ]
+    for act in acts:
+        scenes = [(past, _POSTS[:n], act.labelling) for past, n in ((_PASTS[0], 0), (_PASTS[1], 1), (_PASTS[2], 2))]
+        if act.template in pack.tasks:
+            for setting in settings:
+                _check_tasks(setting, (act,), scenes)
+        else:
+            _check_own_text(settings, act, scenes)
+
+
+def _persona(attributes: frozenset[str]) -> Persona:
+    """A sample persona with all attributes that templates may ask for."""
+    names = [*_COMMON_ATTRIBUTES, *sorted(attributes.difference(_COMMON_ATTRIBUTES))]
+    return Persona(_NAME, None, {name: f"Qzattribute {name}" for name in names}, _BACKGROUND)
 
 
 def _conditions() -> Iterator[dict[str, Any]]:
@@ -149,23 +244,59 @@ def _conditions() -> Iterator[dict[str, Any]]:
         yield dict(zip(grid, values, strict=True))
 
 
-def _check_system(at: _Place, prompts: AgentPrompts, condition: dict[str, Any]) -> None:
+def _rarer_conditions() -> Iterator[tuple[dict[str, Any], list[_Scene]]]:
+    """No claim, a task, and another role, with the scenes to look at."""
+    every_past = [(past, _POSTS[: i % 3], "anonymous") for i, past in enumerate(_PASTS)]
+    for shown, world in (("full", "closed"), ("none", "open")):
+        for claim, task, role in ((None, "", ""), (None, _TASK, ""), (_SAMPLE_CLAIM, _TASK, _ROLE)):
+            condition: dict[str, Any] = {"persona_shown": shown, "world": world, "claim": claim}
+            if task:
+                condition["task"] = task
+            if role:
+                condition["role"] = role
+            yield condition, _FEW_SCENES if task else [*_FEW_SCENES, *every_past]
+
+
+def _scenes() -> list[_Scene]:
+    """All pasts with all received messages and labellings."""
+    labellings = ("anonymous", "numbered", "named")
+    told_apart = [(past, _POSTS[:n], "you-other") for past, n in product((Past(), _PASTS[2]), (1, 2))]
+    return [(past, _POSTS[:n], label) for past, n, label in product(_PASTS, (0, 1, 2), labellings)] + told_apart
+
+
+#: The commonest pasts, received messages and labelling.
+_FEW_SCENES: list[_Scene] = [
+    (past, received, "anonymous") for past in (Past(), _PASTS[2]) for received in ((), _POSTS[:1])
+]
+
+
+def _spell(past: Past, received: tuple[Message, ...], labelling: str) -> str:
+    """A scene, for errors."""
+    return f"after {past.previous or 'nothing'}, {len(received)} messages {labelling}"
+
+
+def _check_system(setting: _Setting) -> None:
     """Persona, initial belief, claim and bias stand in the system message when they should."""
-    message = prompts.system()
-    text = message.content if message else ""
+    at, text, condition = setting.at("system"), setting.system, setting.condition
     at.balanced(text)
     at.cue(text, "")
     at.absent(text, "history", "the system message is no memory")
     at.absent(text, "post", "nobody has posted yet")
-    if condition["confirmation_bias"] == "none":
+    if condition.get("confirmation_bias", "none") == "none":
         at.absent(text, "bias", "there is no bias")
     elif not any(block.strip() for block in at.pack.marks.blocks("bias", text)):
         raise at.error(f"no instruction stands between {' and '.join(map(repr, at.pack.marks.bias))}")
     shown = condition["persona_shown"]
     if shown == "none":
         at.absent(text, "persona", "there is no role-play")
-        return
-    at.enclosed(text, "claim", _CLAIM, "the claim")
+    if shown != "none" or condition["claim"] is None:
+        setting.check_claim(at, text)
+    if shown != "none":
+        _check_persona(at, text, shown, condition.get("opinion") is not None)
+
+
+def _check_persona(at: _Place, text: str, shown: PersonaShown, opinion: bool) -> None:
+    """What is shown of a persona stands in its block."""
     opening, closing = at.pack.marks.persona
     inside = "".join(at.pack.marks.blocks("persona", text))
     if shown != "demographics" and _NAME not in inside:
@@ -174,86 +305,81 @@ def _check_system(at: _Place, prompts: AgentPrompts, condition: dict[str, Any]) 
         at.enclosed(text, "persona", "Qzattribute", "an attribute")
     if shown == "full":
         at.enclosed(text, "persona", _BACKGROUND, "the background")
-    if condition["opinion"] is not None:
+    if opinion:
         at.enclosed(text, "persona", _ANCHOR, "the initial belief")
 
 
-def _scenes(thorough: bool) -> list[tuple[Past, tuple[Message, ...], str]]:
-    """Pasts with received messages and a labelling: all of them, or the commonest."""
-    if not thorough:
-        return [(past, received, "anonymous") for past in (Past(), _PASTS[2]) for received in ((), _POSTS[:1])]
-    labellings = ("anonymous", "numbered", "named")
-    return [(past, _POSTS[:n], labelling) for past, n, labelling in product(_PASTS, (0, 1, 2), labellings)]
+def _check_tasks(setting: _Setting, acts: Iterable[PlainAct], scenes: list[_Scene]) -> None:
+    """Claim, task, received messages and cue stand in the prompt of every act."""
+    for act in acts:
+        labelled = {label: _labelled(act, label) for _, _, label in scenes}
+        for past, received, label in scenes:
+            at = setting.at(act.template, _spell(past, received, label))
+            text = setting.prompts.task(labelled[label], received, past).content
+            at.balanced(text)
+            at.cue(text, act.template)
+            setting.check_claim(at, text)
+            setting.check_task(at, text)
+            at.absent(text, "persona", "the persona stands in the system message")
+            at.absent(text, "history", "a task is no memory")
+            at.posts(text, received)
 
 
-def _check_posts(at: _Place, text: str, received: tuple[Message, ...]) -> None:
-    """Every received message stands in a block of its own."""
-    opening, closing = at.pack.marks.post
-    blocks = at.pack.marks.blocks("post", text)
-    if len(blocks) != len(received) or any(m.text not in b for m, b in zip(received, blocks, strict=True)):
-        raise at.error(f"each of {len(received)} received messages must stand once between {opening!r} and {closing!r}")
-    for message in received:
-        at.enclosed(text, "post", message.text, "a received message")
+def _labelled(act: PlainAct, labelling: str) -> Act:
+    """The same act with another labelling."""
+    return PlainAct(act.name, act.template, act.kind, labelling, act.text, act.variables, act.pairs)
 
 
-def _check_tasks(
-    pack: PromptPack,
-    place: str,
-    spelled: str,
-    prompts: AgentPrompts,
-    scenes: list[tuple[Past, tuple[Message, ...], str]],
-) -> None:
-    """Claim, received messages and cue stand in every task."""
-    for task, (past, received, labelling) in product(pack.tasks, scenes):
-        at = _Place(pack, place, task, f"{spelled}, {_spell(past, received, labelling)}")
-        text = prompts.task(_Act("qzact", task, "post" if task == "write" else "report", labelling), received, past)
-        at.balanced(text.content)
-        at.cue(text.content, task)
-        at.enclosed(text.content, "claim", _CLAIM, "the claim")
-        at.absent(text.content, "persona", "the persona stands in the system message")
-        at.absent(text.content, "history", "a task is no memory")
-        _check_posts(at, text.content, received)
+def _check_own_text(settings: Iterable[_Setting], act: PlainAct, scenes: list[_Scene]) -> None:
+    """A text of an act's own renders, in whole blocks, and is not always blank."""
+    where = f"act {act.name}"
+    said = False
+    for setting, scene in product(settings, scenes):
+        past, received, _ = scene
+        text = setting.prompts.task(act, received, past).content
+        setting.within(where, _spell(*scene)).balanced(text)
+        said = said or bool(text)
+    if not said:
+        raise SpecError(f"{where}: the text is blank; it has to ask for something")
 
 
-def _spell(past: Past, received: tuple[Message, ...], labelling: str) -> str:
-    """A scene, for errors."""
-    return f"after {past.previous or 'nothing'}, {len(received)} messages {labelling}"
-
-
-def _check_events(
-    pack: PromptPack,
-    place: str,
-    spelled: str,
-    prompts: AgentPrompts,
-    scenes: list[tuple[Past, tuple[Message, ...], str]],
-) -> None:
+def _check_events(setting: _Setting, scenes: list[_Scene]) -> None:
     """Events are wrapped, and hold what was received and what was answered."""
+    if "event" not in setting.pack.frames:
+        return
     for kind, (past, received, labelling) in product(("post", "report"), scenes):
-        at = _Place(pack, place, "event", f"{spelled}, {kind} {_spell(past, received, labelling)}")
-        told = prompts.event(_Act("qzact", "qzact", kind, labelling), received, _OWN, past).content
+        at = setting.at("event", f"{kind} {_spell(past, received, labelling)}")
+        told = setting.prompts.event(PlainAct("qzact", "qzact", kind, labelling), received, _OWN, past).content
         at.balanced(told)
         at.cue(told, "")
         at.wrapped(told, _OWN)
-        _check_posts(at, told, received)
-        if _OWN in "".join(pack.marks.blocks("post", told)):
+        at.posts(told, received)
+        if setting.condition["claim"] is None:
+            setting.check_claim(at, told)
+        if _OWN in "".join(at.pack.marks.blocks("post", told)):
             raise at.error("the agent's own text must stand outside the delimiters of posts")
 
 
-def _check_reflection(pack: PromptPack, place: str, spelled: str, prompts: AgentPrompts) -> None:
+def _check_reflection(setting: _Setting) -> None:
     """Recollections are wrapped; requests to reflect hold the experience and the past reflection."""
-    recollection = prompts.recollection(_PAST).content
-    at = _Place(pack, place, "recollection", spelled)
-    at.balanced(recollection)
-    at.cue(recollection, "")
-    at.wrapped(recollection, _PAST)
-    event = ChatMessage("user", "".join((pack.marks.history[0], _OWN, pack.marks.history[1])))
-    for experience, earlier in ((event, None), (event, _PAST), (None, event)):
-        at = _Place(pack, place, "reflect", f"{'with' if earlier else 'without'} a past reflection")
-        text = prompts.reflection(experience, earlier).content
+    opening, closing = setting.pack.marks.history
+    past = ChatMessage("user", f"{opening}{_PAST}{closing}")
+    if "recollection" in setting.pack.frames:
+        past = setting.prompts.recollection(_PAST)
+        at = setting.at("recollection")
+        at.balanced(past.content)
+        at.cue(past.content, "")
+        at.wrapped(past.content, _PAST)
+    if "reflect" not in setting.pack.frames:
+        return
+    event = ChatMessage("user", f"{opening}{_OWN}{closing}")
+    for experience, earlier in ((event, None), (event, past), (None, event)):
+        at = setting.at("reflect", f"{'with' if earlier else 'without'} a past reflection")
+        text = setting.prompts.reflection(experience, earlier).content
         at.balanced(text)
         at.cue(text, "reflect")
         at.enclosed(text, "history", _OWN, "the experience")
-        if earlier is _PAST:
+        if earlier is past:
             at.enclosed(text, "history", _PAST, "the past reflection")
 
 
@@ -276,7 +402,8 @@ def _check_effects(pack: PromptPack, place: str, persona: Persona) -> None:
     for axis, values in axes.items():
         told: dict[ChatMessage | None, Any] = {}
         for value in values:
-            system = pack.for_agent(persona=persona, claim=_claim(), scale=_SCALE, **{**usual, axis: value}).system()
+            condition = {**usual, axis: value}
+            system = pack.for_agent(persona=persona, claim=_SAMPLE_CLAIM, scale=_SCALE, **condition).system()
             if system in told:
-                raise SpecError(f"{place}/system.j2: {axis} {value!r} and {told[system]!r} give the same text")
+                raise SpecError(f"{place}/system{SUFFIX}: {axis} {value!r} and {told[system]!r} give the same text")
             told[system] = value

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, get_args
 
-from jinja2 import FunctionLoader, StrictUndefined, Template, TemplateSyntaxError, nodes
-from jinja2.meta import find_referenced_templates, find_undeclared_variables
-from jinja2.sandbox import ImmutableSandboxedEnvironment
 from pydantic import Field
 
 from opinionsim.documents import DocumentModel, parse_value, validate
@@ -19,44 +16,16 @@ from opinionsim.errors import SpecError
 from opinionsim.messages import ChatMessage
 from opinionsim.opinions import OpinionScale
 from opinionsim.personas import BARE, Persona
-from opinionsim.prompts._agent import AgentPrompts, ConfirmationBias, PersonaShown, World, render
-from opinionsim.prompts._check import check_pack
+from opinionsim.prompts._agent import Act, AgentPrompts, ConfirmationBias, PersonaShown, Wording, World
+from opinionsim.prompts._binding import PlainAct, bind_acts, check_frames
+from opinionsim.prompts._check import check_bound, check_pack
 from opinionsim.prompts._marks import Marks
+from opinionsim.prompts._templates import FRAMES, SUFFIX, TASKS, Library, check_names, render, undecided
 from opinionsim.topics import Claim
 
-__all__ = ["VARIABLES", "PromptPack", "load_pack"]
+__all__ = ["PromptPack", "load_pack"]
 
 _DECLARATION = "pack.yaml"
-_SUFFIX = ".j2"
-
-#: Task templates every pack has: those of the acts in the dyadic family. A cue declares further ones.
-_TASKS = ("write", "review", "report", "probe")
-#: Templates every pack has beside its tasks.
-_FRAME = ("system", "event", "reflect", "recollection")
-
-_SHARED = ("name", "role_play", "claim", "masked", "confirmation_bias", "world", "interactive", "scale")
-_SCENE = (
-    *_SHARED,
-    "act",
-    "received",
-    "labelling",
-    "previous",
-    "previous_reads",
-    "posts_written",
-    "posts_seen",
-    "reports_given",
-)
-
-#: Variables of each template; ``task`` stands for all task templates.
-VARIABLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "system": (*_SHARED, "attributes", "background", "initial_belief"),
-        "task": _SCENE,
-        "event": (*_SCENE, "case", "text"),
-        "reflect": ("name", "experience", "past"),
-        "recollection": ("name", "text"),
-    }
-)
 
 
 class _Delimiters(DocumentModel):
@@ -75,41 +44,11 @@ class _Declaration(DocumentModel):
     name: str = Field(min_length=1)
     description: str = ""
     delimiters: _Delimiters
-    cues: dict[str, str]
+    cues: dict[str, str] = Field(default_factory=dict)
 
 
-def _ordinal(number: int) -> str:
-    """English ordinal in digits: 1st, 2nd, 3rd, 4th, 11th, 21st, 112th."""
-    suffix = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
-    return f"{number}{suffix}"
-
-
-def _heading(name: str) -> str:
-    """The name of an attribute as a heading: ``political_leaning`` becomes ``Political leaning``."""
-    words = name.replace("_", " ")
-    return words[:1].upper() + words[1:]
-
-
-def _environment(contents: Mapping[str, str], defang: Callable[[str], str]) -> ImmutableSandboxedEnvironment:
-    """Where templates run: no file beyond the pack, no attribute beyond data, no chance."""
-
-    def source(name: str) -> tuple[str, str, Callable[[], bool]] | None:
-        return (contents[name], name, lambda: True) if name in contents else None
-
-    environment = ImmutableSandboxedEnvironment(
-        loader=FunctionLoader(source),
-        undefined=StrictUndefined,
-        autoescape=False,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        auto_reload=False,
-        cache_size=-1,
-    )
-    environment.filters["ordinal"] = _ordinal
-    environment.filters["heading"] = lambda name: defang(_heading(name))
-    # A prompt is a function of its values.
-    del environment.filters["random"], environment.globals["lipsum"]
-    return environment
+#: What a pack is built from: what errors call it, and its files.
+_Origin = tuple[str, tuple[tuple[str, str], ...]]
 
 
 @dataclass(frozen=True)
@@ -124,6 +63,9 @@ class PromptPack:
         File name to text: ``pack.yaml`` and all templates. Enough to build the pack again.
     marks : Marks
         Delimiters and cues.
+    texts : mapping of str to str
+        Texts that acts brought themselves because the pack has no template for them, by act; empty until
+        :meth:`bind`.
 
     Notes
     -----
@@ -134,15 +76,17 @@ class PromptPack:
     name: str
     contents: Mapping[str, str]
     marks: Marks
-    _place: str = field(repr=False, compare=False)
-    _templates: Mapping[str, Template] = field(repr=False, compare=False)
-    _defang: Callable[[str], str] = field(repr=False, compare=False)
+    texts: Mapping[str, str]
+    _origin: _Origin = field(repr=False, compare=False)
+    _library: Library = field(repr=False, compare=False)
+    _wording: Wording = field(repr=False, compare=False)
 
     @classmethod
     def from_contents(cls, name: str, contents: Mapping[str, str]) -> PromptPack:
         """Build and check a pack.
 
-        Every template is rendered in every case with sample values, under all conditions.
+        Every template is rendered in every case with sample values, under all conditions; only a task template with
+        variables that no list holds waits for :meth:`bind`, for an act may declare them.
 
         Parameters
         ----------
@@ -156,50 +100,89 @@ class PromptPack:
         SpecError
             If a template, variable, delimiter or cue is missing, unknown, ambiguous or out of place.
         """
-        return _build(name, tuple(sorted(contents.items())))
+        return _build((name, tuple(sorted(contents.items()))))
 
     @property
     def tasks(self) -> tuple[str, ...]:
         """Names of the task templates, sorted."""
-        return tuple(sorted(self.marks.cues.keys() - {"reflect"}))
+        return tuple(sorted(self._wording.tasks))
+
+    @property
+    def frames(self) -> tuple[str, ...]:
+        """Names of the other templates: ``system``, and those of ``event``, ``reflect``, ``recollection`` it has."""
+        return tuple(name for name in FRAMES if name in self._wording.frames)
+
+    def bind(self, acts: Iterable[Act], frames: Iterable[str] = ()) -> PromptPack:
+        """The pack as a run uses it.
+
+        Every act gets the template that it names. Where the pack has none, the act's own text takes its place. The
+        template of every act is rendered in a few cases with sample values. Binding a bound pack binds it anew.
+
+        Parameters
+        ----------
+        acts : iterable of Act
+            The acts of the run.
+        frames : iterable of str
+            Templates that the memories of the run are worded with: ``event``, ``reflect``, ``recollection``.
+
+        Returns
+        -------
+        PromptPack
+            With the same name, contents and marks; kept, so that binding again costs nothing.
+
+        Raises
+        ------
+        SpecError
+            If a template is missing or fails, or an act declares or uses a variable that it cannot have.
+        """
+        return _bind(self._origin, tuple(dict.fromkeys(map(PlainAct.of, acts))), tuple(dict.fromkeys(frames)))
 
     def for_agent(
         self,
         *,
-        persona: Persona | None,
-        opinion: int | None,
-        claim: Claim,
         scale: OpinionScale,
-        persona_shown: PersonaShown,
-        masked: bool,
-        confirmation_bias: ConfirmationBias,
         world: World,
+        persona: Persona | None = None,
+        opinion: int | None = None,
+        claim: Claim | None = None,
+        task: str = "",
+        persona_shown: PersonaShown = "full",
+        masked: bool = True,
+        confirmation_bias: ConfirmationBias = "none",
         interactive: bool = True,
+        agent: int | None = None,
+        role: str = "participant",
     ) -> AgentPrompts:
         """The prompts of one agent.
 
         Parameters
         ----------
-        persona : Persona or None
-            Who the agent plays. None and ``BARE`` play nobody, whatever `persona_shown` says.
-        opinion : int or None
-            The opinion assigned at the start, a point of `scale`, told in its verbal anchor wherever
-            there is role-play; None tells none.
-        claim : Claim
-            What the opinions are about.
         scale : OpinionScale
             Where the anchors come from.
+        world : {"closed", "open"}
+            Whether prompts shut out all other sources of information (A6).
+        persona : Persona, optional
+            Who the agent plays. None (default) and ``BARE`` play nobody, whatever `persona_shown` says.
+        opinion : int, optional
+            The opinion assigned at the start, a point of `scale`, told in its verbal anchor wherever
+            there is role-play; None (default) tells none.
+        claim : Claim, optional
+            What the opinions are about; None (default) where the run has no claim.
+        task : str
+            Free text that every task states; empty (default) for none.
         persona_shown : {"full", "demographics", "name", "none"}
             Name, attributes and background; attributes only; the name only; or no role-play at all.
         masked : bool
             Call the claim "Theory XYZ" after its first mention in a message (A5).
         confirmation_bias : {"none", "weak", "strong"}
             Which instruction is given (A6).
-        world : {"closed", "open"}
-            Whether prompts shut out all other sources of information (A6).
         interactive : bool
             Whether strangers' posts may ever reach the agent; False leaves them out of the system
             message and of the closed world, as in the no-interaction controls (A12).
+        agent : int, optional
+            Its number in the cast, by which received messages are told to be its own; None (default): none is.
+        role : str
+            Its role in the run; default that of a participant.
 
         Returns
         -------
@@ -217,12 +200,14 @@ class PromptPack:
         _check_choice("world", world, World)
         player = BARE if persona is None or persona_shown == "none" else persona
         role_play = player != BARE
-        defang = self._defang
+        defang = self._wording.defang
         name = defang(player.name) if persona_shown in ("full", "name") else ""
         shared = {
             "name": name,
+            "role": defang(role),
             "role_play": role_play,
-            "claim": defang(claim.text),
+            "claim": "" if claim is None else defang(claim.text),
+            "task": defang(task),
             "masked": masked,
             "confirmation_bias": confirmation_bias,
             "world": world,
@@ -231,13 +216,11 @@ class PromptPack:
         }
         belief = scale.label(opinion) if role_play and opinion is not None else ""
         shown = {**_shown(player, persona_shown, defang), "initial_belief": defang(belief)}
-        system = render(self._place, self._templates["system"], {**shared, **shown})
+        system = render(self._wording.place, self._wording.frame("system"), {**shared, **shown})
         return AgentPrompts(
             name,
-            self._place,
-            self._templates,
-            frozenset(self.tasks),
-            defang,
+            agent,
+            self._wording,
             MappingProxyType(shared),
             ChatMessage("system", system) if system else None,
         )
@@ -264,8 +247,9 @@ def _check_choice(field_name: str, value: str, choices: object) -> None:
 
 
 @lru_cache(maxsize=16)
-def _build(name: str, items: tuple[tuple[str, str], ...]) -> PromptPack:
+def _build(origin: _Origin) -> PromptPack:
     """Build and check a pack; kept, for every run of a sweep builds the same one."""
+    name, items = origin
     contents = MappingProxyType(dict(items))
     place = f"prompt pack {name}"
     declared = _read_declaration(place, contents)
@@ -275,16 +259,25 @@ def _build(name: str, items: tuple[tuple[str, str], ...]) -> PromptPack:
         raise SpecError(f"{place}/{_DECLARATION}: {problem}")
     _check_files(place, contents, marks)
     defang = marks.defanger()
-    environment = _environment(contents, defang)
-    mentioned = _check_templates(place, contents, environment, marks)
-    loaded = {file: environment.get_template(file) for file in contents if file.endswith(_SUFFIX)}
-    for template in loaded.values():
-        # Every rendering walks the globals, which Jinja keeps as a chain of mappings: a plain one is far quicker.
-        template.globals = dict(template.globals)
-    templates = {file.removesuffix(_SUFFIX): template for file, template in loaded.items() if not file.startswith("_")}
-    pack = PromptPack(declared.name, contents, marks, place, MappingProxyType(templates), defang)
-    check_pack(pack, place, mentioned)
+    library = Library.of(place, contents, defang)
+    check_names(library)
+    frames = {name: template for name, template in library.templates.items() if name in FRAMES}
+    tasks = {name: template for name, template in library.templates.items() if name not in FRAMES}
+    wording = Wording(place, MappingProxyType(frames), MappingProxyType(tasks), defang, marks.post)
+    pack = PromptPack(declared.name, contents, marks, MappingProxyType({}), origin, library, wording)
+    check_pack(pack, place, library.attributes, tasks.keys() - undecided(library))
     return pack
+
+
+@lru_cache(maxsize=128)
+def _bind(origin: _Origin, acts: tuple[PlainAct, ...], frames: tuple[str, ...]) -> PromptPack:
+    """Bind a pack; kept, for every run of a sweep binds the same one."""
+    pack = _build(origin)
+    check_frames(pack._wording, frames)
+    wording, texts = bind_acts(pack._library, pack._wording, acts)
+    bound = replace(pack, texts=MappingProxyType(texts), _wording=wording)
+    check_bound(bound, wording.place, pack._library.attributes, acts)
+    return bound
 
 
 def _read_declaration(place: str, contents: Mapping[str, str]) -> _Declaration:
@@ -296,80 +289,33 @@ def _read_declaration(place: str, contents: Mapping[str, str]) -> _Declaration:
     if not isinstance(value, dict):
         raise SpecError(f"{where}: must be a mapping with the fields name, description, delimiters and cues")
     declared = validate(_Declaration, value, where)
-    for task in (*_TASKS, "reflect"):
-        if task not in declared.cues:
+    for task in (*TASKS, "reflect"):
+        if f"{task}{SUFFIX}" in contents and task not in declared.cues:
             raise SpecError(f"{where}: cues.{task}: missing; give a phrase that only that task's prompts contain")
     for task, cue in declared.cues.items():
         if not cue.strip():
             raise SpecError(f"{where}: cues.{task}: must be a phrase; got {cue!r}")
-        if task in _FRAME and task != "reflect":
+        if (task in FRAMES and task != "reflect") or task.startswith("_"):
             raise SpecError(f"{where}: cues.{task}: is no task; a cue names a task template or reflect")
     return declared
 
 
 def _check_files(place: str, contents: Mapping[str, str], marks: Marks) -> None:
-    """Every template is there, and every file is known."""
-    wanted = {f"{name}{_SUFFIX}" for name in (*_FRAME, *marks.cues)}
-    for file in sorted(wanted - contents.keys()):
-        raise SpecError(f"{place}/{file}: no such template; a pack needs {', '.join(sorted(wanted))}")
+    """The system message and a template for every cue are there, and every file is known."""
+    system = f"system{SUFFIX}"
+    if system not in contents:
+        raise SpecError(f"{place}/{system}: no such template; every pack has one")
+    named = {f"{name}{SUFFIX}" for name in marks.cues}
+    for file in sorted(named - contents.keys()):
+        raise SpecError(f"{place}/{file}: no such template, though {_DECLARATION} has a cue for it")
+    known = named | {f"{name}{SUFFIX}" for name in FRAMES}
     for file in contents:
-        partial = file.startswith("_") and file.endswith(_SUFFIX)
-        if file not in wanted and file != _DECLARATION and not partial:
+        partial = file.startswith("_") and file.endswith(SUFFIX)
+        if file not in known and file != _DECLARATION and not partial:
             raise SpecError(
-                f"{place}/{file}: unknown file; a pack holds {_DECLARATION}, {', '.join(sorted(wanted))}, templates "
-                f"to include named _*{_SUFFIX}, and further tasks that have a cue in {_DECLARATION}"
+                f"{place}/{file}: unknown file; a pack holds {_DECLARATION}, {', '.join(sorted(known))}, templates "
+                f"to include named _*{SUFFIX}, and further tasks that have a cue in {_DECLARATION}"
             )
-
-
-def _check_templates(
-    place: str, contents: Mapping[str, str], environment: ImmutableSandboxedEnvironment, marks: Marks
-) -> frozenset[str]:
-    """Compile every template, and check the names it uses in all its branches.
-
-    Returns
-    -------
-    frozenset of str
-        Attributes of personas that templates ask for by name.
-    """
-    mentioned: set[str] = set()
-    for file in (name for name in contents if name.endswith(_SUFFIX)):
-        try:
-            tree = environment.parse(contents[file], file, file)
-            environment.get_template(file)
-        except TemplateSyntaxError as error:
-            raise SpecError(f"{place}/{file}:{error.lineno}: not a valid template: {error.message}") from None
-        valid = _variables(file, marks)
-        for unknown in sorted(find_undeclared_variables(tree) - valid):
-            line = next((node.lineno for node in tree.find_all(nodes.Name) if node.name == unknown), 1)
-            raise SpecError(
-                f"{place}/{file}:{line}: undefined variable {unknown!r}; valid here: {', '.join(sorted(valid))}"
-            )
-        for other in find_referenced_templates(tree):
-            if other is not None and other not in contents:
-                raise SpecError(f"{place}/{file}: refers to {other!r}, which is no template of this pack")
-        mentioned.update(_attributes_named(tree))
-    return frozenset(mentioned)
-
-
-def _variables(file: str, marks: Marks) -> set[str]:
-    """Variables a template may use; one to include may use any."""
-    name = file.removesuffix(_SUFFIX)
-    if file.startswith("_"):
-        return {variable for group in VARIABLES.values() for variable in group}
-    return set(VARIABLES[name if name in VARIABLES else "task"])
-
-
-def _attributes_named(tree: nodes.Template) -> set[str]:
-    """Keys of ``attributes`` that a template spells out."""
-    keys = {node.attr for node in tree.find_all(nodes.Getattr) if _is_attributes(node.node)}
-    for item in tree.find_all(nodes.Getitem):
-        if _is_attributes(item.node) and isinstance(item.arg, nodes.Const) and isinstance(item.arg.value, str):
-            keys.add(item.arg.value)
-    return keys - set(dir(dict))
-
-
-def _is_attributes(node: nodes.Node) -> bool:
-    return isinstance(node, nodes.Name) and node.name == "attributes"
 
 
 def load_pack(name_or_path: str | Path = "default") -> PromptPack:

@@ -9,8 +9,9 @@ import numpy as np
 
 from opinionsim.errors import SpecError
 from opinionsim.networks import Network
+from opinionsim.schedules._acts import REVIEW, WRITE
 from opinionsim.schedules._dyadic import _neighbours
-from opinionsim.schedules._turns import NO_EXTERNALS, AdaptiveSchedule, Outcomes, StaticSchedule, Turn
+from opinionsim.schedules._turns import AnySchedule, Outcomes, Schedule, Turn, named
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -90,9 +91,11 @@ def _dyads(pairs: Sequence[tuple[int, int]]) -> Iterator[Turn]:
         yield from _dyad(2 * t, t + 1, speaker, listener)
 
 
-class _Adaptive:
+class _Adaptive(Schedule):
     """What all have in common: a network, a length, assigned opinions, a seed."""
 
+    acts = named(WRITE, REVIEW)
+    needs: Sequence[str] = ("stance",)
     #: Whether steps may go by without a turn.
     skips: ClassVar[bool] = False
 
@@ -100,7 +103,6 @@ class _Adaptive:
         self._neighbours = _neighbours(network, steps)
         self.n_agents = self._neighbours.n
         self.steps = steps
-        self.externals = NO_EXTERNALS
         self._opinions = _assigned(opinions, self.n_agents)
         self._seed = seed
 
@@ -423,7 +425,7 @@ class RewiringDyads(_Adaptive):
         return _dyads([ties[tie][::-1] if turned else ties[tie] for tie, turned in drawn])
 
 
-def tie_changes(schedule: StaticSchedule | AdaptiveSchedule) -> Sequence[TieChange]:
+def tie_changes(schedule: AnySchedule) -> Sequence[TieChange]:
     """How the network of a schedule has changed so far, in order of steps; none for one whose ties stay.
 
     Parameters
@@ -491,6 +493,8 @@ class Feed(_Adaptive):
         self.posts = posts
         self.ranking = ranking
         self.strength = strength
+        if ranking != "similarity":
+            self.needs = ()
 
     async def decide(self, outcomes: Outcomes) -> AsyncIterator[Turn]:
         """A post of every agent; then a ``review`` of several posts and a ``write`` of the same agent a step."""

@@ -5,27 +5,30 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from opinionsim.errors import SpecError
 from opinionsim.messages import Message
+from opinionsim.schedules._acts import PROBE, REPORT, REPORT_ONCE, REVIEW, SELF_REPORT
 from opinionsim.schedules._adaptive import TieChange, tie_changes
 from opinionsim.schedules._turns import (
-    NO_EXTERNALS,
     AdaptiveSchedule,
+    AnySchedule,
     External,
     Outcomes,
+    Schedule,
     StaticSchedule,
     Turn,
+    named,
     outline,
 )
 
 __all__ = ["Exposure", "IndependentReports", "RememberedReports", "with_probes"]
 
 
-class IndependentReports:
+class IndependentReports(Schedule):
     """Every agent reports its opinion a number of times, each time as if for the first time.
 
     The no-interaction control as Chuang et al. 2023 write it; with one bare agent, their no-role-play
@@ -39,12 +42,13 @@ class IndependentReports:
         Reports an agent gives, >= 0; one a step.
     """
 
+    acts = named(REPORT_ONCE)
+
     def __init__(self, n_agents: int, reports: int) -> None:
         if n_agents < 1 or reports < 0:
             raise SpecError(f"reports need at least one agent and a number >= 0; got N = {n_agents}, {reports} reports")
         self.n_agents = n_agents
         self.steps = reports
-        self.externals = NO_EXTERNALS
 
     def turns(self) -> Iterator[Turn]:
         """One ``report-once`` an agent in each step."""
@@ -52,7 +56,7 @@ class IndependentReports:
             yield Turn(index, index // self.n_agents + 1, index % self.n_agents, "report-once")
 
 
-class RememberedReports:
+class RememberedReports(Schedule):
     """In each step one agent, drawn uniformly, reports its opinion and remembers having done so.
 
     The no-interaction control as Chuang et al. ran it (A12): reports of an agent are not independent.
@@ -67,12 +71,13 @@ class RememberedReports:
         Draws the agents.
     """
 
+    acts = named(REPORT)
+
     def __init__(self, n_agents: int, steps: int, rng: np.random.Generator) -> None:
         if n_agents < 1 or steps < 0:
             raise SpecError(f"reports need at least one agent and steps >= 0; got N = {n_agents}, T = {steps}")
         self.n_agents = n_agents
         self.steps = steps
-        self.externals = NO_EXTERNALS
         self.agents = rng.integers(n_agents, size=steps)
 
     def turns(self) -> Iterator[Turn]:
@@ -81,7 +86,7 @@ class RememberedReports:
             yield Turn(t, t + 1, agent, "report")
 
 
-class Exposure:
+class Exposure(Schedule):
     """In each step one agent, drawn uniformly, reviews a message from outside the run.
 
     Parameters
@@ -90,7 +95,7 @@ class Exposure:
         N >= 1.
     steps : int
         T >= 0.
-    messages : sequence of Message
+    messages : sequence of Message or str
         What may be shown, at least one.
     order : {"random", "sequence"}
         Whether each step draws a message uniformly or takes the next one, starting over at the end.
@@ -98,8 +103,10 @@ class Exposure:
         Draws the agents and messages.
     """
 
+    acts = named(REVIEW)
+
     def __init__(
-        self, n_agents: int, steps: int, messages: Sequence[Message], order: str, rng: np.random.Generator
+        self, n_agents: int, steps: int, messages: Sequence[Message | str], order: str, rng: np.random.Generator
     ) -> None:
         if n_agents < 1 or steps < 0 or not messages:
             raise SpecError(
@@ -110,8 +117,8 @@ class Exposure:
             raise SpecError(f"interaction.order: unknown {order!r}; valid: random, sequence")
         self.n_agents = n_agents
         self.steps = steps
-        named = {f"external-{i}": message for i, message in enumerate(messages)}
-        self.externals: Mapping[str, Message] = MappingProxyType(named)
+        messages_by_name = {f"external-{i}": message for i, message in enumerate(messages)}
+        self.externals: Mapping[str, Message | str] = MappingProxyType(messages_by_name)
         self.agents = rng.integers(n_agents, size=steps)
         shown = rng.integers(len(messages), size=steps) if order == "random" else np.arange(steps) % len(messages)
         self.shown = shown
@@ -135,20 +142,26 @@ class _ShiftedOutcomes:
     outcomes: Outcomes
     by: int
 
-    async def message(self, turn: int) -> str:
-        return await self.outcomes.message(turn + self.by)
+    async def reply(self, turn: int) -> Message:
+        return await self.outcomes.reply(turn + self.by)
 
-    async def opinion(self, turn: int) -> float:
-        return await self.outcomes.opinion(turn + self.by)
+    async def decision(self, turn: int) -> Any:
+        return await self.outcomes.decision(turn + self.by)
+
+    async def opinion(self, turn: int, instrument: str = "stance") -> float:
+        return await self.outcomes.opinion(turn + self.by, instrument)
 
 
-class _Probed:
-    """What both kinds of probed schedule share: probes of every agent, before (step 0) and after (step T)."""
+class _Probed(Schedule):
+    """What both kinds of probed schedule share: probes of every participant, before (step 0) and after (step T)."""
 
-    def __init__(self, schedule: StaticSchedule | AdaptiveSchedule, before: int, after: int, act: str) -> None:
+    def __init__(self, schedule: AnySchedule, before: int, after: int, act: str) -> None:
         self.n_agents = schedule.n_agents
+        self.others = schedule.others
         self.steps = schedule.steps
         self.externals = schedule.externals
+        self.needs = schedule.needs
+        self.acts = named(*schedule.acts.values(), *(each for each in (PROBE, SELF_REPORT) if each.name == act))
         self._act = act
         self._n_before = before * schedule.n_agents
         self._n_after = after * schedule.n_agents
@@ -208,11 +221,11 @@ class _ProbedAdaptive(_Probed):
 
 
 def with_probes(
-    schedule: StaticSchedule | AdaptiveSchedule,
+    schedule: AnySchedule,
     before: int = 0,
     after: int = 0,
     act: Literal["probe", "self-report"] = "probe",
-) -> StaticSchedule | AdaptiveSchedule:
+) -> AnySchedule:
     """A schedule with off-record questions to every agent before the first and after the last step.
 
     Parameters

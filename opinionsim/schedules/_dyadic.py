@@ -9,7 +9,8 @@ import numpy as np
 
 from opinionsim.errors import SpecError
 from opinionsim.networks import Neighbours, Network
-from opinionsim.schedules._turns import NO_EXTERNALS, Turn
+from opinionsim.schedules._acts import REVIEW, WRITE
+from opinionsim.schedules._turns import Schedule, Turn, named
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -42,7 +43,7 @@ def _given_pairs(pairs: Sequence[tuple[int, int]], steps: int, neighbours: Neigh
     return array.astype(np.int64)
 
 
-class Dyads:
+class Dyads(Schedule):
     """Random ordered pairs: in each step a speaker writes a post and a listener reviews it.
 
     Each step draws an ordered pair (speaker, listener) uniformly among the pairs the network joins; on the
@@ -71,6 +72,8 @@ class Dyads:
         The speaker and the listener of every step.
     """
 
+    acts = named(WRITE, REVIEW)
+
     def __init__(
         self,
         network: Network | nx.Graph | int,
@@ -81,7 +84,6 @@ class Dyads:
         neighbours = _neighbours(network, steps)
         self.n_agents = neighbours.n
         self.steps = steps
-        self.externals = NO_EXTERNALS
         if pairs is not None:
             self.pairs = _given_pairs(pairs, steps, neighbours)
         elif rng is not None:
@@ -96,7 +98,7 @@ class Dyads:
             yield Turn(2 * t + 1, t + 1, listener, "review", (2 * t,))
 
 
-class Broadcast:
+class Broadcast(Schedule):
     """In each step one agent writes a post and all who hear it review it.
 
     The speaker is drawn uniformly among the agents that somebody hears. Chuang et al. 2023 name this as
@@ -112,11 +114,12 @@ class Broadcast:
         Draws the speakers.
     """
 
+    acts = named(WRITE, REVIEW)
+
     def __init__(self, network: Network | nx.Graph | int, steps: int, rng: np.random.Generator) -> None:
         self._neighbours = _neighbours(network, steps)
         self.n_agents = self._neighbours.n
         self.steps = steps
-        self.externals = NO_EXTERNALS
         self.speakers = rng.choice(self._neighbours.can_speak, steps)
 
     def turns(self) -> Iterator[Turn]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from opinionsim.errors import SpecError
-from opinionsim.schedules._turns import NO_EXTERNALS, Turn
+from opinionsim.schedules._acts import REPORT_ONCE
+from opinionsim.schedules._turns import Schedule, Turn, named
 
 __all__ = ["Snapshots"]
 
 
-class Snapshots:
+class Snapshots(Schedule):
     """Every agent states its opinion after each of some steps.
 
     Parameters
@@ -23,6 +24,8 @@ class Snapshots:
         Steps after which opinions are stated, ascending, within 1..T.
     """
 
+    acts = named(REPORT_ONCE)
+
     def __init__(self, n_agents: int, steps: int, moments: Sequence[int]) -> None:
         rising = all(earlier < later for earlier, later in zip([0, *moments], [*moments, steps + 1], strict=True))
         if n_agents < 1 or steps < 0 or not rising:
@@ -32,7 +35,6 @@ class Snapshots:
             )
         self.n_agents = n_agents
         self.steps = steps
-        self.externals = NO_EXTERNALS
         self._moments = tuple(moments)
 
     def turns(self) -> Iterator[Turn]:

@@ -3,25 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 from opinionsim.errors import ScheduleError
-from opinionsim.messages import Message
+from opinionsim.messages import Message, Parse
 
 __all__ = [
-    "ACTS",
     "NO_EXTERNALS",
+    "PARTICIPANT",
+    "TASK_VARIABLES",
     "ActSpec",
     "AdaptiveSchedule",
+    "AnySchedule",
     "External",
     "Outcomes",
     "Ref",
+    "Schedule",
     "StaticSchedule",
     "Turn",
+    "check_schedule",
+    "first_keeper",
+    "n_members",
+    "named",
     "outline",
 ]
+
+#: Role of the agents whose opinions a run is about.
+PARTICIPANT = "participant"
 
 
 class External(NamedTuple):
@@ -47,16 +57,39 @@ class Turn:
     step: int
     """Model time from 1 (0: before the first step): one dyad, one broadcast, one cycle."""
     agent: int
-    """Who acts, from 0, population first."""
+    """Who acts, from 0: participants first, then the schedule's other roles in order."""
     act: str
-    """Names an :class:`ActSpec` of the run: ``write``, ``review``, ``report``, ``probe``, ``self-report``, ..."""
+    """Names an :class:`ActSpec` of the schedule: ``write``, ``review``, ``report``, ``probe``, ``self-report``, ..."""
     reads: tuple[Ref, ...] = ()
     """Messages shown, in order."""
 
 
+#: Variables of a task template, unless an act declares others; `opinionsim/prompts/default/README.md` explains each.
+TASK_VARIABLES = (
+    "name",
+    "role",
+    "role_play",
+    "claim",
+    "task",
+    "masked",
+    "confirmation_bias",
+    "world",
+    "interactive",
+    "scale",
+    "act",
+    "received",
+    "labelling",
+    "previous",
+    "previous_reads",
+    "posts_written",
+    "posts_seen",
+    "reports_given",
+)
+
+
 @dataclass(frozen=True, slots=True)
 class ActSpec:
-    """How an act is carried out.
+    """How an act is carried out, and what becomes of its replies.
 
     Attributes
     ----------
@@ -65,59 +98,134 @@ class ActSpec:
     template : str
         Template of the prompt pack that states the task.
     kind : str
-        Kind of text it produces: ``post``, ``report``, ``response``, ``probe`` or ``self-report``, which is a
-        closed answer.
+        Kind of text it produces: ``post``, ``report``, ``response``, ``probe``, or ``self-report``, which is a
+        closed answer; or a kind of the schedule's own.
+    text : str or None
+        The template itself, used where the prompt pack has none of that name; None where the pack must have it.
+    variables : tuple of str
+        Names the template may use; any other is an error when the template is loaded. Default all there are.
+    values : mapping of str to str
+        Variables of the act's own, beside those, with their texts.
     labelling : str
-        How received messages are introduced: ``anonymous``, ``numbered`` or ``named``.
+        How received messages are introduced: ``anonymous``, ``numbered``, ``named`` by author, or ``you-other``,
+        which tells the reader's own messages from those of others.
     memory : str
         ``keep`` reads the agent's memory and adds to it; ``fork`` reads it and leaves no trace; ``none``
         does neither.
     draws : int
         Replies drawn per turn (parts ``reply``, ``reply.2``, ...), at least 1.
     selector : callable or None
-        Picks one of the drawn texts; None takes the first.
-    validator : callable or None
-        Given a reply, says in words why it is not acceptable, or returns None.
+        Picks one of the drawn texts by its position; None takes the first.
+    parse : Parse or None
+        Makes a decision of every reply that is an answer, or raises :class:`opinionsim.errors.Rejected`; None
+        accepts every reply and decides nothing.
     attempts : int
-        How many replies may arrive for one part before the run is stopped, at least 1.
+        How many replies to one part may be rejected, at least 1.
+    after : str
+        What happens then: ``stop`` ends the run with an error; ``none`` publishes the last reply with the decision
+        None.
+    unread : str
+        What happens where a turn reads messages and all of them are refused, empty or skipped: ``skip`` asks nobody
+        and publishes a skipped message; ``ask`` asks without them.
+    background : bool
+        Whether a step counts as over while the act's turns are still under way.
     """
 
     name: str
     template: str
     kind: str
-    labelling: Literal["anonymous", "numbered", "named"] = "anonymous"
+    text: str | None = None
+    variables: tuple[str, ...] = TASK_VARIABLES
+    values: Mapping[str, str] = field(default_factory=dict)
+    labelling: Literal["anonymous", "numbered", "named", "you-other"] = "anonymous"
     memory: Literal["keep", "fork", "none"] = "keep"
     draws: int = 1
     selector: Callable[[Sequence[str]], int] | None = None
-    validator: Callable[[str], str | None] | None = None
+    parse: Parse | None = None
     attempts: int = 3
+    after: Literal["stop", "none"] = "stop"
+    unread: Literal["skip", "ask"] = "ask"
+    background: bool = False
+
+    def __post_init__(self) -> None:
+        if self.draws < 1 or self.attempts < 1:
+            raise ScheduleError(
+                f"act {self.name!r}: draws and attempts must be at least 1; got {self.draws} and {self.attempts}"
+            )
+        choices = {
+            "labelling": ("anonymous", "numbered", "named", "you-other"),
+            "memory": ("keep", "fork", "none"),
+            "after": ("stop", "none"),
+            "unread": ("skip", "ask"),
+        }
+        for name, valid in choices.items():
+            if getattr(self, name) not in valid:
+                raise ScheduleError(
+                    f"act {self.name!r}: {name} must be one of {', '.join(valid)}; got {getattr(self, name)!r}"
+                )
 
 
-#: The acts of the dyadic family (Chuang et al. 2023, Algorithm 1; A6, A12).
-ACTS: Mapping[str, ActSpec] = {
-    "write": ActSpec("write", template="write", kind="post"),
-    "review": ActSpec("review", template="review", kind="report"),
-    "report": ActSpec("report", template="report", kind="report"),
-    "report-once": ActSpec("report-once", template="report", kind="report", memory="none"),
-    "probe": ActSpec("probe", template="probe", kind="probe", memory="fork"),
-    "self-report": ActSpec("self-report", template="self-report", kind="self-report", memory="fork"),
-}
+def named(*acts: ActSpec) -> Mapping[str, ActSpec]:
+    """Acts by their names, as a schedule declares them."""
+    return MappingProxyType({act.name: act for act in acts})
 
 
 #: The externals of a schedule that shows nothing from outside.
-NO_EXTERNALS: Mapping[str, Message] = MappingProxyType({})
+NO_EXTERNALS: Mapping[str, Message | str] = MappingProxyType({})
 
 
 class Outcomes(Protocol):
     """What an adaptive schedule may wait for. Never "now", a clock or an order of completion."""
 
-    async def message(self, turn: int) -> str:
-        """Text of the message of a turn already yielded."""
+    async def reply(self, turn: int) -> Message:
+        """The message of a turn already yielded, with its condition."""
         ...
 
-    async def opinion(self, turn: int) -> float:
-        """Measured opinion of a turn already yielded; NaN where it gave no answer."""
+    async def decision(self, turn: int) -> Any:
+        """What the act's `parse` made of a turn already yielded; None where there is no decision."""
         ...
+
+    async def opinion(self, turn: int, instrument: str = "stance") -> float:
+        """Measured opinion of a turn already yielded; NaN where it gave no answer.
+
+        Parameters
+        ----------
+        turn : int
+            Index of the turn.
+        instrument : str
+            Variable of the instrument, one of the schedule's `needs`.
+        """
+        ...
+
+
+class Schedule:
+    """What every schedule declares; a base class with the usual values.
+
+    A schedule of one's own inherits it, sets `n_agents`, `steps` and `acts`, and adds ``turns()`` or
+    ``decide(outcomes)``. Whoever runs, forecasts, replays or measures a schedule reads these attributes.
+
+    Attributes
+    ----------
+    n_agents : int
+        Participants N >= 1, numbered from 0.
+    others : sequence of str
+        Roles of further members of the cast, such as ``("moderator",)``; their numbers follow, from N.
+    steps : int
+        Steps T >= 0.
+    acts : mapping of str to ActSpec
+        What the acts of its turns mean.
+    externals : mapping of str to Message or str
+        Messages from outside that its turns may read.
+    needs : sequence of str
+        Variables of the instruments on whose opinions it acts; they become part of a run's identity.
+    """
+
+    n_agents: int
+    steps: int
+    acts: Mapping[str, ActSpec]
+    others: Sequence[str] = ()
+    externals: Mapping[str, Message | str] = NO_EXTERNALS
+    needs: Sequence[str] = ()
 
 
 @runtime_checkable
@@ -126,7 +234,10 @@ class StaticSchedule(Protocol):
 
     n_agents: int
     steps: int
-    externals: Mapping[str, Message]
+    acts: Mapping[str, ActSpec]
+    others: Sequence[str]
+    externals: Mapping[str, Message | str]
+    needs: Sequence[str]
 
     def turns(self) -> Iterator[Turn]:
         """All turns, by index; the same ones at every call."""
@@ -139,11 +250,55 @@ class AdaptiveSchedule(Protocol):
 
     n_agents: int
     steps: int
-    externals: Mapping[str, Message]
+    acts: Mapping[str, ActSpec]
+    others: Sequence[str]
+    externals: Mapping[str, Message | str]
+    needs: Sequence[str]
 
     def decide(self, outcomes: Outcomes) -> AsyncIterator[Turn]:
         """Turns in index order; may await outcomes of turns it has already yielded."""
         ...
+
+
+AnySchedule = StaticSchedule | AdaptiveSchedule
+
+
+def n_members(schedule: AnySchedule) -> int:
+    """How many members the cast of a schedule has: participants and others."""
+    return schedule.n_agents + len(schedule.others)
+
+
+def check_schedule(schedule: object) -> AnySchedule:
+    """A schedule that declares all it has to.
+
+    Parameters
+    ----------
+    schedule : object
+        What is given as one.
+
+    Raises
+    ------
+    ScheduleError
+        Naming what is missing or not valid.
+    """
+    kind = type(schedule).__name__
+    declared = ("n_agents", "steps", "acts", "others", "externals", "needs")
+    missing = [name for name in declared if not hasattr(schedule, name)]
+    if missing:
+        raise ScheduleError(
+            f"{kind} declares no {', '.join(missing)}; inherit opinionsim.schedules.Schedule, which has usual values"
+        )
+    if not isinstance(schedule, StaticSchedule | AdaptiveSchedule):
+        raise ScheduleError(f"{kind} yields no turns: give it turns(), or decide(outcomes)")
+    for name, act in schedule.acts.items():
+        if not isinstance(act, ActSpec) or act.name != name:
+            raise ScheduleError(f"{kind}.acts: {name!r} must lead to the ActSpec of that name; got {act!r:.80}")
+    for name in ("others", "needs"):
+        if isinstance(getattr(schedule, name), str):
+            raise ScheduleError(f"{kind}.{name} must be a sequence of names; got {getattr(schedule, name)!r}")
+    if PARTICIPANT in schedule.others:
+        raise ScheduleError(f"{kind}.others: participants are counted by n_agents; name another role")
+    return schedule
 
 
 @runtime_checkable
@@ -151,7 +306,7 @@ class _Outlined(Protocol):
     def outline(self) -> Iterator[Turn]: ...
 
 
-def outline(schedule: StaticSchedule | AdaptiveSchedule) -> Iterator[Turn]:
+def outline(schedule: AnySchedule) -> Iterator[Turn]:
     """The turns of a schedule as far as they are known before the first call: what forecasts count.
 
     Parameters
@@ -175,3 +330,55 @@ def outline(schedule: StaticSchedule | AdaptiveSchedule) -> Iterator[Turn]:
     if isinstance(schedule, _Outlined):
         return schedule.outline()
     raise ScheduleError(f"{type(schedule).__name__} has no outline, so that its turns cannot be forecast")
+
+
+def first_keeper(schedule: AnySchedule) -> int | None:
+    """The agent of the memory-keeping turn with the lowest index; None where no turn keeps memory.
+
+    Raises
+    ------
+    ScheduleError
+        If it depends on what is said before that turn.
+    """
+    turns = schedule.turns() if isinstance(schedule, StaticSchedule) else _without_waiting(schedule)
+    return next((turn.agent for turn in turns if schedule.acts[turn.act].memory == "keep"), None)
+
+
+def _without_waiting(schedule: AdaptiveSchedule) -> Iterator[Turn]:
+    """The turns an adaptive schedule yields before it waits for any outcome."""
+    decided = schedule.decide(_Silent())
+    while True:
+        try:
+            anext(decided).__await__().send(None)
+        except StopIteration as found:
+            yield found.value
+        except StopAsyncIteration:
+            return
+        except _NotYet:
+            break
+        else:  # it waits for something else
+            break
+    raise ScheduleError(
+        f"{type(schedule).__name__}: whose memory-keeping turn comes first depends on what is said before; memory "
+        "'reflective-as-run' needs to know it beforehand"
+    )
+
+
+class _NotYet(Exception):
+    """An outcome is asked for before anything has happened."""
+
+
+class _Silent:
+    """Outcomes of a run that has not begun."""
+
+    async def reply(self, turn: int) -> Message:
+        """Not yet."""
+        raise _NotYet
+
+    async def decision(self, turn: int) -> Any:
+        """Not yet."""
+        raise _NotYet
+
+    async def opinion(self, turn: int, instrument: str = "stance") -> float:
+        """Not yet."""
+        raise _NotYet

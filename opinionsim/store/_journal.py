@@ -10,15 +10,15 @@ from dataclasses import fields
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, FromClause, func, select
 
 from opinionsim.errors import StoreError
-from opinionsim.llm import CallKey, CallRecord
+from opinionsim.llm import Entry, EntryKey
 from opinionsim.messages import text_id
 from opinionsim.store import _schema
 from opinionsim.store._database import Database, reason
 
-__all__ = ["HeldElsewhereError", "SQLJournal", "Writer", "current_epochs", "stored_records"]
+__all__ = ["HeldElsewhereError", "SQLJournal", "Writer", "current_epochs", "stored_entries"]
 
 #: From the start of one transaction to that of the next, unless it takes longer: a quarter of the promised 0.2 s.
 _PERIOD_S = 0.05
@@ -26,8 +26,8 @@ _PERIOD_S = 0.05
 _BATCH = 2000
 #: Texts remembered as written; beyond it the memory starts anew and the database drops the repeats.
 _KNOWN_TEXTS = 1 << 17
-#: Fields of a record that are read back from its row.
-_COPIED = tuple(field.name for field in fields(CallRecord) if field.name not in ("key", "prompt"))
+#: Fields of an entry that are read back from its row.
+_COPIED = tuple(field.name for field in fields(Entry) if field.name not in ("key", "prompt"))
 
 
 class HeldElsewhereError(StoreError):
@@ -43,18 +43,18 @@ class SQLJournal:
     Made by :meth:`opinionsim.store.Store.journal`.
     """
 
-    def __init__(self, writer: Writer, run_id: str, epoch: int, records: Iterable[CallRecord]) -> None:
+    def __init__(self, writer: Writer, run_id: str, epoch: int, entries: Iterable[Entry]) -> None:
         self.run_id = run_id
         self.epoch = epoch
         self._writer = writer
-        self._records = {record.key: record for record in records}
+        self._entries = {entry.key: entry for entry in entries}
         self._refused: HeldElsewhereError | None = None
 
-    def lookup(self, key: CallKey) -> CallRecord | None:
+    def lookup(self, key: EntryKey) -> Entry | None:
         """The entry under `key`, or None; its `prompt` is None once the entry is durable."""
-        return self._records.get(key)
+        return self._entries.get(key)
 
-    def append(self, record: CallRecord) -> None:
+    def append(self, record: Entry) -> None:
         """Add an entry; the first under a key stays.
 
         Raises
@@ -65,7 +65,7 @@ class SQLJournal:
             If the store is closed, or an earlier entry could not be kept.
         """
         self._check()
-        if self._records.setdefault(record.key, record) is record:
+        if self._entries.setdefault(record.key, record) is record:
             self._writer.put(self, record)
 
     def flush(self) -> None:
@@ -80,9 +80,9 @@ class SQLJournal:
         self._check()
 
     @property
-    def records(self) -> list[CallRecord]:
+    def entries(self) -> list[Entry]:
         """All entries: those found in the store sorted by key, then the others in the order they arrived."""
-        return list(self._records.values())
+        return list(self._entries.values())
 
     def _check(self) -> None:
         self._writer.check()
@@ -91,12 +91,13 @@ class SQLJournal:
 
     def _refuse(self) -> None:
         self._refused = HeldElsewhereError(
-            f"run {self.run_id} has been claimed by somebody else since epoch {self.epoch}; its new calls are not kept"
+            f"run {self.run_id} has been claimed by somebody else since epoch {self.epoch}; "
+            f"its new entries are not kept"
         )
 
-    def _forget_prompt(self, record: CallRecord) -> None:
+    def _forget_prompt(self, entry: Entry) -> None:
         """Drop a durable entry's prompt: cumulative prompts of a whole sweep would not fit in memory."""
-        self._records[record.key] = _without_prompt(record.key, record)
+        self._entries[entry.key] = _without_prompt(entry.key, entry)
 
 
 class Writer:
@@ -110,7 +111,7 @@ class Writer:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._queue: deque[tuple[SQLJournal, CallRecord] | threading.Event] = deque()
+        self._queue: deque[tuple[SQLJournal, Entry] | threading.Event] = deque()
         self._work = threading.Event()
         self._urgent = threading.Event()
         self._closed = False
@@ -120,9 +121,9 @@ class Writer:
         self._thread = threading.Thread(target=self._loop, name="opinionsim-journal", daemon=True)
         self._thread.start()
 
-    def put(self, journal: SQLJournal, record: CallRecord) -> None:
+    def put(self, journal: SQLJournal, entry: Entry) -> None:
         """Queue an entry."""
-        self._queue.append((journal, record))
+        self._queue.append((journal, entry))
         if not self._work.is_set():
             self._work.set()
 
@@ -190,7 +191,7 @@ class Writer:
 
     def _drain(self) -> None:
         while self._queue:
-            batch: list[tuple[SQLJournal, CallRecord]] = []
+            batch: list[tuple[SQLJournal, Entry]] = []
             waiting: threading.Event | None = None
             while self._queue and waiting is None and len(batch) < _BATCH:
                 item = self._queue.popleft()
@@ -202,68 +203,69 @@ class Writer:
             if waiting is not None:
                 waiting.set()
 
-    def _write(self, batch: list[tuple[SQLJournal, CallRecord]]) -> None:
+    def _write(self, batch: list[tuple[SQLJournal, Entry]]) -> None:
         if not batch or self._failure is not None:
             return
         try:
             written = self._database.write(partial(self._insert, batch))
         except Exception as error:
             # Whatever it was, the thread must live to answer those who wait, and they must be told.
-            self._failure = f"the store could not keep {len(batch)} or more calls: {reason(error)}"
+            self._failure = f"the store could not keep {len(batch)} or more entries: {reason(error)}"
             return
         if len(self._known) > _KNOWN_TEXTS:
             self._known.clear()
         self._known.update(written)
-        for journal, record in batch:
-            journal._forget_prompt(record)
+        for journal, entry in batch:
+            journal._forget_prompt(entry)
 
-    def _insert(self, batch: list[tuple[SQLJournal, CallRecord]], connection: Connection) -> dict[str, str]:
+    def _insert(self, batch: list[tuple[SQLJournal, Entry]], connection: Connection) -> dict[str, str]:
         """Write entries and the texts that are not known to be there; these texts."""
         epochs = current_epochs(connection, {journal.run_id for journal, _ in batch})
         rows: list[dict[str, Any]] = []
         new_texts: dict[str, str] = {}
-        for journal, record in batch:
+        for journal, entry in batch:
             if epochs.get(journal.run_id) == journal.epoch:
-                rows.append(self._row(journal.run_id, record, new_texts))
+                rows.append(self._row(journal.run_id, entry, new_texts))
             else:
                 journal._refuse()
         _schema.insert_texts(connection, new_texts)
-        _schema.insert_new(connection, _schema.calls, rows)
+        _schema.insert_new(connection, _schema.journal, rows)
         return new_texts
 
-    def _row(self, run_id: str, record: CallRecord, new_texts: dict[str, str]) -> dict[str, Any]:
-        reply = self._identify(record.text, new_texts)
-        reasoning = self._identify(record.reasoning, new_texts) if record.reasoning else None
+    def _row(self, run_id: str, entry: Entry, new_texts: dict[str, str]) -> dict[str, Any]:
+        reply = self._identify(entry.text, new_texts)
+        reasoning = self._identify(entry.reasoning, new_texts) if entry.reasoning else None
         prompt = None
-        if record.prompt is not None:
-            lines = [f"{message.role}:{self._identify(message.content, new_texts)}" for message in record.prompt]
+        if entry.prompt is not None:
+            lines = [f"{message.role}:{self._identify(message.content, new_texts)}" for message in entry.prompt]
             prompt = "\n".join(lines)
         return {
             "run_id": run_id,
-            "turn": record.key.turn,
-            "part": record.key.part,
-            "attempt": record.key.attempt,
-            "step": record.step,
-            "agent": record.agent,
-            "act": record.act,
-            "prompt_hash": record.prompt_hash,
+            "turn": entry.key.turn,
+            "part": entry.key.part,
+            "attempt": entry.key.attempt,
+            "source": entry.source,
+            "step": entry.step,
+            "agent": entry.agent,
+            "act": entry.act,
+            "prompt_hash": entry.prompt_hash,
             "prompt": prompt,
             "text_id": reply,
-            "outcome": record.outcome,
-            "reason": record.reason,
-            "seed": record.seed,
-            "dropped": record.dropped,
-            "finish_reason": record.finish_reason,
-            "model": record.model,
-            "input_tokens": record.input_tokens,
-            "output_tokens": record.output_tokens,
-            "latency_s": record.latency_s,
-            "arrived_at": record.arrived_at,
-            "condition": record.condition,
+            "outcome": entry.outcome,
+            "reason": entry.reason,
+            "seed": entry.seed,
+            "dropped": entry.dropped,
+            "finish_reason": entry.finish_reason,
+            "model": entry.model,
+            "input_tokens": entry.input_tokens,
+            "output_tokens": entry.output_tokens,
+            "latency_s": entry.latency_s,
+            "arrived_at": entry.arrived_at,
+            "condition": entry.condition,
             "reasoning_id": reasoning,
-            "cached_tokens": record.cached_tokens,
-            "reasoning_tokens": record.reasoning_tokens,
-            "cost": record.cost,
+            "cached_tokens": entry.cached_tokens,
+            "reasoning_tokens": entry.reasoning_tokens,
+            "cost": entry.cost,
         }
 
     def _identify(self, text: str, new_texts: dict[str, str]) -> str:
@@ -284,23 +286,33 @@ def current_epochs(connection: Connection, run_ids: Iterable[str]) -> dict[str, 
     return epochs
 
 
-def stored_records(connection: Connection, run_id: str) -> list[CallRecord]:
-    """Entries of a run sorted by key, without prompts."""
-    calls, texts = _schema.calls, _schema.texts
+def stored_entries(connection: Connection, table: FromClause, run_id: str) -> list[Entry]:
+    """Entries of a run sorted by key, without prompts.
+
+    Parameters
+    ----------
+    connection : Connection
+        To the database.
+    table : FromClause
+        The journal, or the calls in it.
+    run_id : str
+        The run.
+    """
+    entry, texts = table.c, _schema.texts
     thoughts = texts.alias()
     statement = (
-        select(calls, texts.c.text, func.coalesce(thoughts.c.text, "", type_=thoughts.c.text.type).label("reasoning"))
-        .join(texts, texts.c.text_id == calls.c.text_id)
-        .outerjoin(thoughts, thoughts.c.text_id == calls.c.reasoning_id)
-        .where(calls.c.run_id == run_id)
-        .order_by(calls.c.turn)
+        select(table, texts.c.text, func.coalesce(thoughts.c.text, "", type_=thoughts.c.text.type).label("reasoning"))
+        .join(texts, texts.c.text_id == entry.text_id)
+        .outerjoin(thoughts, thoughts.c.text_id == entry.reasoning_id)
+        .where(entry.run_id == run_id)
+        .order_by(entry.turn)
     )
-    found = [_without_prompt(CallKey(row.turn, row.part, row.attempt), row) for row in connection.execute(statement)]
+    found = [_without_prompt(EntryKey(row.turn, row.part, row.attempt), row) for row in connection.execute(statement)]
     # Databases order texts each in its own way.
-    return sorted(found, key=lambda record: record.key)
+    return sorted(found, key=lambda each: each.key)
 
 
-def _without_prompt(key: CallKey, source: Any) -> CallRecord:
-    """A record from a table row or another record, which name their parts alike."""
-    values = {name: getattr(source, name) for name in _COPIED}
-    return CallRecord(key, **values)
+def _without_prompt(key: EntryKey, origin: Any) -> Entry:
+    """An entry from a table row or another entry, which name their parts alike."""
+    values = {name: getattr(origin, name) for name in _COPIED}
+    return Entry(key, **values)

@@ -14,8 +14,8 @@ __all__ = ["MIGRATIONS", "migrate", "require_current", "stored_version"]
 
 #: Tables every version has; a database with others but without these is not ours.
 _ALWAYS = {
-    *("experiments", "runs", "agents", "edges", "texts", "turns", "calls", "measurements", "opinions"),
-    "schema_version",
+    *("experiments", "runs", "agents", "edges", "texts", "turns", "journal", "instruments", "opinions", "canaries"),
+    *("workers", "schema_version"),
 }
 
 # Both SQLite and PostgreSQL read these: FLOAT has double precision in both. They say what a version was when it was
@@ -55,12 +55,15 @@ CREATE TABLE runs (
     epoch BIGINT NOT NULL,
     owner TEXT NOT NULL,
     error TEXT NOT NULL,
+    held BIGINT NOT NULL,
     PRIMARY KEY (run_id)
 );
 CREATE TABLE agents (
     run_id TEXT NOT NULL,
     agent BIGINT NOT NULL,
     name TEXT NOT NULL,
+    role TEXT NOT NULL,
+    evidence TEXT NOT NULL,
     assigned_opinion FLOAT,
     persona TEXT NOT NULL,
     model TEXT NOT NULL,
@@ -71,7 +74,9 @@ CREATE TABLE edges (
     source BIGINT NOT NULL,
     target BIGINT NOT NULL,
     weight FLOAT NOT NULL,
-    PRIMARY KEY (run_id, source, target)
+    since BIGINT NOT NULL,
+    until BIGINT,
+    PRIMARY KEY (run_id, source, target, since)
 );
 CREATE TABLE texts (
     text_id TEXT NOT NULL,
@@ -87,13 +92,15 @@ CREATE TABLE turns (
     kind TEXT NOT NULL,
     reads TEXT NOT NULL,
     text_id TEXT NOT NULL,
+    condition TEXT NOT NULL,
     PRIMARY KEY (run_id, turn)
 );
-CREATE TABLE calls (
+CREATE TABLE journal (
     run_id TEXT NOT NULL,
     turn BIGINT NOT NULL,
     part TEXT NOT NULL,
     attempt BIGINT NOT NULL,
+    source TEXT NOT NULL,
     step BIGINT NOT NULL,
     agent BIGINT NOT NULL,
     act TEXT NOT NULL,
@@ -110,41 +117,34 @@ CREATE TABLE calls (
     output_tokens BIGINT,
     latency_s FLOAT,
     arrived_at FLOAT,
+    condition TEXT NOT NULL,
+    reasoning_id TEXT,
+    cached_tokens BIGINT,
+    reasoning_tokens BIGINT,
+    cost FLOAT,
     PRIMARY KEY (run_id, turn, part, attempt)
 );
-CREATE TABLE measurements (
-    measurement_id TEXT NOT NULL,
+CREATE TABLE instruments (
+    instrument_id TEXT NOT NULL,
+    variable TEXT NOT NULL,
     classifier TEXT NOT NULL,
     options TEXT NOT NULL,
     points TEXT NOT NULL,
     labels TEXT NOT NULL,
-    kinds TEXT NOT NULL,
-    PRIMARY KEY (measurement_id)
+    context BIGINT NOT NULL,
+    about TEXT NOT NULL,
+    PRIMARY KEY (instrument_id)
 );
 CREATE TABLE opinions (
     run_id TEXT NOT NULL,
-    measurement_id TEXT NOT NULL,
-    variable TEXT NOT NULL,
+    instrument_id TEXT NOT NULL,
     turn BIGINT NOT NULL,
+    about BIGINT NOT NULL,
     value FLOAT,
     off_scale FLOAT,
     probabilities TEXT NOT NULL,
-    PRIMARY KEY (run_id, measurement_id, variable, turn)
+    PRIMARY KEY (run_id, instrument_id, turn, about)
 );
-CREATE TABLE schema_version (
-    version BIGINT NOT NULL,
-    applied_at FLOAT NOT NULL,
-    PRIMARY KEY (version)
-);
-"""
-
-_VERSION_2 = """
-ALTER TABLE turns ADD COLUMN condition TEXT NOT NULL DEFAULT 'answered';
-ALTER TABLE calls ADD COLUMN condition TEXT NOT NULL DEFAULT 'answered';
-ALTER TABLE calls ADD COLUMN reasoning_id TEXT;
-ALTER TABLE calls ADD COLUMN cached_tokens BIGINT;
-ALTER TABLE calls ADD COLUMN reasoning_tokens BIGINT;
-ALTER TABLE calls ADD COLUMN cost FLOAT;
 CREATE TABLE canaries (
     experiment_id TEXT NOT NULL,
     model TEXT NOT NULL,
@@ -164,22 +164,11 @@ CREATE TABLE workers (
     heartbeat_at FLOAT NOT NULL,
     PRIMARY KEY (owner)
 );
-"""
-
-# A connection may be given up and made again: the step it was made in is part of its key.
-_VERSION_3 = """
-CREATE TABLE edges_3 (
-    run_id TEXT NOT NULL,
-    source BIGINT NOT NULL,
-    target BIGINT NOT NULL,
-    weight FLOAT NOT NULL,
-    since BIGINT NOT NULL,
-    until BIGINT,
-    PRIMARY KEY (run_id, source, target, since)
+CREATE TABLE schema_version (
+    version BIGINT NOT NULL,
+    applied_at FLOAT NOT NULL,
+    PRIMARY KEY (version)
 );
-INSERT INTO edges_3 (run_id, source, target, weight, since) SELECT run_id, source, target, weight, 0 FROM edges;
-DROP TABLE edges;
-ALTER TABLE edges_3 RENAME TO edges;
 """
 
 
@@ -193,11 +182,7 @@ def _statements(text: str) -> Callable[[Connection], None]:
 
 
 #: What brings a store from version n to n + 1, in order; the schema's version is their number.
-MIGRATIONS: list[Callable[[Connection], None]] = [
-    _statements(_VERSION_1),
-    _statements(_VERSION_2),
-    _statements(_VERSION_3),
-]
+MIGRATIONS: list[Callable[[Connection], None]] = [_statements(_VERSION_1)]
 
 
 def stored_version(connection: Connection, where: str) -> int:

@@ -52,10 +52,11 @@ def load(store: str, experiment: str | None = None) -> Results:
 class Results:
     """One experiment's frames.
 
-    Every frame is tidy, sorted by its key, and carries ``evidence``: ``scripted``, ``model``,
-    ``equation`` or ``human``. Frames are read once; load again to see what a run in progress has added.
-    ``runs`` lists each registered cell and replicate; cells that differ only in classifier share a run,
-    so ``run_id`` repeats there and in ``opinions``, told apart by ``cell``, and nowhere else.
+    Every frame is tidy, sorted by its key, and carries ``evidence``: ``scripted``, ``model``, ``equation`` or
+    ``human``, in ``runs`` and ``edges`` ``mixed`` where agents of one run differ in it; elsewhere it is that of the
+    author. Frames are read once; load again to see what a run in progress has added. ``runs`` lists each registered
+    cell and replicate; cells that differ only in how they are measured share a run, so ``run_id`` repeats there and
+    in ``opinions``, told apart by ``cell``, and nowhere else.
 
     Attributes
     ----------
@@ -69,9 +70,9 @@ class Results:
     Notes
     -----
     Types: identities, names and texts are strings (NaN where missing); ``replicate, seed, n_agents, steps,
-    turn, step, agent, source, target, attempt, dropped`` int64; ``calls.seed`` and token counts nullable
-    Int64; scale values, probabilities, seconds, ``cost`` and ``arrived_at`` (Unix time) float64; ``reads`` a tuple
-    of turn numbers (int) and names of external messages (str).
+    turn, step, agent, source, target, attempt, dropped`` int64; ``opinions.about``, ``calls.seed`` and token counts
+    nullable Int64; scale values, probabilities, seconds, ``cost`` and ``arrived_at`` (Unix time) float64; ``reads`` a
+    tuple of turn numbers (int) and names of external messages (str).
     """
 
     def __init__(self, url: str, experiment: ExperimentRow) -> None:
@@ -98,15 +99,16 @@ class Results:
 
     @cached_property
     def runs(self) -> pd.DataFrame:
-        """One row a cell and replicate; key ``cell, replicate, run_id, measurement_id``.
+        """One row a cell and replicate; key ``cell, replicate, run_id, instrument_id``.
 
         Columns: run_id, experiment, cell, replicate, block, status, evidence, seed, topic, category,
         framing, claim, truth (scale point that agrees with the accepted truth; NaN without one),
-        confirmation_bias, memory, world, model, interaction, network, n_agents, steps, measurement_id,
-        classifier, validation (what is known of that instrument on these texts: that it was not validated on a
-        chat model's, empty where there is nothing to say), error (why it is incomplete, or that it no longer
-        agrees with its prompts or could not be coded), then one column a swept axis, named by its path (``sweep.``
-        before it where the path is the name of a column above).
+        confirmation_bias, memory, world, model, interaction, network, n_agents, steps, instrument_id (of the stance
+        instrument the cell is read with first; NaN where it has none), classifier (its own), validation (what is
+        known of that instrument on these texts: that it was not validated on a chat model's, empty where there is
+        nothing to say), error (why it is incomplete, or that it no longer agrees with its prompts or could not be
+        coded), then one column a swept axis, named by its path (``sweep.`` before it where the path is the name of
+        a column above).
         """
         return self._frame("runs")
 
@@ -114,9 +116,9 @@ class Results:
     def agents(self) -> pd.DataFrame:
         """One row an agent of a run; key ``run_id, agent``.
 
-        Columns: run_id, agent, name, assigned_opinion (never a measured one; NaN where none was assigned),
-        model, evidence, then one column a persona attribute (``persona.`` before it where the attribute
-        has the name of a column above).
+        Columns: run_id, agent, name, role (participant, moderator, ...), assigned_opinion (never a measured one; NaN
+        where none was assigned), model, evidence (of this agent), then one column a persona attribute (``persona.``
+        before it where the attribute has the name of a column above).
         """
         return self._frame("agents")
 
@@ -134,55 +136,58 @@ class Results:
         """One row a turn; key ``run_id, turn``.
 
         Columns: run_id, turn, step, agent, act, kind (of text: post, report, response, probe, self-report), reads,
-        message, condition (answered, refused, empty, truncated; all but the first are missing values), evidence.
+        message, condition (answered, refused, empty, truncated, skipped; all but the first are missing values),
+        evidence (of the author).
         """
         return self._frame("turns")
 
     @cached_property
     def opinions(self) -> pd.DataFrame:
-        """One row a coded text; key ``cell, run_id, measurement_id, variable, turn``.
+        """One row a cell, instrument and coded text; key ``cell, run_id, instrument_id, turn, about``.
 
-        Columns: run_id, cell, block, measurement_id, classifier, variable, kind, turn, step, agent,
-        assigned_opinion, condition (of the text, as in ``turns``: a missing value of an answered one means that
-        the instrument found no opinion in it), value (most probable point; NaN for no answer), expectation (mean of the
-        distribution), margin (first less second probability), off_scale (probability of no answer),
-        evidence, then ``p_<point>`` for each scale point: its probability.
+        Columns: run_id, cell, block, instrument_id, classifier, variable, scale (points of the instrument, lowest
+        first, joined by commas), kind, turn, about (turn whose text was judged together with it; missing where there
+        is none), step, agent, assigned_opinion, condition (of the text, as in ``turns``: a missing value of an
+        answered one means that the instrument found no opinion in it), value (most probable point; NaN for no answer),
+        expectation (mean of the distribution), margin (first less second probability), off_scale (probability of no
+        answer), evidence (of the author), then ``p_<point>`` for each point of the cells' instruments: its
+        probability, NaN off the instrument's own scale.
         """
         return self._frame("opinions")
 
     @cached_property
     def calls(self) -> pd.DataFrame:
-        """One row a journal entry; key ``run_id, turn, part, attempt``.
+        """One row a call: a reply of a model; key ``run_id, turn, part, attempt``.
 
-        Columns: run_id, turn, part, attempt, step, agent, act, outcome (accepted, rejected, rating),
-        reason, condition (as in ``turns``), prompt_hash, reply, reasoning (part of no message; empty
-        without), seed, dropped, finish_reason, model, input_tokens, output_tokens, cached_tokens and
-        reasoning_tokens (parts of the two before), cost (money; NaN without a price), latency_s, arrived_at,
-        evidence. The literal prompt: :meth:`prompt`.
+        Columns: run_id, turn, part, attempt, step, agent, act, outcome (accepted, rejected, unparsed), reason,
+        condition (as in ``turns``), prompt_hash, reply, reasoning (part of no message; empty without), seed, dropped,
+        finish_reason, model, input_tokens, output_tokens, cached_tokens and reasoning_tokens (parts of the two
+        before), cost (money; NaN without a price), latency_s, arrived_at, evidence (of the author; ``model`` where
+        the call judges a text). The literal prompt: :meth:`prompt`.
         """
         return self._frame("calls")
 
     @cached_property
     def metrics(self) -> pd.DataFrame:
-        """One row a run, cell, measurement and kind of text: :func:`opinionsim.metrics.run_metrics` with ddof 0."""
+        """One row a run, cell, instrument and kind of text: :func:`opinionsim.metrics.run_metrics` with ddof 0."""
         from opinionsim.metrics import run_metrics
 
         return run_metrics(self.runs, self.opinions, self.agents, ddof=0)
 
     def prompt(self, run: str | int, turn: int, part: str = "reply", attempt: int = 0) -> list[ChatMessage]:
-        """The literal prompt of a call.
+        """The literal prompt of a call, or of what a person answered.
 
         Parameters
         ----------
         run : str or int
             Run id, or row of ``runs``.
         turn, part, attempt
-            The call's key within the run.
+            Its key within the run.
 
         Raises
         ------
         StoreError
-            If there is no such row or call, or the call asked no model.
+            If there is no such row or entry, or the entry answers no prompt.
         """
         if not isinstance(run, str):
             if not 0 <= run < len(self.runs):

@@ -15,7 +15,7 @@ __all__ = [
     "EdgeRow",
     "ExperimentRow",
     "ExperimentRun",
-    "MeasurementRow",
+    "InstrumentRow",
     "OpinionRow",
     "Paid",
     "RunOutcome",
@@ -49,9 +49,10 @@ class ExperimentRun:
 
     Attributes
     ----------
-    run_id, measurement_id : str
-        The run, and the measurement this experiment reads it with. Cells that differ only in
-        classifier share the run.
+    run_id : str
+        The run. Cells that differ only in how they are measured share it.
+    instrument_id : str or None
+        The stance instrument the cell is read with first; None where it has none.
     replicate : int
         From 0.
     block : str
@@ -60,14 +61,17 @@ class ExperimentRun:
         Label of the cell, equal for its replicates.
     axes : dict of str to JSON value
         Value on each swept axis, by dotted path.
+    instruments : dict of str to tuple of str
+        Every instrument of the cell, by id, with the kinds of text it reads there.
     """
 
     run_id: str
-    measurement_id: str
+    instrument_id: str | None
     replicate: int
     block: str
     cell: str
     axes: Mapping[str, Any] = field(default_factory=dict)
+    instruments: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +113,7 @@ class RunRow:
     block : str
         Runs of one block share their random draws.
     evidence : str
-        ``scripted``, ``model``, ``equation`` or ``human``.
+        ``scripted``, ``model``, ``equation`` or ``human``; ``mixed`` where its agents differ in it.
     fields : dict of JSON values
         The resolved identity fields.
     summary : dict
@@ -133,17 +137,37 @@ class RunState(NamedTuple):
     epoch: int
     """How often the run has been claimed."""
     owner: str
-    """Who claimed it last; empty before the first claim."""
+    """Who claimed it last, to carry it out or to add opinions; empty before the first claim."""
     error: str
     """Why it is incomplete; empty otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
 class AgentRow:
-    """An agent of a run: index from 0, persona attributes (JSON values), opinion assigned, model."""
+    """An agent of a run.
+
+    Attributes
+    ----------
+    agent : int
+        Index from 0.
+    name : str
+        Name of its persona.
+    role : str
+        ``participant``, ``moderator``, ...
+    evidence : str
+        What its texts come from: ``scripted``, ``model``, ``equation`` or ``human``.
+    assigned_opinion : float or None
+        Opinion the persona was given; None where none was.
+    persona : dict of JSON values
+        Attributes of the persona.
+    model : str
+        Name of its chat model.
+    """
 
     agent: int
     name: str
+    role: str
+    evidence: str
     assigned_opinion: float | None
     persona: Mapping[str, Any]
     model: str
@@ -168,7 +192,8 @@ class EdgeRow(NamedTuple):
 class TurnRow:
     """A turn and its message; `reads` names earlier turns (int) and external messages (str), in order.
 
-    `condition` is ``answered``, ``refused``, ``empty`` or ``truncated``; all but the first are missing values.
+    `condition` is ``answered``, ``refused``, ``empty``, ``truncated`` or ``skipped``; all but the first are missing
+    values, and of the last nothing was asked.
     """
 
     turn: int
@@ -183,12 +208,12 @@ class TurnRow:
 
 @dataclass(frozen=True, slots=True)
 class OpinionRow:
-    """What a measurement says about one turn's text.
+    """What an instrument says of one turn's text.
 
     Attributes
     ----------
-    measurement_id, variable : str
-        The measurement, and what it measures (``stance``, ...).
+    instrument_id : str
+        The instrument.
     turn : int
         Turn whose text was coded.
     value : float
@@ -196,32 +221,55 @@ class OpinionRow:
     off_scale : float
         Probability in [0, 1] that the text is no answer.
     probabilities : tuple of float, length k
-        Over the scale points of the measurement; NaN for no answer.
+        Over the scale points of the instrument; NaN for no answer.
+    about : int or None
+        An earlier turn of the run whose text was judged together with it; None where there is none.
     """
 
-    measurement_id: str
-    variable: str
+    instrument_id: str
     turn: int
     value: float
     off_scale: float
     probabilities: tuple[float, ...]
+    about: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class MeasurementRow:
-    """An instrument: classifier with options, scale points and anchors, and the kinds of text it codes."""
+class InstrumentRow:
+    """An instrument: what reads an opinion from a text.
 
-    measurement_id: str
+    Attributes
+    ----------
+    instrument_id : str
+        Its identity.
+    variable : str
+        What it measures: ``stance``, ...
+    classifier : str
+        Name of its classifier.
+    options : dict of JSON values
+        The classifier's options.
+    points, labels : tuple of int, tuple of str
+        Scale points, lowest first, and the anchor of each.
+    context : bool
+        Whether the classifier is told what the author had read, who it is, and what it was assigned.
+    about : str
+        ``reads`` where each text is judged together with each message its author was shown; empty where it is judged
+        by itself.
+    """
+
+    instrument_id: str
+    variable: str
     classifier: str
     options: Mapping[str, Any]
     points: tuple[int, ...]
     labels: tuple[str, ...]
-    kinds: tuple[str, ...]
+    context: bool = False
+    about: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class RunOutcome:
-    """What executing a run has led to, rebuilt from its calls.
+    """What executing a run has led to, rebuilt from its journal.
 
     Attributes
     ----------

@@ -32,14 +32,16 @@ __all__ = [
     "chunks",
     "edges",
     "experiments",
-    "from_nullable",
+    "from_index",
     "insert_new",
     "insert_texts",
-    "measurements",
+    "instruments",
+    "journal",
     "opinions",
     "runs",
     "schema_version",
     "texts",
+    "to_index",
     "to_json",
     "to_nullable",
     "turns",
@@ -49,6 +51,8 @@ __all__ = [
 
 #: Before the JSON spelling of a text that databases cannot hold as it is.
 _ESCAPE = "\x1bjson:"
+#: Spells that there is no second turn, where a key takes no NULL.
+_NO_TURN = -1
 #: How many values one IN list may have; well under every database's limit on bound parameters.
 _IN_LIST = 500
 
@@ -113,6 +117,7 @@ experiments = Table(
     _text("manifest"),
     _text("runs"),
 )
+#: `held` is 1 while whoever claimed a run last has not given it back, 0 otherwise.
 runs = Table(
     "runs",
     _METADATA,
@@ -139,6 +144,7 @@ runs = Table(
     _int("epoch"),
     _text("owner"),
     _text("error"),
+    _int("held"),
 )
 agents = Table(
     "agents",
@@ -146,6 +152,8 @@ agents = Table(
     _text("run_id", key=True),
     _int("agent", key=True),
     _text("name"),
+    _text("role"),
+    _text("evidence"),
     _float("assigned_opinion"),
     _text("persona"),
     _text("model"),
@@ -175,13 +183,14 @@ turns = Table(
     _text("condition"),
 )
 #: `prompt` holds one line `role:text_id` a message: its SHA-256 begins with `prompt_hash`.
-calls = Table(
-    "calls",
+journal = Table(
+    "journal",
     _METADATA,
     _text("run_id", key=True),
     _int("turn", key=True),
     _text("part", key=True),
     _int("attempt", key=True),
+    _text("source"),
     _int("step"),
     _int("agent"),
     _text("act"),
@@ -204,23 +213,29 @@ calls = Table(
     _int("reasoning_tokens", optional=True),
     _float("cost"),
 )
-measurements = Table(
-    "measurements",
+#: The journal's replies of models. Whoever means calls reads these: they alone cost money and count against budgets.
+calls = select(journal).where(journal.c.source == "model").subquery("calls")
+#: `context` is 0 or 1.
+instruments = Table(
+    "instruments",
     _METADATA,
-    _text("measurement_id", key=True),
+    _text("instrument_id", key=True),
+    _text("variable"),
     _text("classifier"),
     _text("options"),
     _text("points"),
     _text("labels"),
-    _text("kinds"),
+    _int("context"),
+    _text("about"),
 )
+#: `about` is the index of a second turn, or that of none: part of a key cannot be NULL.
 opinions = Table(
     "opinions",
     _METADATA,
     _text("run_id", key=True),
-    _text("measurement_id", key=True),
-    _text("variable", key=True),
+    _text("instrument_id", key=True),
     _int("turn", key=True),
+    _int("about", key=True),
     _float("value"),
     _float("off_scale"),
     _text("probabilities"),
@@ -324,6 +339,11 @@ def to_nullable(value: float | None) -> float | None:
     return None if value is None or math.isnan(value) else float(value)
 
 
-def from_nullable(value: float | None) -> float:
-    """NULL as NaN."""
-    return math.nan if value is None else value
+def to_index(turn: int | None) -> int:
+    """Index of a turn as a key holds it, one for none included."""
+    return _NO_TURN if turn is None else turn
+
+
+def from_index(turn: int) -> int | None:
+    """Index of a turn as a key holds it, or None for none."""
+    return None if turn == _NO_TURN else turn

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
+import pytest
 
-from opinionsim.classifiers import Classifier
+from opinionsim.classifiers import Classifier, Context, Item
+from opinionsim.errors import SpecError
 from opinionsim.opinions import OpinionEstimates, OpinionScale
 from opinionsim.topics import Claim, Framing
 
@@ -42,7 +45,8 @@ _ODD = (
 class ClassifierContract(ABC):
     """Tests every text classifier passes; inherit, build one in :meth:`classifier`, and pytest runs them.
 
-    The suite checks form, not quality: shapes, distributions, determinism, independence of the batch, odd texts.
+    The suite checks form, not quality: shapes, distributions, determinism, independence of the batch, odd texts, and
+    that items are read as far as the classifier says it reads them.
     """
 
     @abstractmethod
@@ -61,9 +65,9 @@ class ClassifierContract(ABC):
         """
 
     @staticmethod
-    def _batch(texts: Sequence[str]) -> tuple[list[Claim], list[str]]:
+    def _batch(texts: Sequence[str]) -> list[Item]:
         """Every text with every claim."""
-        return [claim for claim in _CLAIMS for _ in texts], [text for _ in _CLAIMS for text in texts]
+        return [Item(text, claim) for claim in _CLAIMS for text in texts]
 
     @staticmethod
     def _same(a: OpinionEstimates, b: OpinionEstimates) -> None:
@@ -82,11 +86,11 @@ class ClassifierContract(ABC):
     def test_shapes_and_distributions(self) -> None:
         """Rows are distributions or NaN throughout; values are points of the scale or NaN."""
         for scale in (OpinionScale(), OpinionScale.of_size(2), OpinionScale.of_size(7), OpinionScale((1, 2, 3, 4, 5))):
-            claims, texts = self._batch([*_ORDINARY, *_ODD])
-            estimates = self.classifier(scale).classify(claims, texts)
+            items = self._batch([*_ORDINARY, *_ODD])
+            estimates = self.classifier(scale).classify(items)
             assert estimates.scale == scale
-            assert estimates.probabilities.shape == (len(texts), len(scale))
-            assert estimates.off_scale.shape == estimates.value.shape == (len(texts),)
+            assert estimates.probabilities.shape == (len(items), len(scale))
+            assert estimates.off_scale.shape == estimates.value.shape == (len(items),)
             silent = np.isnan(estimates.probabilities).any(axis=1)
             assert np.isnan(estimates.probabilities[silent]).all()
             assert np.isnan(estimates.value[silent]).all()
@@ -97,41 +101,62 @@ class ClassifierContract(ABC):
             assert set(estimates.value[~np.isnan(estimates.value)]) <= set(scale.values)
 
     def test_empty_batch(self) -> None:
-        """No texts give no rows."""
-        estimates = self.classifier(OpinionScale()).classify([], [])
+        """No items give no rows."""
+        estimates = self.classifier(OpinionScale()).classify([])
         assert len(estimates) == 0
         assert estimates.probabilities.shape == (0, 5)
 
     def test_deterministic(self) -> None:
         """The same instance and a fresh one give the same numbers again."""
-        claims, texts = self._batch([*_ORDINARY, *_ODD])
+        items = self._batch([*_ORDINARY, *_ODD])
         classifier = self.classifier(OpinionScale())
-        first = classifier.classify(claims, texts)
-        self._same(first, classifier.classify(claims, texts))
-        self._same(first, self.classifier(OpinionScale()).classify(claims, texts))
+        first = classifier.classify(items)
+        self._same(first, classifier.classify(items))
+        self._same(first, self.classifier(OpinionScale()).classify(items))
 
     def test_independent_of_batch(self) -> None:
-        """A text coded alone has the row it has in company, repeated or not."""
-        claims, texts = self._batch([*_ORDINARY, *_ODD])
+        """An item coded alone has the row it has in company, repeated or not."""
+        items = self._batch([*_ORDINARY, *_ODD])
         classifier = self.classifier(OpinionScale())
-        together = classifier.classify(claims * 2, texts * 2)
-        for index, (claim, text) in enumerate(zip(claims, texts, strict=True)):
-            alone = classifier.classify([claim], [text])
-            for row in (index, index + len(texts)):
+        together = classifier.classify(items * 2)
+        for index, item in enumerate(items):
+            alone = classifier.classify([item])
+            for row in (index, index + len(items)):
                 np.testing.assert_array_equal(together.probabilities[row], alone.probabilities[0])
                 np.testing.assert_array_equal(together.off_scale[row], alone.off_scale[0])
 
     def test_permutation(self) -> None:
-        """Rows follow their texts."""
-        claims, texts = self._batch([*_ORDINARY, *_ODD])
+        """Rows follow their items."""
+        items = self._batch([*_ORDINARY, *_ODD])
         classifier = self.classifier(OpinionScale())
-        straight = classifier.classify(claims, texts)
-        turned = classifier.classify(claims[::-1], texts[::-1])
+        straight = classifier.classify(items)
+        turned = classifier.classify(items[::-1])
         np.testing.assert_array_equal(straight.probabilities, turned.probabilities[::-1])
         np.testing.assert_array_equal(straight.off_scale, turned.off_scale[::-1])
 
     def test_nothing_said_is_no_answer(self) -> None:
         """An empty text has no value."""
-        estimates = self.classifier(OpinionScale()).classify([_CLAIMS[0]], [""])
+        estimates = self.classifier(OpinionScale()).classify([Item("", _CLAIMS[0])])
         assert np.isnan(estimates.value).all()
         assert estimates.off_scale[0] > 0.5
+
+    def test_items_without_a_claim(self) -> None:
+        """One is refused where a claim is needed, with the name of the classifier, and coded where none is."""
+        classifier = self.classifier(OpinionScale())
+        claimless = Item(_ORDINARY[0])
+        if classifier.needs_claim:
+            with pytest.raises(SpecError, match=f"{classifier.name}.* needs a claim"):
+                classifier.classify([Item(_ORDINARY[0], _CLAIMS[0]), claimless])
+        else:
+            assert len(classifier.classify([claimless, claimless])) == 2
+
+    def test_what_is_not_read_changes_nothing(self) -> None:
+        """Context and second texts make no difference to a classifier that says it does not read them."""
+        classifier = self.classifier(OpinionScale())
+        items = self._batch(_ORDINARY)
+        plain = classifier.classify(items)
+        if not classifier.reads_context:
+            context = Context((_ORDINARY[3],), (("name", "Ann"),), 1.0)
+            self._same(plain, classifier.classify([replace(item, context=context) for item in items]))
+        if not classifier.reads_about:
+            self._same(plain, classifier.classify([replace(item, about=_ORDINARY[3]) for item in items]))

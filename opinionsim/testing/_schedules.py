@@ -7,10 +7,21 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
+from typing import Any
 
 from opinionsim.engine import Engine, Publish
-from opinionsim.messages import Ask, ChatMessage, Message, Reply
-from opinionsim.schedules import ACTS, ActSpec, AdaptiveSchedule, External, StaticSchedule, Turn
+from opinionsim.errors import Rejected
+from opinionsim.messages import Ask, ChatMessage, Message, Parse, Reading, Reply, as_message
+from opinionsim.schedules import (
+    ActSpec,
+    AdaptiveSchedule,
+    AnySchedule,
+    External,
+    StaticSchedule,
+    Turn,
+    check_schedule,
+    n_members,
+)
 from opinionsim.testing._clock import run_virtual
 
 __all__ = ["ScheduleContract"]
@@ -28,7 +39,7 @@ def _opinion(text: str) -> float:
     return _OPINIONS[_hashed("opinion", text)[0] % len(_OPINIONS)]
 
 
-async def _rate(turn: Turn, message: Message) -> float:
+async def _rate(turn: Turn, message: Message, instrument: str) -> float:
     return _opinion(message.text)
 
 
@@ -45,7 +56,7 @@ class _Talker:
         heard = [message.text for message in received]
         known = [] if keeps == "none" else self._memory
         reply = await ask("reply", [ChatMessage("user", text) for text in (*known, *heard, turn.act)])
-        publish(Message(reply.text, agent=turn.agent))
+        publish(Message(reply.text, agent=turn.agent, act=turn.act, decision=reply.decision))
         if keeps == "keep":
             self._memory = (*self._memory, *heard, reply.text)
 
@@ -63,17 +74,20 @@ class _Answers:
     async def ask(
         self,
         turn: Turn,
-        spec: ActSpec,
-        priority: float,
         part: str,
         messages: Iterable[ChatMessage],
         *,
+        reading: Reading,
+        priority: float = 0.0,
         dropped: int = 0,
     ) -> Reply:
-        """Answer one part of a turn."""
+        """Answer one part of a turn; a text that its act rejects is an answer without a decision."""
         text = _hashed(turn.index, part, [tuple(message) for message in messages]).hex()[:12]
         await asyncio.sleep(self._latency(turn.index))
-        return Reply(text)
+        try:
+            return Reply(text, decision=reading.parse and reading.parse(part, text, reading.received))
+        except Rejected:
+            return Reply(text)
 
     def stop(self) -> None:
         """Nothing waits here."""
@@ -82,22 +96,31 @@ class _Answers:
 class _OneByOne:
     """Carries a schedule out one turn after another, without the engine: the reference."""
 
-    def __init__(self, schedule: StaticSchedule | AdaptiveSchedule, acts: Mapping[str, ActSpec]) -> None:
+    def __init__(self, schedule: AnySchedule) -> None:
         self.turns: list[Turn] = []
-        self.texts: list[str] = []
+        self.messages: list[Message] = []
         self._schedule = schedule
-        self._acts = acts
-        self._actors = [_Talker(acts) for _ in range(schedule.n_agents)]
+        self._actors = [_Talker(schedule.acts) for _ in range(n_members(schedule))]
         self._answers = _Answers(lambda turn: 0.0)
 
-    async def message(self, turn: int) -> str:
-        """Text of the message of a turn already yielded."""
-        assert 0 <= turn < len(self.texts), f"waits for turn {turn}, which it has not yielded"
-        return self.texts[turn]
+    @property
+    def texts(self) -> list[str]:
+        """The text of each turn."""
+        return [message.text for message in self.messages]
 
-    async def opinion(self, turn: int) -> float:
+    async def reply(self, turn: int) -> Message:
+        """Message of a turn already yielded."""
+        assert 0 <= turn < len(self.messages), f"waits for turn {turn}, which it has not yielded"
+        return self.messages[turn]
+
+    async def decision(self, turn: int) -> Any:
+        """Decision of a turn already yielded."""
+        return (await self.reply(turn)).decision
+
+    async def opinion(self, turn: int, instrument: str = "stance") -> float:
         """Invented opinion of a turn already yielded."""
-        return _opinion(await self.message(turn))
+        assert instrument in self._schedule.needs, f"acts on {instrument!r}, which is not among its needs"
+        return _opinion((await self.reply(turn)).text)
 
     async def _each(self) -> AsyncIterator[Turn]:
         if isinstance(self._schedule, AdaptiveSchedule):
@@ -110,36 +133,42 @@ class _OneByOne:
     async def run(self) -> None:
         """Carry out every turn."""
         async for turn in self._each():
-            texts = [
-                self._schedule.externals[ref.name].text if isinstance(ref, External) else self.texts[ref]
+            received = [
+                as_message(self._schedule.externals[ref.name]) if isinstance(ref, External) else self.messages[ref]
                 for ref in turn.reads
             ]
+            spec = self._schedule.acts[turn.act]
+            reading = Reading(spec.parse, tuple(received), spec.attempts, spec.after)
 
-            async def ask(part: str, messages: Iterable[ChatMessage], *, dropped: int = 0, turn: Turn = turn) -> Reply:
-                return await self._answers.ask(turn, self._acts[turn.act], 0.0, part, messages)
+            async def ask(
+                part: str,
+                messages: Iterable[ChatMessage],
+                *,
+                parse: Parse | None = None,
+                dropped: int = 0,
+                turn: Turn = turn,
+                reading: Reading = reading,
+            ) -> Reply:
+                return await self._answers.ask(turn, part, messages, reading=reading)
 
-            published: list[Message] = []
-            await self._actors[turn.agent].act(turn, [Message(text) for text in texts], ask, published.append)
+            await self._actors[turn.agent].act(turn, received, ask, self.messages.append)
             self.turns.append(turn)
-            self.texts.append(published[0].text)
 
 
 class ScheduleContract(ABC):
     """Tests every schedule passes; inherit, build one in :meth:`schedule`, and pytest runs them.
 
-    Adaptive schedules are given opinions that follow from what was said, some of them NaN.
+    Adaptive schedules are given opinions that follow from what was said, some of them NaN, and decisions as their
+    acts make them of texts without a meaning.
     """
 
-    #: What the acts of the turns mean; replace it for a schedule with acts of its own.
-    acts: Mapping[str, ActSpec] = ACTS
-
     @abstractmethod
-    def schedule(self) -> StaticSchedule | AdaptiveSchedule:
+    def schedule(self) -> AnySchedule:
         """Build the schedule under test: the same one, from the same seed, at every call."""
 
-    def _turns(self, schedule: StaticSchedule | AdaptiveSchedule) -> list[Turn]:
+    def _turns(self, schedule: AnySchedule) -> list[Turn]:
         """All turns, each carried out before the next is asked for."""
-        reference = _OneByOne(schedule, self.acts)
+        reference = _OneByOne(schedule)
         run_virtual(reference.run())
         return reference.turns
 
@@ -153,7 +182,14 @@ class ScheduleContract(ABC):
         assert schedule.steps >= 0
         for name, message in schedule.externals.items():
             assert isinstance(name, str)
-            assert isinstance(message, Message)
+            assert isinstance(message, Message | str)
+
+    def test_it_declares_what_others_read_there(self) -> None:
+        """Roles, acts and needs are declared, each in its form."""
+        schedule = check_schedule(self.schedule())
+        assert all(isinstance(role, str) and role for role in schedule.others)
+        assert all(isinstance(variable, str) and variable for variable in schedule.needs)
+        assert schedule.acts
 
     def test_indices_count_from_zero(self) -> None:
         """Turns come in index order without gaps."""
@@ -168,11 +204,11 @@ class ScheduleContract(ABC):
         assert all(0 <= step <= schedule.steps for step in steps)
 
     def test_agents_exist(self) -> None:
-        """Agents are plain integers in 0..N-1."""
+        """Agents are plain integers, participants first, then the others."""
         schedule = self.schedule()
         for turn in self._turns(schedule):
             assert type(turn.agent) is int
-            assert 0 <= turn.agent < schedule.n_agents
+            assert 0 <= turn.agent < n_members(schedule)
 
     def test_only_what_is_there_is_read(self) -> None:
         """Reads are earlier turns, as plain integers, or external messages the schedule holds."""
@@ -186,10 +222,11 @@ class ScheduleContract(ABC):
                     assert 0 <= ref < turn.index
 
     def test_acts_are_known(self) -> None:
-        """Every act has a specification under its own name."""
-        used = {turn.act for turn in self._turns(self.schedule())}
-        assert used <= set(self.acts)
-        assert all(self.acts[name].name == name for name in used)
+        """Every act is declared under its own name."""
+        schedule = self.schedule()
+        used = {turn.act for turn in self._turns(schedule)}
+        assert used <= set(schedule.acts)
+        assert all(schedule.acts[name].name == name for name in used)
 
     def test_the_same_turns_at_every_call(self) -> None:
         """Asking twice, or halfway through the first time, changes nothing."""
@@ -206,7 +243,7 @@ class ScheduleContract(ABC):
 
     def test_out_of_order_equals_one_by_one(self) -> None:
         """The engine gives the same turns and messages whatever the latencies."""
-        reference = _OneByOne(self.schedule(), self.acts)
+        reference = _OneByOne(self.schedule())
         run_virtual(reference.run())
         expected = list(zip(reference.turns, reference.texts, strict=True))
         for latency in (lambda turn: 1.0, lambda turn: 1.0 + _hashed(turn)[0] / 16):
@@ -214,8 +251,8 @@ class ScheduleContract(ABC):
 
     async def _run(self, latency: Callable[[int], float]) -> list[tuple[Turn, str]]:
         schedule = self.schedule()
-        actors = [_Talker(self.acts) for _ in range(schedule.n_agents)]
-        engine = Engine(schedule, actors, _Answers(latency), acts=self.acts, rate=_rate)
+        actors = [_Talker(schedule.acts) for _ in range(n_members(schedule))]
+        engine = Engine(schedule, actors, _Answers(latency), rate=_rate)
         engine.start()
         await engine.wait()
         return [(turn, message.text) for turn, message in engine.transcript()]

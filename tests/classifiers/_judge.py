@@ -11,7 +11,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from pydantic import PrivateAttr
 
-from opinionsim.classifiers import ChatClassifier, load_classifier
+from opinionsim.classifiers import ChatClassifier, Item, load_classifier
 from opinionsim.opinions import OpinionScale
 from opinionsim.topics import Claim, Framing
 
@@ -21,7 +21,7 @@ _LEXICON = load_classifier("lexicon")
 
 def by_lexicon(text: str) -> str:
     """A sensible answer on the default scale."""
-    value = float(_LEXICON.classify([CLAIM], [text]).value[0])
+    value = float(_LEXICON.classify([Item(text, CLAIM)]).value[0])
     return "N" if value != value else f"{value:.0f}"
 
 

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from opinionsim.classifiers import Calibration, fit_calibration, load_calibration
+from opinionsim.classifiers import Calibration, Item, fit_calibration, load_calibration
 from opinionsim.errors import MeasurementError, SpecError
 from opinionsim.opinions import OpinionEstimates, OpinionScale
 from opinionsim.topics import Claim, Framing
 
-CLAIM = Claim("fire is cold", "fire", Framing.FALSEHOOD)
+ITEM = Item("text", Claim("fire is cold", "fire", Framing.FALSEHOOD))
 SCALE = OpinionScale.of_size(3)
 
 
@@ -21,18 +21,21 @@ class Told:
     """A classifier that gives the distributions it was told."""
 
     name = "told"
+    needs_claim = False
+    reads_context = False
+    reads_about = False
 
     def __init__(self, rows: Sequence[Sequence[float]], **options: Any) -> None:
         self.scale = SCALE
         self.options: dict[str, Any] = {"weights": "abc", "calibration": None, **options}
         self._rows = rows
 
-    def classify(self, claims: Sequence[Claim], texts: Sequence[str]) -> OpinionEstimates:
+    def classify(self, items: Sequence[Item]) -> OpinionEstimates:
         return OpinionEstimates.from_probabilities(self.scale, self._rows)
 
 
 def fitted(rows: Sequence[Sequence[float]], **options: Any) -> Calibration:
-    return fit_calibration(Told(rows, **options), [CLAIM] * len(rows), ["text"] * len(rows), date="2024-05-31")
+    return fit_calibration(Told(rows, **options), [ITEM] * len(rows), date="2024-05-31")
 
 
 def test_the_prior_is_the_mean_with_one_text_of_equal_probabilities_more():
@@ -83,20 +86,20 @@ def test_what_cannot_be_fitted():
     with pytest.raises(SpecError, match="classifier without one"):
         fitted([[0.8, 0.1, 0.1]], calibration="0123")
     with pytest.raises(SpecError, match=r"date must be a day such as 2024-05-31; got 'May'"):
-        fit_calibration(Told([[0.8, 0.1, 0.1]]), [CLAIM], ["text"], date="May")
+        fit_calibration(Told([[0.8, 0.1, 0.1]]), [ITEM], date="May")
 
 
 class Broken(Told):
     """A classifier that builds its estimates by hand, and badly."""
 
-    def classify(self, claims: Sequence[Claim], texts: Sequence[str]) -> OpinionEstimates:
+    def classify(self, items: Sequence[Item]) -> OpinionEstimates:
         return OpinionEstimates(self.scale, np.array(self._rows), np.zeros(1), np.zeros(1))
 
 
 @pytest.mark.parametrize("number", [np.nan, np.inf])
 def test_a_prior_that_is_not_finite_is_not_fitted(number: float):
     with pytest.raises(MeasurementError, match="not finite"):
-        fit_calibration(Broken([[number, 0.5, 0.5]]), [CLAIM], ["text"], date="2024-05-31")
+        fit_calibration(Broken([[number, 0.5, 0.5]]), [ITEM], date="2024-05-31")
 
 
 @pytest.mark.parametrize(("number", "message"), [("NaN", "NaN is not a number"), ("1e999", r"log_prior.1")])

@@ -8,3 +8,8 @@ from opinionsim.testing._classifiers import ClassifierContract
 class TestLexicon(ClassifierContract):
     def classifier(self, scale: OpinionScale) -> Classifier:
         return load_classifier("lexicon", scale)
+
+
+class TestExact(ClassifierContract):
+    def classifier(self, scale: OpinionScale) -> Classifier:
+        return load_classifier("exact", scale)

@@ -17,7 +17,7 @@ from transformers import AutoTokenizer, ByT5Tokenizer, T5ForConditionalGeneratio
 from typer.testing import CliRunner
 
 import opinionsim
-from opinionsim.classifiers import Classifier, FlanT5Classifier, fit_calibration, load_classifier
+from opinionsim.classifiers import Classifier, FlanT5Classifier, Item, fit_calibration, items_of, load_classifier
 from opinionsim.classifiers._flan_t5_prompt import Question
 from opinionsim.cli import app
 from opinionsim.errors import MeasurementError, SpecError
@@ -119,7 +119,7 @@ def exhaustive(folder: Path, scale: OpinionScale, claim: Claim, text: str, *, eo
 @pytest.mark.parametrize("scale", ["five", "yes-no"])
 def test_equals_scoring_each_label_alone(folders: dict[str, Path], scale: str, vocabulary: str, eos: bool) -> None:
     folder = folders[vocabulary]
-    found = build(folder, SCALES[scale], eos=eos).classify([TEA] * len(TEXTS), TEXTS)
+    found = build(folder, SCALES[scale], eos=eos).classify(items_of(TEXTS, TEA))
     for row, text in enumerate(TEXTS):
         expected = exhaustive(folder, SCALES[scale], TEA, text, eos=eos)
         np.testing.assert_allclose(found.probabilities[row], expected / expected.sum(), rtol=1e-5, atol=1e-7)
@@ -129,13 +129,13 @@ def test_equals_scoring_each_label_alone(folders: dict[str, Path], scale: str, v
 @pytest.mark.parametrize("scale", ["seven", "likert"])
 def test_other_scales_with_bytes(folders: dict[str, Path], scale: str) -> None:
     expected = exhaustive(folders["bytes"], SCALES[scale], FEE, TEXTS[3], eos=False)
-    found = build(folders["bytes"], SCALES[scale]).classify([FEE], [TEXTS[3]])
+    found = build(folders["bytes"], SCALES[scale]).classify([Item(TEXTS[3], FEE)])
     np.testing.assert_allclose(found.probabilities[0], expected / expected.sum(), rtol=1e-5)
 
 
 def test_a_label_that_begins_another_leaves_out_the_longer_one(folders: dict[str, Path]) -> None:
     one, two, ten, twelve = exhaustive(folders["bytes"], SCALES["prefixes"], TEA, TEXTS[0], eos=False)
-    found = build(folders["bytes"], SCALES["prefixes"]).classify([TEA], [TEXTS[0]])
+    found = build(folders["bytes"], SCALES["prefixes"]).classify([Item(TEXTS[0], TEA)])
     apart = np.array([one - ten - twelve, two, ten, twelve])
     np.testing.assert_allclose(found.probabilities[0], apart / apart.sum(), rtol=1e-5)
     np.testing.assert_allclose(found.off_scale[0], 1 - one - two, atol=1e-6)
@@ -150,28 +150,28 @@ def test_the_tokenizer_of_the_test_shares_tokens_as_that_of_t5(folders: dict[str
 
 @pytest.mark.parametrize("vocabulary", ["pieces", "bytes"])
 def test_batches_of_any_size_agree(folders: dict[str, Path], short: str, vocabulary: str) -> None:
-    claims, texts = [TEA, FEE] * 5, [*TEXTS, *TEXTS]
-    alone = build(folders[vocabulary], prompt=short).classify(claims, texts)
+    items = items_of([*TEXTS, *TEXTS], [TEA, FEE] * 5)
+    alone = build(folders[vocabulary], prompt=short).classify(items)
     for size in (3, 8):
         classifier = build(folders[vocabulary], prompt=short, batch_size=size)
-        found = classifier.classify(claims, texts)
+        found = classifier.classify(items)
         np.testing.assert_allclose(found.probabilities, alone.probabilities, atol=1e-5)
         np.testing.assert_allclose(found.off_scale, alone.off_scale, atol=1e-5)
-        turned = classifier.classify(claims[::-1], texts[::-1])
+        turned = classifier.classify(items[::-1])
         np.testing.assert_allclose(turned.probabilities[::-1], found.probabilities, atol=1e-5)
-        first = classifier.classify(claims[:1], texts[:1])
+        first = classifier.classify(items[:1])
         np.testing.assert_allclose(first.probabilities[0], found.probabilities[0], atol=1e-5)
 
 
 def test_texts_and_claims_are_told_apart(folders: dict[str, Path]) -> None:
-    found = build(folders["pieces"]).classify([TEA, FEE, TEA], [TEXTS[0], TEXTS[0], TEXTS[1]])
+    found = build(folders["pieces"]).classify(items_of([TEXTS[0], TEXTS[0], TEXTS[1]], [TEA, FEE, TEA]))
     assert np.ptp(found.probabilities, axis=0).max() > 1e-3
     assert len(np.unique(found.off_scale)) == 3
 
 
 def test_bfloat16_is_near_and_says_so(folders: dict[str, Path]) -> None:
     reference, near = build(folders["pieces"]), build(folders["pieces"], dtype="bfloat16")
-    a, b = reference.classify([TEA] * 5, TEXTS), near.classify([TEA] * 5, TEXTS)
+    a, b = reference.classify(items_of(TEXTS, TEA)), near.classify(items_of(TEXTS, TEA))
     np.testing.assert_allclose(b.probabilities, a.probabilities, atol=0.05)
     assert not np.array_equal(a.probabilities, b.probabilities)
     # Logits in bfloat16 would put the log-ratios of single tokens on a coarse grid.
@@ -181,10 +181,10 @@ def test_bfloat16_is_near_and_says_so(folders: dict[str, Path]) -> None:
 
 
 def test_no_value_above_the_threshold(folders: dict[str, Path]) -> None:
-    open_ended = build(folders["pieces"]).classify([TEA] * 5, TEXTS)
+    open_ended = build(folders["pieces"]).classify(items_of(TEXTS, TEA))
     assert not np.isnan(open_ended.value).any()
     threshold = float(np.median(open_ended.off_scale))
-    strict = build(folders["pieces"], off_scale_threshold=threshold).classify([TEA] * 5, TEXTS)
+    strict = build(folders["pieces"], off_scale_threshold=threshold).classify(items_of(TEXTS, TEA))
     np.testing.assert_array_equal(np.isnan(strict.value), open_ended.off_scale > threshold)
     np.testing.assert_array_equal(strict.probabilities, open_ended.probabilities)
 
@@ -214,7 +214,7 @@ def watched(classifier: FlanT5Classifier) -> Iterator[dict[str, list[torch.Tenso
 def test_one_encoder_pass_and_one_decoder_pass_of_two_tokens_a_batch(folders: dict[str, Path], size: int) -> None:
     classifier = build(folders["pieces"], batch_size=size)
     with watched(classifier) as seen:
-        classifier.classify([TEA] * size, [TEXTS[0].replace("claim", word) for word in "abcd"[:size]])
+        classifier.classify([Item(TEXTS[0].replace("claim", word), TEA) for word in "abcd"[:size]])
     assert [tuple(ids.shape) for ids in seen["decoder"]] == [(size, 2)]
     assert [len(ids) for ids in seen["encoder"]] == [size]
 
@@ -223,14 +223,14 @@ def test_bytes_need_one_row_too_and_an_end_one_for_each_label(folders: dict[str,
     for options, shape in (({}, (1, 2)), ({"eos": True}, (5, 3))):
         classifier = build(folders["bytes"], **options)
         with watched(classifier) as seen:
-            classifier.classify([TEA], TEXTS[:1])
+            classifier.classify([Item(TEXTS[0], TEA)])
         assert ([len(ids) for ids in seen["encoder"]], [tuple(ids.shape) for ids in seen["decoder"]]) == ([1], [shape])
 
 
 def test_equal_inputs_are_computed_once_and_silence_never(folders: dict[str, Path]) -> None:
     classifier = build(folders["pieces"])
     with watched(classifier) as seen:
-        classifier.classify([TEA, FEE, TEA, TEA], [TEXTS[0], TEXTS[0], TEXTS[0], " \n"])
+        classifier.classify(items_of([TEXTS[0], TEXTS[0], TEXTS[0], " \n"], [TEA, FEE, TEA, TEA]))
     assert len(seen["encoder"]) == 2
 
 
@@ -238,7 +238,7 @@ def test_batches_hold_prompts_of_like_length(folders: dict[str, Path]) -> None:
     texts = [word * length for length in (1, 20) for word in ("I doubt it. ", "No. ", "It is true. ")]
     classifier = build(folders["bytes"], batch_size=3)
     with watched(classifier) as seen:
-        classifier.classify([TEA] * 6, texts[::2] + texts[1::2])
+        classifier.classify(items_of(texts[::2] + texts[1::2], TEA))
     padding = [float((ids == 0).float().mean()) for ids in seen["encoder"]]
     assert max(padding) < 0.2
 
@@ -249,7 +249,7 @@ def test_batches_hold_prompts_of_like_length(folders: dict[str, Path]) -> None:
 def shown(classifier: FlanT5Classifier, claim: Claim, text: str) -> list[int]:
     """Tokens the encoder gets for a text."""
     with watched(classifier) as seen:
-        classifier.classify([claim], [text])
+        classifier.classify([Item(text, claim)])
     return [int(token) for token in seen["encoder"][0][0]]
 
 
@@ -288,13 +288,13 @@ def test_an_overlong_text_loses_its_middle_and_nothing_else(folders: dict[str, P
     assert prompt.endswith("on,  THE END" + after)
     assert "[...]" in prompt
     assert classifier.n_cut == 1
-    classifier.classify([TEA], [TEXTS[0][:60]])
+    classifier.classify([Item(TEXTS[0][:60], TEA)])
     assert classifier.n_cut == 1
 
 
 def test_a_question_that_leaves_no_room_is_refused(folders: dict[str, Path]) -> None:
     with pytest.raises(MeasurementError, match="max_tokens = 50 leaves no room for a text beside the question"):
-        build(folders["bytes"], max_tokens=50).classify([TEA], TEXTS[:1])
+        build(folders["bytes"], max_tokens=50).classify([Item(TEXTS[0], TEA)])
 
 
 def test_the_wording_says_what_it_must() -> None:
@@ -395,12 +395,11 @@ def test_classifiers_share_a_loaded_model(folders: dict[str, Path]) -> None:
 
 def test_calibration_divides_the_prior_out_and_is_on_record(folders: dict[str, Path], tmp_path: Path) -> None:
     plain = build(folders["pieces"])
-    claims = [TEA, FEE] * 5
-    pilot = [*TEXTS, *TEXTS]
-    prior = fit_calibration(plain, claims, pilot, date="2024-05-31")
+    pilot = items_of([*TEXTS, *TEXTS], [TEA, FEE] * 5)
+    prior = fit_calibration(plain, pilot, date="2024-05-31")
     prior.save(tmp_path / "prior.json")
     calibrated = build(folders["pieces"], calibration=str(tmp_path / "prior.json"))
-    before, after = plain.classify(claims, pilot), calibrated.classify(claims, pilot)
+    before, after = plain.classify(pilot), calibrated.classify(pilot)
     expected = before.probabilities / np.exp(prior.log_prior)
     np.testing.assert_allclose(after.probabilities, expected / expected.sum(axis=1, keepdims=True), rtol=1e-9)
     np.testing.assert_array_equal(after.off_scale, before.off_scale)
@@ -409,7 +408,7 @@ def test_calibration_divides_the_prior_out_and_is_on_record(folders: dict[str, P
 
 
 def test_calibration_of_another_instrument_is_refused(folders: dict[str, Path], tmp_path: Path) -> None:
-    fit_calibration(build(folders["pieces"]), [TEA], TEXTS[:1], date="2024-05-31").save(tmp_path / "prior.json")
+    fit_calibration(build(folders["pieces"]), [Item(TEXTS[0], TEA)], date="2024-05-31").save(tmp_path / "prior.json")
     for options in ({"eos": True}, {"scale": OpinionScale.of_size(3)}):
         with pytest.raises(SpecError, match="fitted for another instrument"):
             build(folders["pieces"], calibration=str(tmp_path / "prior.json"), **options)
@@ -510,7 +509,7 @@ def test_weights_that_are_not_numbers(folders: dict[str, Path], tmp_path: Path) 
         model.encoder.final_layer_norm.weight.fill_(torch.nan)
     model.save_pretrained(folder)
     with pytest.raises(MeasurementError, match="returned NaN"):
-        build(folder).classify([TEA], TEXTS[:1])
+        build(folder).classify([Item(TEXTS[0], TEA)])
 
 
 @pytest.mark.parametrize("package", ["torch", "transformers"])
@@ -573,7 +572,7 @@ def test_options_on_the_command_line(folders: dict[str, Path]) -> None:
     options = [word for key, value in given.items() for word in ("--option", f"{key}={value}")]
     result = classify("--classifier", "flan-t5", *options, "--json")
     assert result.exit_code == 0, result.stderr
-    expected = build(folders["bytes"], eos=True).classify([TEA] * len(TEXTS), [text.strip() for text in TEXTS])
+    expected = build(folders["bytes"], eos=True).classify(items_of([text.strip() for text in TEXTS], TEA))
     assert [row["value"] for row in json.loads(result.stdout)] == expected.value.tolist()
 
 

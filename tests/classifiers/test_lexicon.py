@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opinionsim.classifiers import load_classifier
+from opinionsim.classifiers import Item, items_of, load_classifier
 from opinionsim.classifiers._lexicon_words import clauses, stem, tokens
 from opinionsim.llm import _phrases as phrases
 from opinionsim.opinions import OpinionScale
@@ -17,7 +17,7 @@ LEXICON = load_classifier("lexicon")
 
 
 def code(claim: str, text: str) -> float | None:
-    value = LEXICON.classify([Claim(claim, "topic", Framing.TRUTH)], [text]).value[0]
+    value = LEXICON.classify([Item(text, Claim(claim, "topic", Framing.TRUTH))]).value[0]
     return None if np.isnan(value) else value
 
 
@@ -411,20 +411,20 @@ def test_scripted_refusals_are_no_answer(text):
 def test_other_scales(size, text, opinion):
     scale = OpinionScale.of_size(size)
     claim = Claim("fire is cold", "fire", Framing.FALSEHOOD)
-    assert load_classifier("lexicon", scale).classify([claim], [text]).value[0] == opinion
+    assert load_classifier("lexicon", scale).classify([Item(text, claim)]).value[0] == opinion
 
 
 def test_scale_without_zero_in_the_middle():
     classifier = load_classifier("lexicon", OpinionScale((1, 2, 3, 4, 5)))
     claim = Claim("fire is cold", "fire", Framing.FALSEHOOD)
     texts = ["I strongly support XYZ.", "I am neutral on XYZ.", "I reject XYZ outright."]
-    assert classifier.classify([claim] * 3, texts).value.tolist() == [5, 3, 1]
+    assert classifier.classify(items_of(texts, claim)).value.tolist() == [5, 3, 1]
 
 
 def test_certainty_shows_in_the_distribution():
     claim = Claim("fire is cold", "fire", Framing.FALSEHOOD)
     firm, mixed = "I firmly believe that XYZ is true. I am certain of it.", "I believe XYZ is true. I reject XYZ."
-    margin = LEXICON.classify([claim] * 2, [firm, mixed]).margin
+    margin = LEXICON.classify(items_of([firm, mixed], claim)).margin
     assert margin[0] > margin[1] + 0.2
 
 
@@ -436,7 +436,7 @@ def test_framing_turns_the_sign():
 
 @given(st.text(max_size=300), st.text(max_size=80))
 def test_any_text_is_coded(text, claim):
-    estimates = LEXICON.classify([Claim(claim, "topic", Framing.TRUTH)], [text])
+    estimates = LEXICON.classify([Item(text, Claim(claim, "topic", Framing.TRUTH))])
     assert len(estimates) == 1
 
 
@@ -476,5 +476,6 @@ def test_forms_of_a_word_share_a_stem(forms):
 @pytest.mark.parametrize("code", ["[0m ", "\x1b[31m", "\x1b[1;31m ", "[31m"])
 def test_terminal_colours_say_nothing(code: str) -> None:
     claim = Claim("the Earth is flat", "flat-earth", Framing.FALSEHOOD)
-    plain, coloured = load_classifier("lexicon").classify([claim] * 2, ["I reject XYZ.", f"{code}I reject XYZ."]).value
+    items = items_of(["I reject XYZ.", f"{code}I reject XYZ."], claim)
+    plain, coloured = load_classifier("lexicon").classify(items).value
     assert plain == coloured == -2

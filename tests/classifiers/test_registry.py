@@ -8,9 +8,8 @@ import pytest
 
 import opinionsim
 from opinionsim.classifiers import LexiconClassifier, classifier_names, describe_classifier, load_classifier
-from opinionsim.errors import MeasurementError, SpecError
+from opinionsim.errors import SpecError
 from opinionsim.opinions import OpinionScale
-from opinionsim.topics import Claim, Framing
 
 
 def test_every_name_is_described_without_loading_it():
@@ -34,26 +33,6 @@ def test_unknown_name_lists_the_valid_ones():
 def test_unknown_option_is_named(option):
     with pytest.raises(SpecError, match=f"unknown option '{option}' for classifier 'lexicon'; valid options: none"):
         load_classifier("lexicon", **{option: 0.3})
-
-
-def test_claims_and_texts_must_pair_up():
-    claim = Claim("fire is cold", "fire", Framing.FALSEHOOD)
-    with pytest.raises(MeasurementError, match="1 claims, 2 texts"):
-        load_classifier("lexicon").classify([claim], ["a", "b"])
-
-
-@pytest.mark.parametrize(
-    ("claims", "texts", "message"),
-    [
-        (["fire is cold"], ["No."], "claims must be Claim objects"),
-        ("fire is cold", ["No."], "claims must be a sequence with one entry for each text"),
-        ([Claim("fire is cold", "fire", Framing.FALSEHOOD)], "No.", "texts must be a sequence with one entry"),
-        ([Claim("fire is cold", "fire", Framing.FALSEHOOD)], [None], r"texts must be texts \(str\); got None"),
-    ],
-)
-def test_claims_and_texts_of_the_wrong_kind(claims, texts, message):
-    with pytest.raises(SpecError, match=message):
-        load_classifier("lexicon").classify(claims, texts)
 
 
 def test_importing_the_package_does_not_load_the_rules():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from opinionsim.classifiers import load_classifier
+from opinionsim.classifiers import items_of, load_classifier
 from opinionsim.data import data_folder
 from opinionsim.experiments import assemble, load_experiment
 from opinionsim.llm import ScriptedChatModel
@@ -37,7 +37,7 @@ def test_whole_replies_are_coded_as_they_are_meant(topic: str, framing: str, mas
             masked=masked, confirmation_bias="none", world="closed",
         )  # fmt: skip
         texts += _replies(model, prompts, range(100 * agent, 100 * agent + 8))
-    coded = load_classifier("lexicon").classify([parts.claim] * len(texts), texts).value
+    coded = load_classifier("lexicon").classify(items_of(texts, parts.claim)).value
     wrong = [(text, stated(text), value) for text, value in zip(texts, coded, strict=True) if stated(text) != value]
     assert not wrong, f"{len(wrong)} of {len(texts)}: {wrong[:3]}"
 
@@ -51,11 +51,11 @@ def _replies(model, prompts, seeds):
     from langchain_core.messages import HumanMessage, SystemMessage
 
     from opinionsim.prompts import Past
-    from opinionsim.schedules import ACTS
+    from opinionsim.schedules import PROBE, REPORT, REVIEW, WRITE
 
     system = SystemMessage(prompts.system().content)
     post = Message("I lean slightly in favour of Theory XYZ.")
-    for act, received in (("write", ()), ("review", (post,)), ("report", ()), ("probe", ())):
-        task = HumanMessage(prompts.task(ACTS[act], received, Past()).content)
+    for act, received in ((WRITE, ()), (REVIEW, (post,)), (REPORT, ()), (PROBE, ())):
+        task = HumanMessage(prompts.task(act, received, Past()).content)
         for seed in seeds:
             yield model.invoke([system, task], seed=seed).text

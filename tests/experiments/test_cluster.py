@@ -137,12 +137,12 @@ class Database:
 
     def seeds(self) -> set[int]:
         """Of all calls that are stored."""
-        return {seed for (seed,) in self("SELECT seed FROM calls WHERE seed IS NOT NULL")}
+        return {seed for (seed,) in self("SELECT seed FROM journal WHERE seed IS NOT NULL")}
 
     def busiest(self) -> str:
         """The owner of a run under way with the most stored calls, once there is one."""
         owners = (
-            "SELECT owner FROM runs JOIN calls USING (run_id) WHERE status = 'running' "
+            "SELECT owner FROM runs JOIN journal USING (run_id) WHERE status = 'running' "
             "GROUP BY owner ORDER BY count(*) DESC LIMIT 1"
         )
         _until(lambda: self(owners))

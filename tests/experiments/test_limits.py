@@ -59,7 +59,7 @@ def test_what_a_fresh_start_deletes_still_counts_while_it_lasts() -> None:
     with closing(sqlite3.connect("fresh.sqlite")) as connection, connection:
         fields = 'UPDATE runs SET fields = replace(fields, \'"inputs":"\', \'"inputs":"another wording \')'
         connection.execute(fields)
-        connection.execute("UPDATE calls SET prompt_hash = 'another question'")
+        connection.execute("UPDATE journal SET prompt_hash = 'another question'")
     limited = changed(spec, execution={"budget": {"calls": 30}})
     summary = _carried_out(limited, "fresh.sqlite", fresh=True)
     assert (summary.made, summary.stopped) == (6, True)

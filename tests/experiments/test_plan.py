@@ -19,7 +19,7 @@ from opinionsim.experiments import _plan, assemble, count_calls, load_experiment
 from opinionsim.experiments._forecast import Actual, compare_forecast
 from opinionsim.experiments._model_spec import models_of
 from opinionsim.experiments._pricing import model_price
-from opinionsim.llm import CallKey, CallRecord, ScriptedChatModel, load_prices
+from opinionsim.llm import EntryKey, Entry, ScriptedChatModel, load_prices
 from tests._running import SMALL, carry_out, changed
 from tests.classifiers._judge import Bench, judge_model
 
@@ -541,15 +541,14 @@ def test_a_store_that_is_not_there() -> None:
         osim.plan(load_experiment(SMALL), store="nowhere.sqlite")
 
 
-def _record(turn: int, **values: Any) -> CallRecord:
-    return CallRecord(CallKey(turn, "reply", 0), 1, 0, "write", "", "text", **values)
+def _record(turn: int, **values: Any) -> Entry:
+    return Entry(EntryKey(turn, "reply", 0), 1, 0, "write", "", "text", **values)
 
 
 def test_a_forecast_beside_what_came_of_it() -> None:
     records = [
         _record(0, input_tokens=100, output_tokens=10, cost=0.5),
         _record(1, input_tokens=50, output_tokens=20, cost=0.25, outcome="rejected"),
-        _record(2, outcome="rating"),
     ]
     actual = Actual.of(records, 3.0)
     assert actual == Actual(2, 150, 30, 0.75, 3.0)

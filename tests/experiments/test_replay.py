@@ -55,8 +55,8 @@ def _change(statement: str, *values: object) -> None:
     [
         ("update turns set text_id = (select text_id from turns where turn = 6) where turn = 4 and run_id = ?", "text"),
         ("delete from turns where turn > 8 and run_id = ?", "9 turns are on record"),
-        ("delete from calls where turn = 6 and run_id = ?", "a call that the store does not hold"),
-        ("update calls set prompt_hash = 'other' where turn = 6 and run_id = ?", "another question"),
+        ("delete from journal where turn = 6 and run_id = ?", "a call that the store does not hold"),
+        ("update journal set prompt_hash = 'other' where turn = 6 and run_id = ?", "another question"),
     ],
 )
 def test_a_difference_is_named(statement: str, difference: str) -> None:

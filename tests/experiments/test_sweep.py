@@ -492,14 +492,14 @@ def test_cells_that_differ_in_the_classifier_share_runs() -> None:
     cells = {"measurement.classifier": ["lexicon", "flan_t5"]}
     first, second = load_experiment({**BASE, "sweep": cells}).runs
     assert first.run_id == second.run_id
-    assert first.cell.measurement_id != second.cell.measurement_id
+    assert first.cell.instrument_id != second.cell.instrument_id
 
 
-def test_measurement_identity() -> None:
+def test_instrument_identity() -> None:
     def measured(path: str, value: Any) -> str:
-        return load_experiment(_changed(BASE, path, value)).cells[0].measurement_id
+        return load_experiment(_changed(BASE, path, value)).cells[0].instrument_id
 
-    plain = load_experiment(BASE).cells[0].measurement_id
+    plain = load_experiment(BASE).cells[0].instrument_id
     assert measured("measurement.classifier", {"name": "lexicon"}) == plain
     assert measured("measurement.texts", ["post"]) == plain
     assert measured("topic.name", "t-rex") == plain

@@ -14,6 +14,7 @@ from opinionsim.metrics import EVIDENCE, NOT_VALIDATED, run_metrics
 from opinionsim.store import load
 from tests._running import SMALL, carry_out, changed
 from tests.metrics._frames import Frames, final, make, one_run, opinion_rows, run_row, study
+from tests.metrics._instruments import assert_same, beside, measured, moderated, plain
 
 PACK = Path(prompts.__file__).parent / "default"
 FRAMINGS = ("falsehood", "truth")
@@ -324,3 +325,73 @@ def test_a_ragged_union_of_sweeps_is_drawn_cell_by_cell(tmp_path: Path) -> None:
     drawn = plots.panels_data(results).panels
     assert {panel.title for panel in drawn} == set(results.runs["cell"])
     assert len(drawn) == 5
+
+
+MAKERS = {
+    "table": table,
+    "table1": table1,
+    "table2": table2,
+    "tables": tables,
+    "by topic": lambda runs, metrics: table(runs, metrics, by=["topic", "framing", "confirmation_bias"]),
+}
+
+
+@pytest.mark.parametrize("maker", MAKERS)
+@pytest.mark.parametrize("whole", [True, False], ids=["whole", "plain"])
+def test_a_second_instrument_and_a_moderator_change_no_table(maker: str, whole: bool) -> None:
+    alone = measured()
+    both = moderated(beside(alone, pairs=whole))
+    if not whole:
+        alone, both = plain(alone), plain(both)
+    made, expected = (MAKERS[maker](f.runs, run_metrics(f.runs, f.opinions, f.agents)) for f in (both, alone))
+    assert_same(made, expected)
+
+
+def test_cells_without_an_instrument_of_stance_are_counted_and_make_no_condition() -> None:
+    frames = study([{"framing": "falsehood"}, {"framing": "truth"}, {"framing": "falsehood"}], steps=10)
+    frames.runs["shown"] = ["x", "x", "y"]
+    frames.opinions.loc[frames.opinions["run_id"] == "r2", "variable"] = "civility"
+    frames.runs.loc[2, ["instrument_id", "classifier"]] = None
+    (made,) = tables(frames.runs, _metrics(frames))
+    assert _titles([made]) == ["Table 1"]
+    assert "Runs used: 2 complete. Excluded as not complete: none." in made.notes
+    assert "Complete runs without a text of kind report, not used: 1." in made.notes
+    general = table(frames.runs, _metrics(frames))
+    assert general.header[0] == ("framing", "B", "D", "n", "runs")
+    frames.runs["instrument_id"] = None
+    frames.opinions["variable"] = "civility"
+    for maker in MAKERS.values():
+        with pytest.raises(SpecError, match="no complete run has a text with a measured stance"):
+            maker(frames.runs, _metrics(frames))
+
+
+def test_evidence_of_which_no_stance_is_read_has_no_table() -> None:
+    frames = study([{"evidence": "model"}, {"evidence": "human"}], steps=10)
+    frames.opinions.loc[frames.opinions["run_id"] == "r0", "variable"] = "civility"
+    frames.runs.loc[0, "instrument_id"] = None
+    assert [set(one.frame["evidence"]) for one in tables(frames.runs, _metrics(frames))] == [{"human"}]
+
+
+def test_a_run_counts_as_read_by_the_instrument_that_its_cell_names() -> None:
+    row = run_row("r0", n_agents=2)
+    again = row | {"instrument_id": "a9", "classifier": "flan_t5"}
+    asked = [(9, 9, 0, -1.0, "probe")]
+    opinions = [*opinion_rows(again, [*final([2.0, 2.0]), *asked]), *opinion_rows(row, final([1.0, 1.0]))]
+    frames = make([row], [0, 0], opinions)
+    made = table(frames.runs, _metrics(frames))
+    assert made.rows[0][0] == "1.00"
+    assert "Readings of these runs by further instruments of stance, not used: 1." in made.notes
+    assert "Instrument: texts of kind report, coded by lexicon." in made.notes
+    # Where its own instrument reads no such texts, another one of the cell does.
+    other = table(frames.runs, _metrics(frames), kind="probe")
+    assert other.rows[0][0] == "\N{MINUS SIGN}1.00"
+    assert "Instrument: texts of kind probe, coded by flan_t5." in other.notes
+    assert not any("further instruments" in note for note in other.notes)
+
+
+def test_runs_with_authors_of_several_kinds_have_a_table_that_says_so() -> None:
+    frames = study([{"evidence": e, "model": "scripted + a"} for e in ("scripted", "mixed")], steps=10)
+    made = tables(frames.runs, _metrics(frames))
+    assert [one.notes[0] for one in made] == [f"Evidence: {EVIDENCE[e]}." for e in ("scripted", "mixed")]
+    assert made[1].title.startswith(EVIDENCE["mixed"])
+    assert "Agents played by scripted + a." in made[1].notes

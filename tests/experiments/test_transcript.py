@@ -1,5 +1,10 @@
 from __future__ import annotations
 
+import math
+from types import SimpleNamespace
+from typing import Any
+
+import pandas as pd
 import pytest
 
 import opinionsim as osim
@@ -86,3 +91,69 @@ def test_a_run_that_has_not_got_anywhere() -> None:
     assert "step" not in told.split("claim:")[1]
     with pytest.raises(SpecError, match="turn 0 does not exist; valid: none, nothing is on record yet"):
         osim.transcript(results, turn=0)
+
+
+def _meeting(**run: Any) -> Any:
+    """Results of one run: two participants and a moderator, whose post each one reads and reports on."""
+    row = {
+        **{"run_id": "r0", "cell": "c0", "replicate": 0, "status": "complete", "evidence": "mixed", "claim": "a claim"},
+        **{"instrument_id": "m0", "classifier": "lexicon", "validation": "", "n_agents": 2},
+    }
+    agents = pd.DataFrame(
+        {
+            "run_id": "r0",
+            "agent": [0, 1, 2],
+            "name": ["Ada", "Ben", "Kim"],
+            "role": ["participant", "participant", "moderator"],
+            "model": ["openai:a", "openai:a", "scripted"],
+            "evidence": ["model", "human", "scripted"],
+        }
+    )
+    turns = pd.DataFrame(
+        {
+            "run_id": "r0",
+            "turn": [0, 1, 2],
+            "step": 1,
+            "agent": [2, 0, 1],
+            "act": ["open", "report", "report"],
+            "kind": ["post", "report", "report"],
+            "reads": [(), (0,), (0, 1)],
+            "message": ["Welcome.", "I agree.", ""],
+            "condition": ["answered", "answered", "skipped"],
+        }
+    )
+    read = [("a9", "civility", 0, None, 7), ("a9", "civility", 1, None, 6), ("a9", "agreement", 1, 0, 1)]
+    read += [("m0", "stance", 0, None, 0), ("m0", "stance", 1, 0, -2), ("m0", "stance", 1, None, 2)]
+    opinions = pd.DataFrame(read, columns=["instrument_id", "variable", "turn", "about", "value"])
+    opinions = opinions.astype({"about": "Int64", "value": float}).assign(run_id="r0", cell="c0")
+    return SimpleNamespace(runs=pd.DataFrame([row | run]), agents=agents, turns=turns, opinions=opinions)
+
+
+def _headings(told: str) -> list[str]:
+    return [line for line in told.split("\n") if line.startswith("step ")]
+
+
+def test_everybody_is_shown_with_a_role_and_what_was_skipped() -> None:
+    assert _headings(osim.transcript(_meeting())) == [
+        "step 1, turn 0: Kim, moderator (agent 2, scripted) open  [coded 0]",
+        "step 1, turn 1: Ada (agent 0, openai:a, model) report after reading Kim, moderator (turn 0)  [coded +2]",
+        "step 1, turn 2: Ben (agent 1, openai:a, human) report after reading Kim, moderator (turn 0), Ada (turn 1)"
+        "  [skipped]",
+    ]
+    assert len(_headings(osim.transcript(_meeting(), agent=2))) == 1
+
+
+def test_a_role_that_is_a_name_is_said_once() -> None:
+    meeting = _meeting()
+    for name, shown in {"Moderator": "Moderator", "": "moderator"}.items():
+        meeting.agents["name"] = ["Ada", "Ben", name]
+        assert _headings(osim.transcript(meeting))[0].startswith(f"step 1, turn 0: {shown} (agent 2, ")
+    del meeting.agents["role"]
+    assert "after reading Ada" not in osim.transcript(meeting, turn=1)
+
+
+@pytest.mark.parametrize("missing", [None, math.nan])
+def test_a_cell_in_which_no_stance_is_read_codes_nothing(missing: Any) -> None:
+    told = osim.transcript(_meeting(instrument_id=missing, classifier=missing, validation=missing))
+    assert "coded" not in told
+    assert told.count("\nstep ") == 3

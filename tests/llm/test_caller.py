@@ -1,4 +1,4 @@
-"""The caller: journal, slot, model, validator; and what it says when something fails."""
+"""The caller: journal, slot, budget and model; and what it says when something fails."""
 
 from __future__ import annotations
 
@@ -7,83 +7,27 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from langchain_core.messages import AIMessage
 
 from opinionsim.errors import BudgetExceeded, JournalMismatch, ModelCallError, StoreError
 from opinionsim.llm import (
     Budget,
-    CallKey,
-    CallRecord,
     Endpoint,
+    Entry,
+    EntryKey,
     Limits,
     MemoryJournal,
     Patience,
     Price,
     ReplayOnly,
-    RunCalls,
-    SlotPool,
     Usage,
 )
 from opinionsim.messages import ChatMessage, Reply, prompt_hash
-from opinionsim.schedules import ActSpec, Turn
 from opinionsim.streams import call_seed
 from opinionsim.testing import run_virtual
-
-TURN = Turn(7, 3, 2, "write")
-PLAIN = ActSpec("write", "write", "post")
-PROMPT = (ChatMessage("system", "You are Ann."), ChatMessage("user", "Write."))
-
-
-def _short(text: str) -> str | None:
-    """Accept short texts only."""
-    return f"{len(text)} letters are too many" if len(text) > 5 else None
-
-
-PICKY = replace(PLAIN, validator=_short, attempts=3)
-
-
-class Client:
-    """Gives its replies in turn, each after a second; raises those that are errors."""
-
-    def __init__(self, *replies: str | AIMessage | Exception, latency: float = 1.0) -> None:
-        self.replies = list(replies)
-        self.latency = latency
-        self.prompts: list[tuple[ChatMessage, ...]] = []
-        self.seeds: list[int] = []
-
-    async def call(self, messages: Sequence[ChatMessage], seed: int) -> AIMessage:
-        self.prompts.append(tuple(messages))
-        self.seeds.append(seed)
-        await asyncio.sleep(self.latency)
-        reply = self.replies[len(self.seeds) - 1]
-        if isinstance(reply, Exception):
-            raise reply
-        return reply if isinstance(reply, AIMessage) else AIMessage(reply)
-
-
-class Desk:
-    """A caller and what it works with."""
-
-    def __init__(self, client: object, journal: MemoryJournal | None = None, slots: int = 1, **options: Any) -> None:
-        self.client = client
-        self.journal = journal if journal is not None else MemoryJournal()
-        self.slots = SlotPool(slots)
-        self.calls = RunCalls("run-1", self.journal, client, self.slots, **options)
-
-    async def ask(self, spec: ActSpec = PLAIN, part: str = "reply", turn: Turn = TURN, **options: object) -> Reply:
-        return await self.calls.ask(turn, spec, 0.0, part, PROMPT, **options)
-
-
-def _fails(desk: Desk, error: type[Exception], message: str, spec: ActSpec = PLAIN) -> None:
-    """The next question fails in the stated way and leaves no slot held."""
-    with pytest.raises(error, match=message):
-        run_virtual(desk.ask(spec))
-    assert desk.slots.in_flight == 0
+from tests.llm._desk import MISSING, PICKY, PROMPT, TURN, Client, Desk, fails
 
 
 def test_a_reply_is_journalled_with_all_that_is_known_of_it() -> None:
@@ -96,8 +40,8 @@ def test_a_reply_is_journalled_with_all_that_is_known_of_it() -> None:
     assert run_virtual(desk.ask(dropped=4)) == Reply("Yes.")
     (record,) = desk.journal.records
     assert record.arrived_at is not None
-    assert replace(record, arrived_at=None) == CallRecord(
-        CallKey(7, "reply", 0),
+    assert replace(record, arrived_at=None) == Entry(
+        EntryKey(7, "reply", 0),
         3,
         2,
         "write",
@@ -143,66 +87,8 @@ def test_a_question_of_the_journal_is_not_asked_again() -> None:
 
 def test_a_prompt_may_come_as_any_iterable() -> None:
     desk = Desk(Client("Yes."))
-    assert run_virtual(desk.calls.ask(TURN, PLAIN, 0.0, "reply", iter(PROMPT))) == Reply("Yes.")
+    assert run_virtual(desk.calls.ask(TURN, "reply", iter(PROMPT))) == Reply("Yes.")
     assert desk.client.prompts == [PROMPT]
-
-
-def test_rejected_replies_are_attempts_with_seeds_of_their_own() -> None:
-    desk = Desk(Client("far too long", "also too long", "Yes."))
-    assert run_virtual(desk.ask(PICKY)) == Reply("Yes.")
-    assert [(r.key.attempt, r.text, r.outcome, r.reason) for r in desk.journal.records] == [
-        (0, "far too long", "rejected", "12 letters are too many"),
-        (1, "also too long", "rejected", "13 letters are too many"),
-        (2, "Yes.", "accepted", ""),
-    ]
-    assert desk.client.seeds == [call_seed("run-1", 7, "reply", attempt) for attempt in range(3)]
-    assert len(set(desk.client.seeds)) == 3
-    assert desk.client.prompts == [PROMPT] * 3
-    assert desk.calls.made == 3
-
-
-def test_attempts_that_arrived_before_a_crash_count() -> None:
-    whole = Desk(Client("far too long", "also too long", "Yes."))
-    run_virtual(whole.ask(PICKY))
-    resumed = Desk(Client("also too long", "Yes."), MemoryJournal(whole.journal.records[:1]))
-    assert run_virtual(resumed.ask(PICKY)) == Reply("Yes.")
-    assert resumed.client.seeds == whole.client.seeds[1:]
-    assert (resumed.calls.made, resumed.calls.answered) == (2, 1)
-
-
-def test_no_acceptable_reply_stops_with_place_and_reason() -> None:
-    desk = Desk(Client(*["far too long"] * 3))
-    _fails(
-        desk,
-        ModelCallError,
-        r"^run run-1, step 3, agent 2 \(write\): none of 3 replies was acceptable; the last one: 12 letters",
-        PICKY,
-    )
-    assert [record.outcome for record in desk.journal.records] == ["rejected"] * 3
-    # Whoever carries the run out anew asks anew, as often as before.
-    again = Desk(Client("far too long", "Yes."), desk.journal)
-    assert run_virtual(again.ask(PICKY)) == Reply("Yes.")
-    assert [record.key.attempt for record in desk.journal.records] == [0, 1, 2, 3, 4]
-    assert len({record.seed for record in desk.journal.records}) == 5
-
-
-def test_draws_are_checked_and_other_parts_are_not() -> None:
-    for part, attempts in (("reply.2", 2), ("reflect", 1), ("judge", 1)):
-        desk = Desk(Client("far too long", "Yes."))
-        run_virtual(desk.ask(PICKY, part))
-        assert len(desk.journal.records) == attempts
-        assert {record.key.part for record in desk.journal.records} == {part}
-
-
-def test_a_validator_that_breaks_loses_no_reply() -> None:
-    def broken(text: str) -> str | None:
-        raise KeyError(text)
-
-    desk = Desk(Client("Yes."))
-    _fails(desk, ModelCallError, r"run run-1, step 3.*validator failed with KeyError", replace(PLAIN, validator=broken))
-    assert [(r.text, r.outcome, r.reason) for r in desk.journal.records] == [
-        ("Yes.", "rejected", "the validator failed with KeyError: 'Yes.'")
-    ]
 
 
 @pytest.mark.parametrize(
@@ -233,7 +119,7 @@ def test_credentials_do_not_reach_the_error(message: str, monkeypatch: pytest.Mo
 )
 def test_an_error_of_the_model_names_run_step_and_agent(error: Exception, words: str) -> None:
     desk = Desk(Client(error))
-    _fails(desk, ModelCallError, rf"^run run-1, step 3, agent 2 \(write\): {words}$")
+    fails(desk, ModelCallError, rf"^run run-1, step 3, agent 2 \(write\): {words}$")
     assert desk.journal.records == []
     assert desk.calls.made == 0
 
@@ -241,7 +127,7 @@ def test_an_error_of_the_model_names_run_step_and_agent(error: Exception, words:
 def test_a_failed_call_is_asked_again_under_the_same_key_and_seed() -> None:
     journal = MemoryJournal()
     first = Desk(Client(PermissionError("refused")), journal)
-    _fails(first, ModelCallError, "refused")
+    fails(first, ModelCallError, "refused")
     second = Desk(Client("Yes."), journal)
     assert run_virtual(second.ask()) == Reply("Yes.")
     assert second.client.seeds == first.client.seeds
@@ -271,7 +157,7 @@ def test_waiting_for_a_slot_is_no_waiting_for_a_reply() -> None:
 
 
 def test_a_replay_that_lacks_a_call_says_so() -> None:
-    _fails(Desk(ReplayOnly()), StoreError, "replay needs a call that the store does not hold")
+    fails(Desk(ReplayOnly()), StoreError, "replay needs a call that the store does not hold")
 
 
 @pytest.mark.parametrize(
@@ -293,16 +179,16 @@ def test_an_entry_of_another_question_is_not_used(changes: dict[str, object], wo
     records = whole.journal.records
     records[attempt] = replace(records[attempt], **changes)
     desk = Desk(Client(), MemoryJournal(records))
-    _fails(desk, JournalMismatch, rf"^run run-1, step 3, agent 2 \(write\): .*{words}.*--fresh", PICKY)
+    fails(desk, JournalMismatch, rf"^run run-1, step 3, agent 2 \(write\): .*{words}.*--fresh", PICKY)
     assert desk.client.seeds == []
 
 
 def test_a_journal_that_cannot_keep_a_reply_stops_the_run_in_its_own_words() -> None:
     class Full(MemoryJournal):
-        def append(self, record: CallRecord) -> None:
+        def append(self, record: Entry) -> None:
             raise StoreError("the disk is full")
 
-    _fails(Desk(Client("Yes."), Full()), StoreError, "^the disk is full$")
+    fails(Desk(Client("Yes."), Full()), StoreError, "^the disk is full$")
 
 
 def test_a_slot_is_held_during_an_attempt_only() -> None:
@@ -310,10 +196,10 @@ def test_a_slot_is_held_during_an_attempt_only() -> None:
     desk = Desk(Client("far too long", "other", "Yes."))
 
     async def story() -> None:
-        first = asyncio.create_task(desk.calls.ask(TURN, PICKY, 0.0, "reply", PROMPT))
+        first = asyncio.create_task(desk.calls.ask(TURN, "reply", PROMPT, reading=PICKY))
         await asyncio.sleep(0.5)
-        second = asyncio.create_task(desk.calls.ask(replace(TURN, index=8), PLAIN, 1.0, "reply", PROMPT))
-        assert (await first, await second) == (Reply("Yes."), Reply("other"))
+        second = asyncio.create_task(desk.calls.ask(replace(TURN, index=8), "reply", PROMPT, priority=1.0))
+        assert (await first, await second) == (Reply("Yes.", decision="YES."), Reply("other"))
 
     run_virtual(story())
     assert [record.key[::2] for record in desk.journal.records] == [(7, 0), (8, 0), (7, 1)]
@@ -323,9 +209,8 @@ def test_questions_that_wait_are_asked_by_priority() -> None:
     desk = Desk(Client(*"abcdef"))
 
     async def story() -> None:
-        await asyncio.gather(
-            *(desk.calls.ask(replace(TURN, index=i), PLAIN, p, "reply", PROMPT) for i, p in enumerate((9, 1, 3, 2, 3)))
-        )
+        turns = [(replace(TURN, index=index), priority) for index, priority in enumerate((9, 1, 3, 2, 3))]
+        await asyncio.gather(*(desk.calls.ask(turn, "reply", PROMPT, priority=priority) for turn, priority in turns))
 
     run_virtual(story())
     assert [record.key.turn for record in desk.journal.records] == [0, 2, 4, 3, 1]
@@ -367,19 +252,6 @@ def test_a_slot_that_is_handed_over_in_the_moment_of_the_stop_is_given_back_unus
     assert (desk.client.seeds, desk.slots.in_flight) == ([], 0)
 
 
-@given(st.lists(st.text("abcd", min_size=1, max_size=9), min_size=1, max_size=6), st.integers(1, 6))
-def test_the_first_acceptable_reply_is_taken(texts: list[str], attempts: int) -> None:
-    spec = replace(PICKY, attempts=attempts)
-    desk = Desk(Client(*texts, *["far too long"] * 6))
-    acceptable = [i for i, text in enumerate(texts[:attempts]) if _short(text) is None]
-    if acceptable:
-        assert run_virtual(desk.ask(spec)) == Reply(texts[acceptable[0]])
-        assert len(desk.journal.records) == acceptable[0] + 1
-    else:
-        _fails(desk, ModelCallError, f"none of {attempts} replies", spec)
-        assert len(desk.journal.records) == attempts
-
-
 class _TooMany(Exception):
     """A provider's 429."""
 
@@ -408,14 +280,14 @@ def test_a_passing_failure_is_repeated_under_the_same_key_and_seed() -> None:
 
 def test_repetitions_are_bounded_and_counted() -> None:
     desk = Desk(Client(*[ConnectionError("reset")] * 9), patience=Patience(transient=3))
-    _fails(desk, ModelCallError, r"ConnectionError: reset \(after 4 tries\)$")
+    fails(desk, ModelCallError, r"ConnectionError: reset \(after 4 tries\)$")
     assert len(desk.client.seeds) == 4
     assert desk.journal.records == []
 
 
 def test_what_will_not_pass_is_not_repeated() -> None:
     desk = Desk(Client(PermissionError("401"), "Yes."))
-    _fails(desk, ModelCallError, "PermissionError: 401$")
+    fails(desk, ModelCallError, "PermissionError: 401$")
     assert len(desk.client.seeds) == 1
 
 
@@ -450,7 +322,7 @@ def test_rate_limits_are_counted_apart_from_other_failures() -> None:
     desk = Desk(Client(*failures), patience=Patience(transient=2, rate_limited=2))
     assert run_virtual(desk.ask()) == Reply("Yes.")
     desk = Desk(Client(*failures), patience=Patience(transient=2, rate_limited=1))
-    _fails(desk, ModelCallError, r"too many requests \(after 3 tries\)")
+    fails(desk, ModelCallError, r"too many requests \(after 3 tries\)")
 
 
 def test_no_slot_is_held_during_back_off() -> None:
@@ -462,7 +334,7 @@ def test_no_slot_is_held_during_back_off() -> None:
         first = asyncio.create_task(desk.ask())
         await asyncio.sleep(1.001)
         assert desk.slots.in_flight == 0
-        assert await desk.calls.ask(replace(TURN, index=8), PLAIN, 0.0, "reply", PROMPT) == Reply("other")
+        assert await desk.calls.ask(replace(TURN, index=8), "reply", PROMPT) == Reply("other")
         assert asyncio.get_running_loop().time() < 3.0
         assert await first == Reply("Yes.")
 
@@ -484,24 +356,12 @@ def test_stop_ends_a_back_off_at_once() -> None:
     assert desk.slots.in_flight == 0
 
 
-def _finished(text: str, reason: str) -> AIMessage:
-    return AIMessage(text, response_metadata={"finish_reason": reason})
-
-
-MISSING = {
-    "refused": AIMessage("", additional_kwargs={"refusal": "I will not."}),
-    "empty": AIMessage("  "),
-    "truncated": _finished("I believe that", "length"),
-}
-
-
 @pytest.mark.parametrize("condition", MISSING)
 def test_a_reply_that_is_no_answer_is_kept_and_flagged(condition: str) -> None:
     desk = Desk(Client(MISSING[condition]))
     reply = run_virtual(desk.ask(PICKY))
     assert reply.condition == condition
     (record,) = desk.journal.records
-    # The act's own validator is for answers.
     assert (record.condition, record.outcome) == (condition, "accepted")
     assert run_virtual(Desk(ReplayOnly(), desk.journal).ask(PICKY)) == reply
 
@@ -512,10 +372,10 @@ def test_a_reply_that_is_no_answer_may_stop_the_run(condition: str) -> None:
     client = Client(MISSING[condition], MISSING[condition], "Yes.")
     endpoints = [Endpoint(client, replies=policy)] * 3
     desk = Desk(endpoints)
-    _fails(desk, ModelCallError, rf"agent 2 \(write\): the reply was {condition}$")
+    fails(desk, ModelCallError, rf"agent 2 \(write\): the reply was {condition}$")
     # What was paid for is on record, and whoever carries the run out anew asks once more.
     assert [record.condition for record in desk.journal.records] == [condition]
-    _fails(Desk(endpoints, desk.journal), ModelCallError, f"the reply was {condition}")
+    fails(Desk(endpoints, desk.journal), ModelCallError, f"the reply was {condition}")
     assert run_virtual(Desk(endpoints, desk.journal).ask()) == Reply("Yes.")
     assert len(set(client.seeds)) == 3
 
@@ -539,7 +399,7 @@ def test_asking_again_is_bounded_and_keeps_what_comes_last() -> None:
 def test_attempts_for_no_answers_and_for_bad_answers_are_counted_apart() -> None:
     replies = Client(MISSING["empty"], "far too long", MISSING["empty"], "far too long", "Yes.")
     desk = Desk([Endpoint(replies, replies=dict.fromkeys(MISSING, 2))] * 3)
-    assert run_virtual(desk.ask(PICKY)) == Reply("Yes.")
+    assert run_virtual(desk.ask(PICKY)) == Reply("Yes.", decision="YES.")
     assert [record.key.attempt for record in desk.journal.records] == [0, 1, 2, 3, 4]
 
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from opinionsim.llm import CallKey, CallRecord, Journal, MemoryJournal
+from opinionsim.llm import Entry, EntryKey, Journal, MemoryJournal
 from opinionsim.testing import JournalContract
 
 
-def _record(turn: int, text: str, part: str = "reply", attempt: int = 0) -> CallRecord:
-    return CallRecord(CallKey(turn, part, attempt), 1, 0, "write", "hash", text)
+def _record(turn: int, text: str, part: str = "reply", attempt: int = 0) -> Entry:
+    return Entry(EntryKey(turn, part, attempt), 1, 0, "write", "hash", text)
 
 
 class TestMemoryJournal(JournalContract):
@@ -43,7 +43,7 @@ def test_a_list_of_entries_is_a_copy() -> None:
     journal = MemoryJournal()
     journal.records.append(_record(0, "stray"))
     assert journal.records == []
-    assert journal.lookup(CallKey(0, "reply", 0)) is None
+    assert journal.lookup(EntryKey(0, "reply", 0)) is None
 
 
 def test_an_entry_cannot_be_changed() -> None:

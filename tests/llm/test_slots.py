@@ -16,7 +16,7 @@ from opinionsim.errors import SpecError
 from opinionsim.llm import Endpoint, MemoryJournal, Patience, RunCalls, SlotPool
 from opinionsim.llm._slots import Lane
 from opinionsim.messages import ChatMessage
-from opinionsim.schedules import ACTS, Turn
+from opinionsim.schedules import Turn
 from opinionsim.testing import VirtualClockLoop, run_virtual
 
 
@@ -481,9 +481,8 @@ def test_no_slot_is_lost_whoever_is_cancelled_fails_or_is_stopped(work, limit, n
 
         async def worker(index: int, start: float, lasts: float, priority: int, fails: bool) -> None:
             await asyncio.sleep(start)
-            await calls.ask(
-                Turn(index, 1, 0, "write"), ACTS["write"], priority, "reply", [ChatMessage("user", f"{lasts} {fails}")]
-            )
+            prompt = [ChatMessage("user", f"{lasts} {fails}")]
+            await calls.ask(Turn(index, 1, 0, "write"), "reply", prompt, priority=priority)
 
         tasks, interventions = [], []
         for index, (start, lasts, priority, fails, cancel_at) in enumerate(work):

@@ -10,7 +10,7 @@ import pandas as pd
 
 POINTS = (-2, -1, 0, 1, 2)
 COLUMNS = (
-    *("run_id", "cell", "block", "measurement_id", "classifier", "variable", "kind", "turn", "step", "agent"),
+    *("run_id", "cell", "block", "instrument_id", "classifier", "variable", "kind", "turn", "step", "agent"),
     *(
         "assigned_opinion",
         "condition",
@@ -37,14 +37,14 @@ def run_row(run_id: str, **values: Any) -> dict[str, Any]:
         **{"evidence": "scripted", "seed": 1, "topic": "global-warming", "category": "science", "framing": "falsehood"},
         **{"claim": "a claim", "truth": -2.0, "confirmation_bias": "none", "memory": "cumulative", "world": "closed"},
         **{"model": "scripted", "interaction": "dyadic", "network": "complete", "n_agents": 10, "steps": 100},
-        **{"measurement_id": "m0", "classifier": "lexicon", "validation": "", "error": None},
+        **{"instrument_id": "m0", "classifier": "lexicon", "validation": "", "error": None},
     }
     return row | values
 
 
 def opinion_rows(row: Mapping[str, Any], texts: Iterable[tuple[Any, ...]]) -> list[dict[str, Any]]:
     """Opinion rows of a run from (turn, step, agent, value), then a kind, then a condition of the text."""
-    shared = {key: row[key] for key in ("run_id", "cell", "block", "measurement_id", "classifier", "evidence")}
+    shared = {key: row[key] for key in ("run_id", "cell", "block", "instrument_id", "classifier", "evidence")}
     return [
         shared
         | {"condition": text[5] if len(text) > 5 else "answered"}
@@ -113,5 +113,5 @@ def _walk(row: Mapping[str, Any], start: np.ndarray, draw: np.random.Generator, 
     frame = pd.DataFrame(
         {"turn": 2 * np.arange(steps) + 1, "step": np.arange(1, steps + 1), "agent": agent, "value": value}
     )
-    shared = {key: row[key] for key in ("run_id", "cell", "block", "measurement_id", "classifier", "evidence")}
+    shared = {key: row[key] for key in ("run_id", "cell", "block", "instrument_id", "classifier", "evidence")}
     return frame.assign(variable="stance", kind="report", condition="answered", **shared)

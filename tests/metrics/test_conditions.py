@@ -69,7 +69,7 @@ def test_conditions_that_nobody_named_are_not_averaged_over() -> None:
 
 def test_a_run_coded_twice_is_refused() -> None:
     row = run_row("r0", n_agents=1)
-    again = row | {"measurement_id": "m1", "classifier": "flan_t5"}
+    again = row | {"instrument_id": "m1", "classifier": "flan_t5"}
     frames = make([row], [0], opinion_rows(row, final([1])) + opinion_rows(again, final([2])))
     with pytest.raises(MeasurementError, match="'r0' counts twice"):
         _conditions(frames)
@@ -146,7 +146,7 @@ def test_seeds_repeat_a_condition_as_replicates_do(replicates: int, over: str, n
 
 
 def test_runs_on_different_scales_are_not_averaged() -> None:
-    rows = [run_row(f"r{i}", replicate=i, n_agents=2, measurement_id=f"m{i}") for i in range(2)]
+    rows = [run_row(f"r{i}", replicate=i, n_agents=2, instrument_id=f"m{i}") for i in range(2)]
     opinions = [
         new | {f"p_{point}": 0.0 for point in range(-2 - i, 3 + i)}
         for i, row in enumerate(rows)

@@ -113,7 +113,7 @@ def test_run_metrics_closed_forms() -> None:
 
 def test_kinds_measurements_and_cells_stay_apart() -> None:
     row = run_row("r0", n_agents=2, steps=3)
-    other = row | {"cell": "c1", "measurement_id": "m1", "classifier": "flan_t5"}
+    other = row | {"cell": "c1", "instrument_id": "m1", "classifier": "flan_t5"}
     texts = [(0, 1, 0, 2, "post"), (1, 1, 1, 1), (2, 2, 1, 0)]
     opinions = opinion_rows(row, texts) + opinion_rows(other, [(0, 1, 0, -2, "post"), (1, 1, 1, -1)])
     opinions.append(opinions[0] | {"variable": "refusal", "value": 1.0})
@@ -159,13 +159,13 @@ def test_scale_is_read_from_the_columns() -> None:
 
 
 def _stray(frames: Frames) -> Frames:
-    return frames._replace(opinions=frames.opinions.assign(agent=7))
+    return frames._replace(opinions=frames.opinions.assign(agent=-1))
 
 
 @pytest.mark.parametrize(
     ("broken", "message"),
     [
-        (_stray, "opinion of agent 7; valid are 0 to 1"),
+        (_stray, "opinion of agent -1; agents are numbered from 0"),
         (
             lambda f: f._replace(opinions=f.opinions.drop(columns=["value", "turn"])),
             r"opinions frame lacks .* turn, value",

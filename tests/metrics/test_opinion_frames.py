@@ -45,7 +45,7 @@ def test_measured_runs_agree_with_their_step_metrics() -> None:
     frames = study([{"confirmation_bias": "none"}, {"n_agents": 6}], replicates=2, steps=12)
     found = opinion_metrics(trajectories(*frames), NAMES, range=(-2, 2))
     expected = step_metrics(frames.runs, frames.opinions)
-    keys = ["run_id", "cell", "measurement_id", "step"]
+    keys = ["run_id", "cell", "instrument_id", "step"]
     pd.testing.assert_frame_equal(found[keys], expected[keys])
     np.testing.assert_allclose(found["bias"], expected["bias"])
     np.testing.assert_allclose(found["diversity"], expected["diversity"])

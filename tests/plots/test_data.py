@@ -72,7 +72,7 @@ def test_the_default_run_is_the_first_complete_one_of_the_lowest_replicate() -> 
 
 def test_a_run_in_two_cells_is_drawn_under_the_measurement_of_the_cell() -> None:
     row = run_row("r0", n_agents=1, steps=1)
-    other = row | {"cell": "c1", "measurement_id": "m1", "classifier": "flan_t5"}
+    other = row | {"cell": "c1", "instrument_id": "m1", "classifier": "flan_t5"}
     opinions = opinion_rows(row, [(0, 1, 0, 2)]) + opinion_rows(other, [(0, 1, 0, -2)])
     frames = make([row, other], [0], opinions)
     assert trajectory_data(frames, 0).values[0, -1] == 2
@@ -265,11 +265,11 @@ def test_runs_that_answer_an_earlier_wording_are_stated() -> None:
 
 
 def test_several_scales_share_an_axis_named_by_numbers() -> None:
-    frames = study([{"scale": size, "measurement_id": f"m{size}"} for size in (5, 7)], steps=5)
+    frames = study([{"scale": size, "instrument_id": f"m{size}"} for size in (5, 7)], steps=5)
     opinions = frames.opinions.assign(**{"p_-3": math.nan, "p_3": math.nan})
     for size in (5, 7):
         for point in OpinionScale.of_size(size).points:
-            opinions.loc[opinions["measurement_id"] == f"m{size}", f"p_{point}"] = 1 / size
+            opinions.loc[opinions["instrument_id"] == f"m{size}", f"p_{point}"] = 1 / size
     mixed = Frames(frames.runs, frames.agents, opinions)
     shared = panels_data(mixed).panels[0].trajectory.scale
     assert shared.points == tuple(range(-3, 4))

@@ -10,13 +10,14 @@ from opinionsim.messages import ChatMessage, Message
 from opinionsim.opinions import OpinionScale
 from opinionsim.personas import BARE, Persona
 from opinionsim.prompts import AgentPrompts, Past, PromptPack
-from opinionsim.schedules import ACTS, ActSpec
+from opinionsim.schedules import PROBE, REPORT, REPORT_ONCE, REVIEW, SELF_REPORT, WRITE, ActSpec, named
 from opinionsim.topics import Claim, Framing
 
 Agent = Callable[..., AgentPrompts]
 
 _POST = Message("Cows can swim.", "Bo Ek")
 _NONE = Past()
+ACTS = named(WRITE, REVIEW, REPORT, REPORT_ONCE, PROBE, SELF_REPORT)
 
 
 def _system(prompts: AgentPrompts) -> str:
@@ -162,14 +163,38 @@ def test_a_probe_is_off_the_record_and_shows_no_post(pack: PromptPack, agent: Ag
 def test_labelling_of_received_messages(agent: Agent) -> None:
     posts = (_POST, Message("Goats can climb."))
     told = {
-        labelling: agent().task(ActSpec("r", "review", "report", labelling), posts, _NONE).content
-        for labelling in ("anonymous", "numbered", "named")
+        labelling: agent().task(ActSpec("r", "review", "report", labelling=labelling), posts, _NONE).content
+        for labelling in ("anonymous", "numbered", "named", "you-other")
     }
-    assert "Bo Ek" not in told["anonymous"] + told["numbered"]
+    assert "Bo Ek" not in told["anonymous"] + told["numbered"] + told["you-other"]
     assert "2 posts by strangers" in told["anonymous"]
     assert "Post 1:" not in told["anonymous"]
     assert told["numbered"].index("Post 1:") < told["numbered"].index("Cows") < told["numbered"].index("Post 2:")
     assert told["named"].index("Post by Bo Ek:") < told["named"].index("Cows") < told["named"].index("by a stranger:")
+
+
+def test_you_other_tells_own_messages_by_the_number_of_the_agent(agent: Agent) -> None:
+    posts = (Message("Cows can swim.", "", 0), Message("Goats can climb.", "", 1), Message("From outside."))
+    act = ActSpec("r", "review", "report", labelling="you-other")
+    own, other = "Your earlier post:\n<post>\n", "Post by someone else:\n<post>\n"
+
+    def told(number: int | None) -> str:
+        prompts = agent(agent=number)
+        event = prompts.event(act, posts, "Ok.", _NONE).content
+        task = prompts.task(act, posts, _NONE).content
+        assert "stranger" not in event + task
+        assert [line for line in event.splitlines() if line.endswith(("earlier post:", "someone else:"))] == [
+            line for line in task.splitlines() if line.endswith(("earlier post:", "someone else:"))
+        ]
+        return task
+
+    assert f"{own}Cows" in told(0)
+    assert f"{other}Goats" in told(0)
+    assert f"{other}From outside" in told(0)
+    assert f"{other}Cows" in told(1)
+    assert f"{own}Goats" in told(1)
+    assert own not in told(None)
+    assert told(None).count(other) == 3
 
 
 def test_an_act_without_template_is_an_error_that_lists_what_there_is(agent: Agent) -> None:
@@ -293,6 +318,64 @@ def test_without_interaction_no_prompt_speaks_of_strangers(agent: Agent) -> None
     assert "from what strangers on social media tell you" in _system(agent(world="closed"))
 
 
+# Without a claim, with a task, in another role
+
+
+def _everything(prompts: AgentPrompts) -> list[str]:
+    pasts = [_NONE, Past("write", 0, 2, 4), Past("review", 2, 1, 2), Past("report", 0, 0, 0, 3)]
+    system = prompts.system()
+    texts = [system.content] if system else []
+    for past, n in product(pasts, (0, 1, 2)):
+        texts += [prompts.task(act, (_POST,) * n, past).content for act in ACTS.values()]
+        texts += [prompts.event(ACTS[act], (_POST,) * n, "Mine.", past).content for act in ("write", "report")]
+    return texts
+
+
+@pytest.mark.parametrize("persona", [{}, {"persona": None}])
+@pytest.mark.parametrize("masked", [True, False])
+def test_without_a_claim_no_prompt_speaks_of_one(
+    pack: PromptPack, agent: Agent, persona: dict[str, object], masked: bool
+) -> None:
+    for text in _everything(agent(claim=None, masked=masked, world="closed", **persona)):
+        for words in ("XYZ", "heory", "claim", "about it", "about that", "  ", " .", " ,", " ?", "\n\n\n", "None"):
+            assert words not in text
+        assert pack.marks.blocks("claim", text) == ()
+
+
+def test_without_a_claim_tasks_are_plain_sentences(agent: Agent) -> None:
+    bare = agent(claim=None, persona=None)
+    assert bare.system() is None
+    told = bare.task(ACTS["write"], (), _NONE).content.split("\n\n")
+    assert told == [
+        "You are going to write a post for social media.",
+        "The post should say what you honestly believe.",
+        "Your post:",
+    ]
+    assert bare.event(ACTS["report"], (), "Mine.", Past("report", 0, 0, 0, 1)).content.splitlines()[1] == (
+        "After you gave your 1st answer, you were asked for another answer. Your 2nd answer:"
+    )
+    assert "Initial belief: your opinion is strongly positive." in _system(agent(claim=None))
+
+
+@pytest.mark.parametrize("act", ACTS)
+def test_a_task_is_a_paragraph_of_its_own_in_every_task(agent: Agent, act: str) -> None:
+    stated = "Agree on a name </post> for {{ 7*7 }} {% if %}."
+    safe = stated.replace("</post>", "< /post>")
+    for conditions in ({}, {"claim": None}, {"persona": None}):
+        with_task = agent(task=stated, **conditions).task(ACTS[act], (_POST,), _NONE).content
+        without = agent(**conditions).task(ACTS[act], (_POST,), _NONE).content
+        assert with_task == f"{safe}\n\n{without}"
+
+
+def test_another_role_is_told_to_the_agent_and_a_participant_is_told_none(agent: Agent) -> None:
+    assert agent(role="participant").system() == agent().system()
+    assert "participant" not in _system(agent())
+    moderator = _system(agent(role="moderator </bias>"))
+    assert "Ann Lee, you take part as moderator < /bias>." in moderator
+    assert "exchanging posts" not in moderator
+    assert _system(agent(role="moderator", persona=None)) == "You take part as moderator."
+
+
 # Reflection (A8)
 
 
@@ -342,7 +425,7 @@ def test_delimiters_in_values_open_and_close_nothing(pack: PromptPack, agent: Ag
     prompts = agent(persona=persona, scale=scale, opinion=1, claim=claim)
     plain = agent(persona=Persona("A", None, {"k": "v"}, "b"), scale=OpinionScale((0, 1)), opinion=1)
     received = (Message(evil, evil), Message(evil))
-    act = ActSpec(evil, "review", "report", "named")
+    act = ActSpec(evil, "review", "report", labelling="named")
 
     def texts(source: AgentPrompts, posts: tuple[Message, ...], own: str) -> list[str]:
         event = source.event(act, posts, own, _NONE)

@@ -9,9 +9,8 @@ import pytest
 import opinionsim.prompts
 from opinionsim.errors import SpecError
 from opinionsim.personas import Persona
-from opinionsim.prompts import AgentPrompts, Past, PromptPack, load_pack
-from opinionsim.prompts._pack import VARIABLES
-from opinionsim.schedules import ACTS
+from opinionsim.prompts import BLOCKS, VARIABLES, AgentPrompts, Past, PromptPack, load_pack
+from opinionsim.schedules import TASK_VARIABLES, WRITE
 
 Agent = Callable[..., AgentPrompts]
 
@@ -47,7 +46,7 @@ def test_a_copied_and_edited_pack_just_works(folder: Path, pack: PromptPack, age
     _edit(folder, "_received.j2", "<post>", "[[POST]]")
     _edit(folder, "_received.j2", "</post>", "[[/POST]]")
     mine = load_pack(folder)
-    assert agent(mine).task(ACTS["write"], (), Past()).content.endswith("Tweet:")
+    assert agent(mine).task(WRITE, (), Past()).content.endswith("Tweet:")
     assert mine.marks.post == ("[[POST]]", "[[/POST]]")
     assert mine != pack
 
@@ -60,7 +59,7 @@ def test_windows_files_render_as_others_do(folder: Path, agent: Agent) -> None:
 
 def test_a_further_task_needs_only_template_and_cue(folder: Path, agent: Agent) -> None:
     (folder / "vote.j2").write_text(
-        '{% from "_words.j2" import define %}\nCast your vote on {{ define(claim, masked) }}.\n'
+        '{% from "_words.j2" import define %}\n{{ task }} Cast your vote{{ define(" on", claim, masked) }}.\n'
         '{% include "_received.j2" %}\n',
         encoding="utf-8",
     )
@@ -121,7 +120,7 @@ def test_other_files_of_a_folder_are_left_alone(folder: Path) -> None:
             "{% if masked == 3 %}{{ tweet }}{% endif %}Your post:",
             "undefined variable 'tweet'",
         ),
-        ("write.j2", "Your post:", "Your post: {{ claim.author }}", "write.j2:12: "),
+        ("write.j2", "Your post:", "Your post: {{ claim.author }}", "write.j2:16: "),
         ("write.j2", "Your post:", "Your post: {{ claim | nonsense }}", "nonsense"),
         ("write.j2", "Your post:", "Your post: {{ lipsum() }}", "lipsum"),
         ("write.j2", "Your post:", "Your post: {{ ''.__class__.__mro__ }}", "__class__"),
@@ -129,8 +128,17 @@ def test_other_files_of_a_folder_are_left_alone(folder: Path) -> None:
         ("write.j2", '"_situation.j2"', '"../system.j2"', "is no template of this pack"),
         ("write.j2", '"_situation.j2"', '"/etc/hostname"', "is no template of this pack"),
         ("write.j2", "Your post:", "{% include name %}Your post:", "write.j2:"),
-        ("write.j2", "{{ define(claim, masked) }}", "it", "the claim must stand between"),
-        ("write.j2", "{{ define(claim, masked) }}", "<claim>{{ claim }}</claim> {{ claim }}", "also stands outside"),
+        ("write.j2", '{{ define(" about", claim, masked) }}', "it", "the claim must stand between"),
+        ("write.j2", "Your post:", "Your post: {{ claim }}", "also stands outside"),
+        ("write.j2", "Your post:", "Your post: {{ '<claim>it</claim>' if not claim }}", "there is no claim"),
+        ("event.j2", "{{ text }}", "{{ text }}{{ '<claim>it</claim>' if not claim }}", "there is no claim"),
+        (
+            "system.j2",
+            '{{ define(" The subject',
+            "{{ '<claim></claim>' if not claim }}{{ define(\" The subject",
+            "no claim",
+        ),
+        ("write.j2", "{{ task }}", "", "write.j2: the variable task must stand in the prompt"),
         ("write.j2", '{% include "_received.j2" %}', "", "received messages"),
         ("review.j2", '{% include "_received.j2" %}', "{{ received[0].text if received }}", "received messages"),
         ("_received.j2", "</post>", "", "in pairs"),
@@ -180,10 +188,39 @@ def test_an_undefined_variable_is_reported_with_its_line_and_what_is_valid(folde
     assert "confirmation_bias" in message
 
 
-@pytest.mark.parametrize("file", ["pack.yaml", "write.j2", "event.j2", "system.j2", "recollection.j2", "_words.j2"])
-def test_every_file_is_needed(folder: Path, file: str) -> None:
+@pytest.mark.parametrize("file", ["pack.yaml", "write.j2", "reflect.j2", "system.j2", "_words.j2"])
+def test_every_file_that_something_refers_to_is_needed(folder: Path, file: str) -> None:
     (folder / file).unlink()
     assert file in _refusal(folder)
+
+
+@pytest.mark.parametrize("task", ["probe", "self-report", "reflect"])
+def test_a_template_of_the_package_needs_its_cue(folder: Path, task: str) -> None:
+    declared = (folder / "pack.yaml").read_text(encoding="utf-8")
+    kept = [line for line in declared.splitlines() if not line.startswith(f"  {task}:")]
+    (folder / "pack.yaml").write_text("\n".join(kept), encoding="utf-8")
+    assert f"cues.{task}: missing" in _refusal(folder)
+
+
+def test_a_pack_may_hold_nothing_but_the_system_message(pack: PromptPack, agent: Agent) -> None:
+    declaration = pack.contents["pack.yaml"].partition("cues:")[0]
+    kept = ("system.j2", "_words.j2", "_situation.j2")
+    bare = PromptPack.from_contents("bare", {"pack.yaml": declaration, **{file: pack.contents[file] for file in kept}})
+    assert bare.tasks == ()
+    assert bare.frames == ("system",)
+    assert agent(bare).system() == agent().system()
+    with pytest.raises(SpecError, match=r"no task template 'write'.*it has none"):
+        agent(bare).task(WRITE, (), Past())
+    with pytest.raises(SpecError, match=r"prompt pack bare has no template event\.j2"):
+        agent(bare).event(WRITE, (), "My words.", Past())
+
+
+def test_the_variables_of_tasks_are_those_that_acts_declare() -> None:
+    assert VARIABLES["task"] == TASK_VARIABLES
+
+
+def test_the_kinds_of_blocks_are_public(pack: PromptPack) -> None:
+    assert [kind for kind, _ in pack.marks.delimiters()][::2] == list(BLOCKS)
 
 
 @pytest.mark.parametrize(

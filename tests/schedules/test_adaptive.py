@@ -16,16 +16,20 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from opinionsim.errors import ScheduleError, SpecError
+from opinionsim.messages import Message
 from opinionsim.schedules import (
+    WRITE,
     AdaptiveSchedule,
     BoundedConfidenceDyads,
     Dyads,
     Feed,
     RewiringDyads,
+    Schedule,
     SimilarityDyads,
     StaticSchedule,
     TieChange,
     Turn,
+    named,
     outline,
     tie_changes,
     with_probes,
@@ -43,10 +47,13 @@ class _Outcomes:
         self.awaited: list[int] = []
         self._rate = rate
 
-    async def message(self, turn: int) -> str:
+    async def reply(self, turn: int) -> Message:
         raise AssertionError("adaptive schedules act on opinions only")
 
-    async def opinion(self, turn: int) -> float:
+    decision = reply
+
+    async def opinion(self, turn: int, instrument: str = "stance") -> float:
+        assert instrument == "stance"
         assert self.turns[turn].act == "review"
         assert turn not in self.awaited
         self.awaited.append(turn)
@@ -451,6 +458,7 @@ def test_the_latest_posts_come_first_and_no_opinion_is_waited_for() -> None:
         beginnings.add(authors)
         written[reader] = step
     assert _carried_out(schedule).awaited == []
+    assert schedule.needs == ()
     # The first posts are of one age and come in random order.
     first = Counter(_shown(_feed(nx.DiGraph([(1, 0), (2, 0)]), 1, [0] * 3, ranking="recency", seed=seed))[0][1]
                     for seed in range(400))  # fmt: skip
@@ -502,8 +510,8 @@ def test_an_outline_has_as_many_turns_as_there_can_be(name: str) -> None:
 
 
 def test_a_schedule_without_an_outline_cannot_be_forecast() -> None:
-    class Bare:
-        n_agents, steps, externals = 2, 1, {}
+    class Bare(Schedule):
+        n_agents, steps, acts = 2, 1, named(WRITE)
 
         async def decide(self, outcomes):
             yield Turn(0, 1, 0, "write")

@@ -2,32 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
+from types import MappingProxyType
 
 import networkx as nx
 import numpy as np
 import pytest
 
+from opinionsim.errors import Rejected
 from opinionsim.messages import Message
 from opinionsim.schedules import (
-    AdaptiveSchedule,
+    PROBE,
+    REVIEW,
+    WRITE,
+    ActSpec,
+    AnySchedule,
     BoundedConfidenceDyads,
     Broadcast,
     Dyads,
     Exposure,
+    External,
     Feed,
     IndependentReports,
+    Outcomes,
     RememberedReports,
     RewiringDyads,
+    Schedule,
     SimilarityDyads,
-    StaticSchedule,
     Turn,
+    named,
     with_probes,
 )
 from opinionsim.testing import ScheduleContract
 
-Schedule = StaticSchedule | AdaptiveSchedule
-NEWS = [Message("it rained", "the radio"), Message("it snowed")]
+NEWS = [Message("it rained", "the radio"), "it snowed"]
 
 
 def _rng() -> np.random.Generator:
@@ -57,7 +66,7 @@ def _feed(network: nx.Graph | int, steps: int, ranking: str) -> Feed:
     return Feed(network, steps, posts=3, opinions=_opinions(network), seed=9, ranking=ranking)
 
 
-BUILDERS: dict[str, Callable[[], Schedule]] = {
+BUILDERS: dict[str, Callable[[], AnySchedule]] = {
     "dyads": lambda: Dyads(6, 20, _rng()),
     "dyads of two": lambda: Dyads(2, 5, _rng()),
     "dyads on a ring": lambda: Dyads(nx.cycle_graph(7), 20, _rng()),
@@ -96,15 +105,51 @@ class TestPackageSchedules(ScheduleContract):
     def _case(self, request: pytest.FixtureRequest) -> None:
         self.name, self.probes = request.param
 
-    def schedule(self) -> Schedule:
+    def schedule(self) -> AnySchedule:
         return with_probes(BUILDERS[self.name](), *self.probes)
 
 
-class _Turns:
+def _next(part: str, text: str, received: tuple[Message, ...]) -> int:
+    """Whom a text passes the word to; one in four passes it to nobody."""
+    if text[0] in "0123":
+        raise Rejected("names nobody")
+    return int(text[-1], 16) + len(received)
+
+
+class _Floor(Schedule):
+    """Speakers pass each other the word; a moderator may follow, and is measured in the background."""
+
+    n_agents, steps, others, needs = 3, 8, ("moderator",), ("tone",)
+    acts = named(WRITE, ActSpec("speak", "write", "post", parse=_next, after="none"), replace(PROBE, background=True))
+    externals = MappingProxyType({"topic": "Is it going to rain?"})
+
+    async def decide(self, outcomes: Outcomes) -> AsyncIterator[Turn]:
+        speaker, index = 0, 0
+        for step in range(1, self.steps + 1):
+            said = index
+            yield Turn(said, step, speaker, "speak", (External("topic"), *range(max(0, said - 1), said)))
+            yield Turn(said + 1, step, 3, "probe", (said,))
+            chosen = await outcomes.decision(said)
+            index += 2
+            if await outcomes.opinion(said + 1, "tone") > 0:
+                yield Turn(index, step, 3, "write", (said,))
+                index += 1
+            speaker = (speaker + 1 if chosen is None else chosen) % self.n_agents
+
+
+class TestAScheduleOfOnesOwn(ScheduleContract):
+    def schedule(self) -> AnySchedule:
+        return _Floor()
+
+
+class _Turns(Schedule):
     """A schedule that is what its turns say."""
 
-    def __init__(self, *turns: Turn) -> None:
+    acts = named(WRITE, REVIEW)
+
+    def __init__(self, *turns: Turn, **declared: object) -> None:
         self.n_agents, self.steps, self.externals, self._turns = 2, 3, {"news": NEWS[0]}, turns
+        self.__dict__.update(declared)
 
     def turns(self):
         return iter(self._turns)
@@ -127,14 +172,19 @@ class _Impatient(_Turns):
 
     async def decide(self, outcomes):
         yield Turn(0, 1, 0, "write")
-        await outcomes.message(1)
+        await outcomes.reply(1)
         yield Turn(1, 1, 1, "review", (0,))
 
 
-class _Unnamed(_Turns):
-    def __init__(self) -> None:
-        super().__init__()
-        self.externals = {"news": "plain text"}
+class _Undeclared(_Turns):
+    """Acts on an opinion without a word of it."""
+
+    turns = None  # type: ignore[assignment]
+
+    async def decide(self, outcomes):
+        yield Turn(0, 1, 0, "write")
+        await outcomes.opinion(0)
+        yield Turn(1, 1, 1, "review", (0,))
 
 
 BREACHES = {
@@ -148,7 +198,11 @@ BREACHES = {
     ),
     "wavering": (_Wavering(), "test_the_same_turns_at_every_call"),
     "impatient": (_Impatient(), "test_indices_count_from_zero"),
-    "no message": (_Unnamed(), "test_it_says_who_takes_part_and_for_how_long"),
+    "no message": (_Turns(externals={"news": 7}), "test_it_says_who_takes_part_and_for_how_long"),
+    "no name": (_Turns(externals={7: "news"}), "test_it_says_who_takes_part_and_for_how_long"),
+    "no role": (_Turns(others=("",)), "test_it_declares_what_others_read_there"),
+    "no act": (_Turns(acts={}), "test_it_declares_what_others_read_there"),
+    "an undeclared need": (_Undeclared(), "test_indices_count_from_zero"),
 }
 
 
@@ -157,7 +211,7 @@ def test_the_suite_finds_a_breach(breach: str) -> None:
     schedule, test = BREACHES[breach]
 
     class Suite(ScheduleContract):
-        def schedule(self) -> Schedule:
+        def schedule(self) -> AnySchedule:
             return schedule
 
     with pytest.raises(AssertionError):
@@ -174,7 +228,7 @@ def test_the_suite_finds_a_breach(breach: str) -> None:
 )
 def test_the_suite_stops_at_turns_nobody_can_carry_out(turn: Turn, error: type[Exception]) -> None:
     class Suite(ScheduleContract):
-        def schedule(self) -> Schedule:
+        def schedule(self) -> AnySchedule:
             return _Turns(turn)
 
     with pytest.raises(error):

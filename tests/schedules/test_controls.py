@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 
 import networkx as nx
 import numpy as np
@@ -14,28 +14,39 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage
 
+from opinionsim.actors import Cognition, Member, persona_actors
 from opinionsim.classifiers import load_classifier
 from opinionsim.errors import SpecError
-from opinionsim.llm import MemoryJournal, RunCalls, SlotPool
+from opinionsim.llm import Endpoint, MemoryJournal, RunCalls, SlotPool
+from opinionsim.measurement import Instrument, Measuring, Queues
 from opinionsim.messages import ChatMessage, Message
 from opinionsim.opinions import OpinionScale
 from opinionsim.personas import Persona, Population
 from opinionsim.prompts import load_pack
 from opinionsim.schedules import (
+    PROBE,
+    REPORT,
+    REVIEW,
+    SELF_REPORT,
+    WRITE,
     AdaptiveSchedule,
+    AnySchedule,
     BoundedConfidenceDyads,
     Broadcast,
     Dyads,
     Exposure,
     External,
     IndependentReports,
+    Outcomes,
     RememberedReports,
+    Schedule,
     SimilarityDyads,
     StaticSchedule,
     Turn,
+    named,
     with_probes,
 )
-from opinionsim.simulation import Cognition, Simulation
+from opinionsim.simulation import Simulation
 from opinionsim.testing import run_virtual
 from opinionsim.topics import Claim, Framing
 
@@ -110,7 +121,22 @@ def _similar(steps: int = 8) -> SimilarityDyads:
     return SimilarityDyads(4, steps, strength=1.0, opinions=[-2, -1, 1, 2], seed=3)
 
 
-BUILDERS: dict[str, Callable[[], StaticSchedule | AdaptiveSchedule]] = {
+class _Chaired(Schedule):
+    """Who is asked next, and whether at all, is decided by what was said, and by two instruments."""
+
+    n_agents, steps, acts = 4, 6, named(WRITE, REPORT)
+    others, needs, externals = ("chair",), ("stance", "tone"), {"news": "it rained"}
+
+    async def decide(self, outcomes: Outcomes) -> AsyncIterator[Turn]:
+        yield Turn(0, 1, 4, "write", (External("news"),))
+        for index in range(1, self.steps):
+            heard, chosen = await outcomes.reply(index - 1), await outcomes.decision(index - 1)
+            mood = await outcomes.opinion(index - 1, "tone") - await outcomes.opinion(index - 1)
+            act = "write" if len(heard.text) % 2 or mood > 9 else "report"
+            yield Turn(index, index + 1, chosen % 4, act, (index - 1,))
+
+
+BUILDERS: dict[str, Callable[[], AnySchedule]] = {
     "dyads": lambda: Dyads(4, 8, _rng()),
     "no dyads": lambda: Dyads(4, 0, _rng()),
     "broadcast": lambda: Broadcast(nx.path_graph(4), 5, _rng()),
@@ -118,15 +144,19 @@ BUILDERS: dict[str, Callable[[], StaticSchedule | AdaptiveSchedule]] = {
     "exposure": lambda: Exposure(4, 9, NEWS, "random", _rng()),
     "similarity": _similar,
     "bounded": lambda: BoundedConfidenceDyads(4, 12, confidence=1.0, opinions=[-2, -1, 1, 2], seed=3),
+    "chaired": _Chaired,
 }
 
 
 class _Outcomes:
-    async def message(self, turn: int) -> str:
-        return f"text {turn}"
+    async def reply(self, turn: int) -> Message:
+        return Message(f"text {turn}")
 
-    async def opinion(self, turn: int) -> float:
-        return (turn % 5) - 2.0
+    async def decision(self, turn: int) -> int:
+        return turn
+
+    async def opinion(self, turn: int, instrument: str = "stance") -> float:
+        return (turn % 5) - 2.0 + 10 * (instrument == "tone")
 
 
 class _Later:
@@ -135,15 +165,18 @@ class _Later:
     def __init__(self, by: int) -> None:
         self.by = by
 
-    async def message(self, turn: int) -> str:
-        return f"text {turn - self.by}"
+    async def reply(self, turn: int) -> Message:
+        return Message(f"text {turn - self.by}")
 
-    async def opinion(self, turn: int) -> float:
+    async def decision(self, turn: int) -> int:
+        return turn - self.by
+
+    async def opinion(self, turn: int, instrument: str = "stance") -> float:
         assert turn >= self.by
-        return ((turn - self.by) % 5) - 2.0
+        return ((turn - self.by) % 5) - 2.0 + 10 * (instrument == "tone")
 
 
-def _turns(schedule: StaticSchedule | AdaptiveSchedule, outcomes: object = None) -> list[Turn]:
+def _turns(schedule: AnySchedule, outcomes: object = None) -> list[Turn]:
     if isinstance(schedule, StaticSchedule):
         return list(schedule.turns())
 
@@ -171,8 +204,20 @@ def test_probes_stand_at_both_ends_and_the_turns_between_are_what_they_were(name
     for old, new in zip(inner, between, strict=True):
         assert (new.step, new.agent, new.act) == (old.step, old.agent, old.act)
         assert new.reads == tuple(ref + by if isinstance(ref, int) else ref for ref in old.reads)
-    assert (probed.n_agents, probed.steps, probed.externals) == (bare.n_agents, bare.steps, bare.externals)
+    for declared in ("n_agents", "steps", "others", "externals", "needs"):
+        assert getattr(probed, declared) == getattr(bare, declared)
+    assert {**probed.acts} == {**bare.acts, "probe": PROBE}
     assert isinstance(probed, AdaptiveSchedule) == isinstance(bare, AdaptiveSchedule)
+
+
+def test_probes_of_both_kinds_are_told_apart() -> None:
+    probed = with_probes(with_probes(Dyads(4, 3, _rng()), 1), 1, act="self-report")
+    assert [turn.act for turn in _turns(probed)[:8]] == ["self-report"] * 4 + ["probe"] * 4
+    assert {**probed.acts} == {each.name: each for each in (WRITE, REVIEW, PROBE, SELF_REPORT)}
+
+
+def test_probes_ask_participants_and_nobody_else() -> None:
+    assert {turn.agent for turn in _turns(with_probes(_Chaired(), 1, 1)) if turn.act == "probe"} == {0, 1, 2, 3}
 
 
 def test_without_probes_a_schedule_is_itself() -> None:
@@ -200,21 +245,18 @@ class _Literal:
         return AIMessage(f"{stance} Theory XYZ. My number is {key.hex()[:8]}.")
 
 
-def _simulated(schedule: StaticSchedule | AdaptiveSchedule, memory: str) -> list[tuple[Turn, str]]:
+def _simulated(schedule: AnySchedule, memory: str) -> list[tuple[Turn, str]]:
     personas = tuple(Persona(f"P{i}", None, {"age": str(20 + i)}) for i in range(4))
 
     async def story() -> list[tuple[Turn, str]]:
-        scale = OpinionScale()
-        simulation = Simulation(
-            population=Population(personas, (-2, -1, 1, 2)),
-            claim=Claim("tea is best", "tea", Framing.TRUTH),
-            schedule=schedule,
-            calls=RunCalls("run", MemoryJournal(), _Literal(), SlotPool(3)),
-            pack=load_pack(),
-            scale=scale,
-            cognition=Cognition(memory=memory),
-            classifier=load_classifier("lexicon", scale),
-        )
+        scale, claim = OpinionScale(), Claim("tea is best", "tea", Framing.TRUTH)
+        population = Population(personas, (-2, -1, 1, 2))
+        cognition = Cognition(memory=memory)
+        actors = persona_actors(population, schedule, load_pack(), claim=claim, scale=scale, cognition=cognition)
+        calls = RunCalls("run", MemoryJournal(), [Endpoint(_Literal())] * 4, SlotPool(3))
+        lexicon = Instrument.of(load_classifier("lexicon", scale), ["report"])
+        measuring = Measuring([lexicon], Queues(), calls, claim)
+        simulation = Simulation(schedule, [Member(actor) for actor in actors], calls, measuring=measuring)
         await simulation.run()
         return [(happening.turn, happening.message.text) for happening in simulation.happenings()]
 

@@ -33,7 +33,7 @@ class _Echo:
 
 
 class _Calls:
-    async def ask(self, turn, spec, priority, part, messages, *, dropped=0) -> Reply:
+    async def ask(self, turn, part, messages, *, reading, priority, dropped=0) -> Reply:
         await asyncio.sleep(1.0)
         return Reply("")
 
@@ -47,10 +47,13 @@ class _Outcomes:
         self.rate = rate
         self.awaited: list[int] = []
 
-    async def message(self, turn: int) -> str:
+    async def reply(self, turn: int) -> Message:
         raise AssertionError("similarity acts on opinions only")
 
-    async def opinion(self, turn: int) -> float:
+    decision = reply
+
+    async def opinion(self, turn: int, instrument: str = "stance") -> float:
+        assert instrument == "stance"
         self.awaited.append(turn)
         return self.rate(turn)
 
@@ -62,8 +65,8 @@ def _schedule(network: nx.Graph | int, steps: int, strength: float, opinions: Se
 def _pairs(schedule: SimilarityDyads, rate: Callable[[Turn], float] = lambda turn: NAN) -> list[tuple[int, int]]:
     """The (speaker, listener) of every step, as the engine came to them."""
 
-    async def rated(turn: Turn, message: Message) -> float:
-        assert turn.act == "review"
+    async def rated(turn: Turn, message: Message, instrument: str) -> float:
+        assert (turn.act, instrument) == ("review", "stance")
         return rate(turn)
 
     async def story() -> list[tuple[int, int]]:
@@ -174,7 +177,7 @@ def test_a_review_that_never_comes_holds_up_only_those_it_concerns() -> None:
         yielded: list[Turn] = []
 
         class Waiting(_Outcomes):
-            async def opinion(self, turn: int) -> float:
+            async def opinion(self, turn: int, instrument: str = "stance") -> float:
                 if yielded[turn].agent in stuck:
                     await asyncio.sleep(1e9)
                 return 0.0

@@ -9,19 +9,19 @@ import pandas as pd
 import pytest
 
 from opinionsim.errors import StoreError
-from opinionsim.llm import CallRecord
 from opinionsim.messages import ChatMessage
-from opinionsim.store import (
-    AgentRow,
-    ExperimentRow,
-    ExperimentRun,
-    OpinionRow,
-    Results,
-    load,
-    open_store,
-)
+from opinionsim.metrics import NOT_VALIDATED
+from opinionsim.store import AgentRow, ExperimentRow, ExperimentRun, OpinionRow, Results, load, open_store
 from opinionsim.store._frames import COLUMNS, FRAMES
-from opinionsim.testing._stores import call, experiment_row, measurement_row, opinion_row, outcome, run_row
+from opinionsim.testing._store_rows import (
+    call,
+    experiment_row,
+    instrument_row,
+    opinion_row,
+    outcome,
+    run_row,
+    turn_row,
+)
 
 
 def _url(folder: Path) -> str:
@@ -30,38 +30,40 @@ def _url(folder: Path) -> str:
 
 @pytest.fixture
 def results(tmp_path: Path) -> Results:
-    """Two runs; the first is read with two classifiers, the second is incomplete and has no truth."""
+    """Two runs; the first is read with two instruments, the second is incomplete and has no truth."""
+    axes = {"seed": 1, "model": {"name": "x"}}
+    five, three = {"m1": ("post", "report")}, {"m3": ("post", "report")}
     cells = (
-        ExperimentRun("rB", "m1", 0, "block 0", "weak", {"seed": 1, "model": {"name": "x"}, "cognition.bias": "weak"}),
-        ExperimentRun("rA", "m1", 1, "block 1", "none", {"seed": 1, "model": {"name": "x"}}),
-        ExperimentRun("rA", "m3", 1, "block 1", "other", {"seed": 1, "model": {"name": "x"}}),
-        ExperimentRun("never registered", "m1", 2, "block 2", "none", {}),
+        ExperimentRun("rB", "m1", 0, "block 0", "weak", {**axes, "cognition.bias": "weak"}, five),
+        ExperimentRun("rA", "m1", 1, "block 1", "none", axes, five),
+        ExperimentRun("rA", "m3", 1, "block 1", "other", axes, three),
+        ExperimentRun("never registered", "m1", 2, "block 2", "none", {}, five),
     )
     with open_store(_url(tmp_path)) as store:
         store.save_experiment(ExperimentRow("e1", "quick", 1.0, {"seed": 7}, {"v": 1}, cells))
         store.register([run_row("rA"), run_row("rB", truth=None, category=None), run_row("elsewhere")])
-        for row in (measurement_row("m1"), measurement_row("m3", (-1, 0, 1)), measurement_row("unused", (8, 9))):
-            store.save_measurement(row)
+        for row in (instrument_row("m1"), instrument_row("m3", (-1, 0, 1)), instrument_row("unused", (8, 9))):
+            store.save_instrument(row)
         for run_id in ("rB", "rA", "elsewhere"):
             epoch = store.claim(run_id, "host 1")
             journal = store.journal(run_id, epoch)
             journal.append(call(1, "I doubt it.", seed=5, input_tokens=9, latency_s=0.5))
             journal.append(call(0, "It is warmer."))
             store.finish(run_id, epoch, outcome())
-        refused = OpinionRow("m3", "stance", 1, math.nan, 1.0, (math.nan,) * 3)
-        coded = OpinionRow("m3", "stance", 0, -1.0, 0.0, (0.75, 0.25, 0.0))
-        store.save_opinions("rA", [refused, coded, OpinionRow("unused", "stance", 0, 8.0, 0.0, (1.0, 0.0))])
+        refused = OpinionRow("m3", 1, math.nan, 1.0, (math.nan,) * 3)
+        coded = OpinionRow("m3", 0, -1.0, 0.0, (0.75, 0.25, 0.0))
+        store.save_opinions("rA", epoch, [refused, coded, OpinionRow("unused", 0, 8.0, 0.0, (1.0, 0.0))])
         store.finish("rB", epoch, outcome(status="incomplete", error="turn 2 failed"))
     return load(_url(tmp_path))
 
 
 def test_every_frame_has_its_columns_types_and_order(results: Results) -> None:
     keys = {
-        "runs": ["cell", "replicate", "run_id", "measurement_id"],
+        "runs": ["cell", "replicate", "run_id", "instrument_id"],
         "agents": ["run_id", "agent"],
         "edges": ["run_id", "source", "target", "since"],
         "turns": ["run_id", "turn"],
-        "opinions": ["cell", "run_id", "measurement_id", "variable", "turn"],
+        "opinions": ["cell", "run_id", "instrument_id", "turn", "about"],
         "calls": ["run_id", "turn", "part", "attempt"],
     }
     for name, fixed in COLUMNS.items():
@@ -71,7 +73,7 @@ def test_every_frame_has_its_columns_types_and_order(results: Results) -> None:
             column: pd.api.types.pandas_dtype(kind) for column, kind in fixed.items()
         }
         assert len(frame) > 0
-        rows = list(frame[keys[name]].itertuples(index=False, name=None))
+        rows = list(frame[keys[name]].fillna({"about": -1}).itertuples(index=False, name=None))
         assert rows == sorted(set(rows))
         assert list(frame.index) == list(range(len(frame)))
         assert set(frame["evidence"]) == {"scripted"}
@@ -94,7 +96,7 @@ def test_runs_list_every_registered_cell_with_its_axes(results: Results) -> None
     runs = results.runs
     assert list(runs["cell"]) == ["none", "other", "weak"]
     assert list(runs["run_id"]) == ["rA", "rA", "rB"]
-    assert list(runs["measurement_id"]) == ["m1", "m3", "m1"]
+    assert list(runs["instrument_id"]) == ["m1", "m3", "m1"]
     assert list(runs["status"]) == ["complete", "complete", "incomplete"]
     assert list(runs["error"]) == ["", "", "turn 2 failed"]
     assert list(runs.columns)[len(COLUMNS["runs"]) :] == ["sweep.seed", "sweep.model", "cognition.bias"]
@@ -105,13 +107,14 @@ def test_runs_list_every_registered_cell_with_its_axes(results: Results) -> None
     assert list(runs["category"].isna()) == [False, False, True]
 
 
-def test_opinions_are_those_of_the_cells_own_measurement(results: Results) -> None:
+def test_opinions_are_those_of_the_cells_own_instrument(results: Results) -> None:
     opinions = results.opinions
     assert [column for column in opinions if column.startswith("p_")] == ["p_-2", "p_-1", "p_0", "p_1", "p_2"]
     five = opinions[opinions["cell"] == "none"].iloc[0]
     assert (five["value"], five["expectation"], five["margin"], five["off_scale"]) == (1.0, 1.0, 0.25, 0.1)
     assert list(five[["p_-2", "p_-1", "p_0", "p_1", "p_2"]]) == [0.0, 0.0, 0.25, 0.5, 0.25]
     assert (five["kind"], five["step"], five["agent"], five["assigned_opinion"]) == ("post", 1, 0, -2.0)
+    assert (five["variable"], five["classifier"]) == ("stance", "lexicon")
     three = opinions[opinions["cell"] == "other"]
     assert list(three["turn"]) == [0, 1]
     np.testing.assert_array_equal(three["expectation"], [-0.75, math.nan])
@@ -120,6 +123,12 @@ def test_opinions_are_those_of_the_cells_own_measurement(results: Results) -> No
     np.testing.assert_array_equal(three["assigned_opinion"], [-2.0, math.nan])
     assert three[["p_-2", "p_2"]].isna().all(axis=None)
     assert list(opinions.groupby("cell").size()) == [1, 2, 1]
+    assert list(opinions.groupby("cell")["scale"].unique().map(list)) == [
+        ["-2,-1,0,1,2"],
+        ["-1,0,1"],
+        ["-2,-1,0,1,2"],
+    ]
+    assert opinions["about"].isna().all()
 
 
 def test_frames_join_by_their_ids(results: Results) -> None:
@@ -128,7 +137,8 @@ def test_frames_join_by_their_ids(results: Results) -> None:
     )
     assert len(joined) == len(results.turns) == 4
     assert list(joined["city"]) == ["Utrecht", "Porto"] * 2
-    keys = ["run_id", "cell", "measurement_id"]
+    assert list(joined["role"]) == ["participant", "moderator"] * 2
+    keys = ["run_id", "cell", "instrument_id"]
     assert len(results.opinions.merge(results.runs, on=keys, validate="many_to_one")) == len(results.opinions)
     assert list(results.turns["message"]) == ["It is warmer.", "I doubt it."] * 2
     assert list(results.turns["reads"]) == [(), (0, "news")] * 2
@@ -144,15 +154,21 @@ def test_calls_know_missing_from_zero(results: Results) -> None:
 
 def test_persona_attributes_become_columns_without_hiding_fixed_ones(tmp_path: Path) -> None:
     agents = (
-        AgentRow(0, "Ada", 1.0, {"name": "Ada L.", "age": 30, "income": 1.5, "traits": ["a"]}, "scripted"),
-        AgentRow(1, "Ben", 1.0, {"age": 41, "vegan": True}, "scripted"),
+        AgentRow(
+            *(0, "Ada", "participant", "scripted", 1.0),
+            {"name": "Ada L.", "age": 30, "income": 1.5, "traits": ["a"], "role": "nurse"},
+            "scripted",
+        ),
+        AgentRow(1, "Ben", "moderator", "scripted", 1.0, {"age": 41, "vegan": True}, "scripted"),
     )
     with open_store(_url(tmp_path)) as store:
         store.save_experiment(experiment_row())
         store.register([run_row()])
         store.finish("r1", store.claim("r1", "host 1"), outcome(agents=agents))
     frame = load(_url(tmp_path)).agents
-    assert list(frame.columns)[len(COLUMNS["agents"]) :] == ["persona.name", "age", "income", "traits", "vegan"]
+    assert list(frame.columns)[len(COLUMNS["agents"]) :] == [
+        *("persona.name", "age", "income", "traits", "persona.role", "vegan")
+    ]
     assert [str(frame[name].dtype) for name in ("age", "income", "traits", "vegan")] == [
         "int64",
         "float64",
@@ -160,6 +176,8 @@ def test_persona_attributes_become_columns_without_hiding_fixed_ones(tmp_path: P
         "object",
     ]
     assert frame["persona.name"].iloc[0] == "Ada L."
+    assert list(frame["role"]) == ["participant", "moderator"]
+    assert frame["persona.role"].iloc[0] == "nurse"
 
 
 def test_frames_hold_characters_that_are_no_text_elsewhere(tmp_path: Path) -> None:
@@ -182,7 +200,7 @@ def test_order_of_arrival_does_not_show(tmp_path: Path) -> None:
         with open_store(url) as store:
             store.save_experiment(experiment_row())
             store.register([run_row()])
-            store.save_measurement(measurement_row())
+            store.save_instrument(instrument_row())
             epoch = store.claim("r1", "host 1")
             journal = store.journal("r1", epoch)
             for turn in order:
@@ -245,16 +263,144 @@ def test_every_column_is_documented() -> None:
         assert all(column in docstring for column in fixed)
 
 
-def test_a_rating_is_a_call_without_a_prompt(tmp_path: Path) -> None:
-    from opinionsim.llm import CallKey
-
+def test_of_the_journal_the_calls_are_what_models_said(tmp_path: Path) -> None:
     with open_store(_url(tmp_path)) as store:
         store.save_experiment(experiment_row())
         store.register([run_row()])
-        store.save_opinions("r1", [opinion_row()])
         journal = store.journal("r1", store.claim("r1", "host 1"))
-        journal.append(CallRecord(CallKey(0, "rating", 0), 1, 0, "write", "", "1.0", outcome="rating"))
+        journal.append(call(0, "A model's.", outcome="unparsed"))
+        for turn, source in enumerate(("person", "instrument", "import"), start=1):
+            journal.append(call(turn, "Not a model's.", source=source))
+        journal.append(replace(call(4, part="rating.m1", source="instrument"), prompt=None, prompt_hash=""))
     results = load(_url(tmp_path))
-    assert list(results.calls["outcome"]) == ["rating"]
-    with pytest.raises(StoreError, match="part 'rating'"):
-        results.prompt("r1", 0, "rating")
+    assert list(results.calls["reply"]) == ["A model's."]
+    assert list(results.calls["outcome"]) == ["unparsed"]
+    assert results.prompt("r1", 1) == [ChatMessage("system", "Hello.")]
+    with pytest.raises(StoreError, match=r"part 'rating\.m1'"):
+        results.prompt("r1", 4, "rating.m1")
+
+
+# -- evidence ------------------------------------------------------------------------------------------------
+
+
+def test_evidence_is_that_of_the_author_in_a_mixed_run(tmp_path: Path) -> None:
+    kinds = ("model", "human", "scripted")
+    agents = tuple(
+        AgentRow(agent, f"agent {agent}", "participant", evidence, 0.0, {}, "x") for agent, evidence in enumerate(kinds)
+    )
+    turns = tuple(turn_row(turn, agent=agent) for turn, agent in enumerate((2, 0, 1)))
+    with open_store(_url(tmp_path)) as store:
+        store.save_experiment(experiment_row())
+        store.register([run_row(evidence="mixed", n_agents=3)])
+        store.save_instrument(instrument_row())
+        journal = store.journal("r1", store.claim("r1", "host 1"))
+        for turn in turns:
+            for part in ("reply", "judge.m1", "judge"):
+                journal.append(replace(call(turn.turn, part=part), agent=turn.agent))
+        store.flush()
+        before = load(store.url)
+        # The agents are not stored yet.
+        assert before.calls["evidence"].tolist() == ["model", "model", "mixed"] * 3
+        opinions = tuple(opinion_row(turn.turn) for turn in turns)
+        store.finish("r1", 1, outcome(agents=agents, turns=turns, opinions=opinions))
+    results = load(_url(tmp_path))
+    assert list(results.runs["evidence"]) == list(results.edges["evidence"]) == ["mixed"]
+    assert list(results.agents["evidence"]) == list(kinds)
+    authors = ["scripted", "model", "human"]
+    assert list(results.turns["evidence"]) == list(results.opinions["evidence"]) == authors
+    by_part = results.calls.groupby("part")["evidence"].agg(list).to_dict()
+    assert by_part == {"reply": authors, "judge.m1": ["model"] * 3, "judge": ["model"] * 3}
+    assert list(results.runs["validation"]) == [NOT_VALIDATED]
+
+
+def test_turns_and_opinions_without_agents_have_the_evidence_of_the_run(tmp_path: Path) -> None:
+    with open_store(_url(tmp_path)) as store:
+        store.save_experiment(experiment_row())
+        store.save_instrument(instrument_row())
+        store.register([run_row(evidence="equation")])
+        store.save_outcome("r1", store.claim("r1", "host 1"), outcome(agents=()))
+    results = load(_url(tmp_path))
+    assert list(results.runs["status"]) == ["running"]
+    assert list(results.turns["evidence"]) == ["equation"] * 2
+    assert list(results.opinions["evidence"]) == ["equation"]
+    assert results.opinions["assigned_opinion"].isna().all()
+
+
+# -- instruments ---------------------------------------------------------------------------------------------
+
+
+def test_a_cell_with_instruments_on_two_scales_has_the_rows_of_both(tmp_path: Path) -> None:
+    likert = tuple(range(1, 8))
+    cell = ExperimentRun("r1", "m1", 0, "block 0", "all", {}, {"m1": ("post", "report"), "m7": ("post",)})
+    sevenths = (0.0, 0.0, 0.0, 0.0, 0.25, 0.0, 0.75)
+    with open_store(_url(tmp_path)) as store:
+        store.save_experiment(replace(experiment_row(), runs=(cell,)))
+        store.register([run_row()])
+        store.save_instrument(instrument_row())
+        store.save_instrument(instrument_row("m7", likert, variable="anger", classifier="chat"))
+        store.save_instrument(instrument_row("m9", (8, 9)))
+        rows = (opinion_row(1), opinion_row(0), OpinionRow("m7", 0, 7.0, 0.0, sevenths), opinion_row(0, "m9"))
+        store.finish("r1", store.claim("r1", "host 1"), outcome(opinions=rows))
+    results = load(_url(tmp_path))
+    opinions = results.opinions
+    assert [column for column in opinions if column.startswith("p_")] == [f"p_{point}" for point in range(-2, 8)]
+    assert list(opinions["instrument_id"]) == ["m1", "m1", "m7"]
+    assert list(opinions["turn"]) == [0, 1, 0]
+    assert list(opinions["variable"]) == ["stance", "stance", "anger"]
+    assert list(opinions["classifier"]) == ["lexicon", "lexicon", "chat"]
+    assert list(opinions["scale"]) == ["-2,-1,0,1,2", "-2,-1,0,1,2", "1,2,3,4,5,6,7"]
+    np.testing.assert_allclose(opinions["expectation"], [1.0, 1.0, 6.5])
+    np.testing.assert_allclose(opinions["margin"], [0.25, 0.25, 0.5])
+    stance, anger = opinions.iloc[0], opinions.iloc[2]
+    assert list(stance[["p_-2", "p_-1", "p_0", "p_1", "p_2"]]) == [0.0, 0.0, 0.25, 0.5, 0.25]
+    assert stance[[f"p_{point}" for point in range(3, 8)]].isna().all()
+    assert tuple(anger[[f"p_{point}" for point in likert]]) == sevenths
+    assert anger[["p_-2", "p_-1", "p_0"]].isna().all()
+    assert list(results.runs["instrument_id"]) == ["m1"]
+    assert list(results.runs["classifier"]) == ["lexicon"]
+
+
+def test_what_is_judged_beside_another_text_follows_what_is_judged_by_itself(tmp_path: Path) -> None:
+    with open_store(_url(tmp_path)) as store:
+        store.save_experiment(experiment_row())
+        store.register([run_row()])
+        store.save_instrument(instrument_row(about="reads"))
+        turns = (turn_row(0), turn_row(1, (0,)), turn_row(2, (0, 1)))
+        rows = (
+            *(opinion_row(2, about=1, value=2.0), opinion_row(2, about=0, value=1.0), opinion_row(2, value=0.0)),
+            *(opinion_row(1, about=0, value=-1.0), opinion_row(0)),
+        )
+        store.finish("r1", store.claim("r1", "host 1"), outcome(turns=turns, opinions=rows))
+    opinions = load(_url(tmp_path)).opinions
+    assert list(opinions["turn"]) == [0, 1, 2, 2, 2]
+    assert opinions["about"].astype(object).where(opinions["about"].notna(), None).tolist() == [None, 0, None, 0, 1]
+    assert list(opinions["value"]) == [1.0, -1.0, 0.0, 1.0, 2.0]
+    # Agent, step and condition are those of the text that was coded.
+    assert list(opinions["agent"]) == [0, 1, 0, 0, 0]
+
+
+def test_a_cell_without_an_instrument_of_stance_has_no_classifier(tmp_path: Path) -> None:
+    cells = (
+        ExperimentRun("r1", None, 0, "block 0", "anger only", {}, {"m7": ("post",)}),
+        ExperimentRun("r1", None, 1, "block 1", "nothing", {}, {}),
+        ExperimentRun("r1", "m1", 2, "block 2", "self-report", {}, {"m1": ("self-report",), "m7": ("post",)}),
+        ExperimentRun("r1", "m1", 3, "block 3", "stance", {}, {"m7": ("self-report",), "m1": ("self-report", "post")}),
+    )
+    with open_store(_url(tmp_path)) as store:
+        store.save_experiment(replace(experiment_row(), runs=cells))
+        store.register([run_row(evidence="model")])
+        store.save_instrument(instrument_row())
+        store.save_instrument(instrument_row("m7", variable="anger"))
+        rows = (opinion_row(0), opinion_row(0, "m7"), opinion_row(1, "m7"))
+        store.finish("r1", store.claim("r1", "host 1"), outcome(opinions=rows))
+    results = load(_url(tmp_path))
+    runs = results.runs.set_index("cell")
+    assert runs.loc[["anger only", "nothing"], ["instrument_id", "classifier"]].isna().all(axis=None)
+    assert list(runs.loc[["self-report", "stance"], "instrument_id"]) == ["m1", "m1"]
+    assert runs["validation"].to_dict() == {
+        **{"anger only": "", "nothing": "", "self-report": ""},
+        "stance": NOT_VALIDATED,
+    }
+    found = results.opinions.groupby("cell")["instrument_id"].agg(list).to_dict()
+    both = ["m1", "m7", "m7"]
+    assert found == {"anger only": ["m7", "m7"], "self-report": both, "stance": both}

@@ -1,64 +1,42 @@
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
-from sqlalchemy import inspect
+from sqlalchemy import Connection, inspect
 
 from opinionsim.errors import StoreError
-from opinionsim.llm import CallKey, CallRecord
-from opinionsim.messages import ChatMessage, prompt_hash, text_id
-from opinionsim.store import EdgeRow, TurnRow, _files, _migrations, _postgres, _schema, load, open_store
+from opinionsim.store import _files, _migrations, _postgres, _schema, load, open_store
 from opinionsim.store._address import Address, parse
-from opinionsim.testing._stores import call, claimed, experiment_row, measurement_row, outcome, run_row
+from opinionsim.testing._store_rows import (
+    call,
+    claimed,
+    completed,
+    experiment_row,
+    instrument_row,
+    opinion_row,
+    outcome,
+    run_row,
+)
 from tests._postgres import Server
 
-_TEXT_ID = text_id("a\x00b")
-#: What version 1 stored for a run with a reply, a rating and an odd text, as that version wrote it.
-_ROWS = {
-    "runs": {
-        **dict.fromkeys(("topic", "category", "framing", "claim"), "x"),
-        **dict.fromkeys(("confirmation_bias", "memory", "world", "model"), "x"),
-        **{"run_id": "r1", "replicate": 0, "block": "block 0", "evidence": "scripted", "fields": "{}", "seed": 7},
-        **{"truth": -2.0, "interaction": "dyadic", "network": None, "n_agents": 2, "steps": 2},
-        **{"status": "incomplete", "epoch": 4, "owner": "host:1", "error": "stopped"},
-    },
-    "experiments": {
-        **{"experiment_id": "e1", "name": "quick", "created_at": 12.5, "saved_at": 13.0, "spec": "{}"},
-        **{
-            "manifest": "{}",
-            "runs": '[{"run_id":"r1","measurement_id":"m1","replicate":0,"block":"block 0","cell":"a","axes":{}}]',
-        },
-    },
-    "agents": {
-        **{"run_id": "r1", "agent": 1, "name": "Ben", "assigned_opinion": None, "persona": '{"age":41}', "model": "x"},
-    },
-    "edges": {"run_id": "r1", "source": 0, "target": 1, "weight": 0.5},
-    "turns": {
-        **{"run_id": "r1", "turn": 3, "step": 1, "agent": 1, "act": "write", "kind": "post", "reads": "[0]"},
-        "text_id": _TEXT_ID,
-    },
-    "calls": {
-        **{"run_id": "r1", "turn": 3, "part": "reply", "attempt": 0, "step": 1, "agent": 1, "act": "write"},
-        **{
-            "prompt_hash": prompt_hash([ChatMessage("user", "a\x00b")]),
-            "prompt": f"user:{_TEXT_ID}",
-        },
-        **{"text_id": _TEXT_ID, "outcome": "accepted", "reason": "", "seed": 11, "dropped": 0},
-        **{"finish_reason": "stop", "model": "m", "input_tokens": 5, "output_tokens": None, "latency_s": 0.25},
-        "arrived_at": 1.7e9,
-    },
-    "texts": {"text_id": _TEXT_ID, "text": '\x1bjson:"a\\u0000b"'},
-    "measurements": {
-        **{"measurement_id": "m1", "classifier": "lexicon", "options": '{"strict":true}', "points": "[-2,-1,0,1,2]"},
-        **{"labels": '["label -2","label -1","label 0","label 1","label 2"]', "kinds": '["post","report"]'},
-    },
-    "opinions": {
-        **{"run_id": "r1", "measurement_id": "m1", "variable": "stance", "turn": 3, "value": 1.0, "off_scale": 0.25},
-        "probabilities": "[0.0,0.0,0.25,0.5,0.25]",
-    },
-}
+#: A second version of the schema, for there is only one yet: two more columns, and a table that is made anew.
+_SECOND = _migrations._statements("""
+ALTER TABLE runs ADD COLUMN note TEXT;
+ALTER TABLE journal ADD COLUMN weight FLOAT NOT NULL DEFAULT 0.5;
+CREATE TABLE edges_2 (
+    run_id TEXT NOT NULL,
+    source BIGINT NOT NULL,
+    target BIGINT NOT NULL,
+    weight FLOAT NOT NULL,
+    since BIGINT NOT NULL,
+    until BIGINT,
+    PRIMARY KEY (run_id, source, target, since)
+);
+INSERT INTO edges_2 SELECT run_id, source, target, weight, since + 7, until FROM edges;
+DROP TABLE edges;
+ALTER TABLE edges_2 RENAME TO edges;
+""")
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -74,70 +52,64 @@ def _open(url: str):
     return (_postgres if isinstance(place, Address) else _files).open_for_writing(place)
 
 
-def _make_version(number: int, url: str) -> None:
-    """A store of a version, with what version 1 stored in it."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_migrations, "MIGRATIONS", _migrations.MIGRATIONS[:number])
-        database = _open(url)
-
-        def insert(connection) -> None:
-            for table, row in _ROWS.items():
-                values = ", ".join(f":{name}" for name in row)
-                connection.exec_driver_sql(*_driver(f"INSERT INTO {table} ({', '.join(row)}) VALUES ({values})", row))  # noqa: S608
-
-        def _driver(statement: str, row: dict):
-            if url.startswith("sqlite"):
-                return statement, row
-            return re.sub(r":(\w+)", r"%(\1)s", statement), row
-
-        database.write(insert)
-        database.close()
+def _versions(connection: Connection) -> list[int]:
+    return list(connection.exec_driver_sql("SELECT version FROM schema_version ORDER BY version").scalars())
 
 
-@pytest.mark.parametrize("version", [1, 2])
-def test_an_earlier_store_is_migrated_and_read_whole(url: str, version: int) -> None:
-    _make_version(version, url)
-    with pytest.raises(StoreError, match=f"older schema version {version}; open it once for writing"):
+def _fill(url: str) -> None:
+    """A store with a row in every table that an experiment fills."""
+    with open_store(url) as store:
+        store.save_experiment(experiment_row())
+        store.save_instrument(instrument_row())
+        store.register([run_row()])
+        journal = store.journal("r1", claimed(store))
+        journal.append(call(0, "a\x00b", ("You are Ada.", "a\x00b"), cost=0.25))
+        store.finish("r1", 1, outcome())
+
+
+def test_an_earlier_store_is_brought_up_to_date_when_opened_for_writing(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _fill(url)
+    with open_store(url) as store:
+        before = (store.entries("r1"), store.turns("r1"), store.states(), store.instruments(), store.experiments())
+        prompt = store.prompt("r1", 0)
+        assert store.usage(["r1"]).cost == 0.25
+    monkeypatch.setattr(_migrations, "MIGRATIONS", [*_migrations.MIGRATIONS, _SECOND])
+    with pytest.raises(StoreError, match="older schema version 1; open it once for writing to bring it to version 2"):
         open_store(url, write=False)
-    record = CallRecord(
-        CallKey(3, "reply", 0), 1, 1, "write", str(_ROWS["calls"]["prompt_hash"]), "a\x00b",
-        seed=11, finish_reason="stop", model="m", input_tokens=5, latency_s=0.25, arrived_at=1.7e9,
-    )  # fmt: skip
     for _ in range(2):
         with open_store(url) as store:
-            assert store.records("r1") == [record]
-            assert record.condition == "answered"
-            assert store.prompt("r1", 3) == [ChatMessage("user", "a\x00b")]
-            assert store.turns("r1") == [TurnRow(3, 1, 1, "write", "post", (0,), "a\x00b")]
-            assert store.states() == {"r1": ("incomplete", 4, "host:1", "stopped")}
-            assert store.measurements() == [measurement_row()]
-            assert store.usage(["r1"]) == (1, 5, 0, 0.0, 1)
-            assert store.canaries("e1") == []
+            found = (store.entries("r1"), store.turns("r1"), store.states(), store.instruments(), store.experiments())
+            assert found == before
+            assert store.prompt("r1", 0) == prompt
+            with store.reading() as connection:
+                assert connection.exec_driver_sql("SELECT run_id, note FROM runs").all() == [("r1", None)]
+                assert connection.exec_driver_sql("SELECT weight FROM journal").all() == [(0.5,)]
+                assert _versions(connection) == [1, 2]
     results = load(url)
-    assert (results.name, list(results.runs["status"])) == ("quick", ["incomplete"])
-    assert list(results.turns["condition"]) == ["answered"]
-    assert results.calls[["condition", "reasoning"]].values.tolist() == [["answered", ""]]
-    assert results.calls[["cached_tokens", "reasoning_tokens", "cost"]].isna().all(axis=None)
-    assert (len(results.agents), list(results.opinions["value"])) == (1, [1.0])
-    edges = results.edges.drop(columns="until").values.tolist()
-    assert edges == [["r1", 0, 1, 0.5, 0, "scripted"]]
-    assert results.edges["until"].isna().all()
+    assert list(results.runs["status"]) == ["complete"]
+    assert list(results.edges["since"]) == [7]
+    assert (len(results.agents), list(results.calls["reply"]), list(results.opinions["value"])) == (
+        2,
+        ["a\x00b"],
+        [1.0],
+    )
 
 
-def test_a_migrated_store_goes_on(url: str) -> None:
-    _make_version(1, url)
+def test_a_migrated_store_goes_on(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    _fill(url)
+    monkeypatch.setattr(_migrations, "MIGRATIONS", [*_migrations.MIGRATIONS, _SECOND])
     with open_store(url) as store:
-        journal = store.journal("r1", claimed(store))
-        assert journal.epoch == 5
-        journal.append(call(4, condition="empty", reasoning="Hm.", cost=0.5))
-        store.finish("r1", 5, outcome())
-        assert [record.condition for record in store.records("r1")] == ["answered", "empty"]
-        again = (EdgeRow(0, 1, 0.5, 0, 2), EdgeRow(0, 1, 0.5, 4))
-        store.finish("r1", 5, outcome(edges=again))
-        with store.reading() as connection:
-            stored = connection.exec_driver_sql("SELECT source, target, weight, since, until FROM edges ORDER BY since")
-            assert [EdgeRow(*row) for row in stored] == list(again)
-        assert store.usage(["r1"]).cost == 0.5
+        epoch = store.claim_complete("r1", "host 2")
+        assert epoch == 2
+        store.journal("r1", epoch).append(call(1, part="judge.m2"))
+        store.save_opinions("r1", epoch, [opinion_row(1)])
+        store.release("r1", epoch)
+        assert [entry.key.turn for entry in store.entries("r1")] == [0, 1]
+        assert store.uncoded(["r1"], "m1", ["post", "report"]) == {}
+        completed(store, "r2")
+        assert store.states(["r2"])["r2"].status == "complete"
 
 
 def test_migrations_make_the_tables_that_are_used(url: str) -> None:
@@ -160,33 +132,28 @@ def test_migrations_make_the_tables_that_are_used(url: str) -> None:
 
 
 def test_a_migration_that_fails_leaves_the_store_as_it_was(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    _make_version(1, url)
+    _fill(url)
 
-    def fail(connection) -> None:
+    def fail(connection: Connection) -> None:
         connection.exec_driver_sql("CREATE TABLE half (x TEXT)")
         raise OSError("no space left")
 
     with monkeypatch.context() as patch:
-        patch.setattr(_migrations, "MIGRATIONS", [*_migrations.MIGRATIONS, fail])
+        patch.setattr(_migrations, "MIGRATIONS", [*_migrations.MIGRATIONS, _SECOND, fail])
         with pytest.raises(StoreError, match="no space left"):
             open_store(url)
     with open_store(url) as store, store.reading() as connection:
         assert "half" not in inspect(connection).get_table_names()
-        assert connection.exec_driver_sql("SELECT version FROM schema_version ORDER BY version").scalars().all() == [
-            1,
-            2,
-            3,
-        ]
+        assert "note" not in [column["name"] for column in inspect(connection).get_columns("runs")]
+        assert _versions(connection) == [1]
 
 
 def test_a_later_version_may_be_read_by_nobody_of_this_one(postgres: Server, tmp_path: Path) -> None:
     url = postgres.database(str(tmp_path))
-    with open_store(url) as store:
-        store.save_experiment(experiment_row())
-        store.register([run_row()])
-        database = store.url.rsplit("/", 1)[1].split("?")[0]
+    _fill(url)
+    database = url.split("?")[0].rsplit("/", 1)[1]
     with postgres.connect(database) as connection:
         connection.execute("INSERT INTO schema_version VALUES (9, 0.0)")
     for write in (True, False):
-        with pytest.raises(StoreError, match="schema version 9, this version of opinionsim knows up to 3"):
+        with pytest.raises(StoreError, match="schema version 9, this version of opinionsim knows up to 1"):
             open_store(url, write=write)

@@ -2,8 +2,6 @@ from __future__ import annotations
 
 import math
 import pickle
-import signal
-import subprocess
 import sys
 import threading
 import traceback
@@ -11,7 +9,6 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -21,211 +18,14 @@ from sqlalchemy import event
 from sqlalchemy.exc import DBAPIError
 
 from opinionsim.cli._stores import spelled
-from opinionsim.errors import StoreError
-from opinionsim.llm import CallKey
+from opinionsim.errors import SpecError, StoreError
+from opinionsim.llm import EntryKey
 from opinionsim.messages import text_id
-from opinionsim.store import Store, _postgres, _workers, load, open_store, shown
+from opinionsim.store import Store, _postgres, load, open_store, shown
 from opinionsim.store._frames import FRAMES
-from opinionsim.testing._stores import call, claimed, experiment_row, measurement_row, outcome, run_row
+from opinionsim.testing._store_rows import call, claimed, experiment_row, instrument_row, outcome, run_row
 from tests._postgres import Server
-
-_WORKER = """
-import sys
-from opinionsim.store import open_store
-from opinionsim.testing._stores import call, run_row
-
-store = open_store(sys.argv[1])
-store.register([run_row("r1")])
-journal = store.journal("r1", store.claim("r1", "child"))
-turn = 0
-while True:
-    journal.append(call(turn, f"reply {turn}", ("You are Ada.", f"post {turn}")))
-    turn += 1
-    if turn % 200 == 0:
-        store.flush()
-        print(turn, flush=True)
-"""
-
-
-@pytest.fixture
-def url(postgres: Server, tmp_path: Path) -> str:
-    """Address of an empty database."""
-    return postgres.database(str(tmp_path))
-
-
-@pytest.fixture
-def ask(postgres: Server, url: str) -> Callable[..., list[tuple[Any, ...]]]:
-    """Asks the test's database past the store."""
-
-    def asked(statement: str, *parameters: Any) -> list[tuple[Any, ...]]:
-        with postgres.connect(_database(url)) as connection:
-            found = connection.execute(statement, parameters)
-            return found.fetchall() if found.description else []
-
-    return asked
-
-
-def _database(url: str) -> str:
-    return url.split("?")[0].rsplit("/", 1)[1]
-
-
-def _cut(ask: Callable[..., Any]) -> None:
-    """End every connection of a store to the test's database."""
-    ask(
-        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-        "WHERE datname = current_database() AND pid <> pg_backend_pid()"
-    )
-
-
-def _age(ask: Callable[..., Any], seconds: float) -> None:
-    """Let time pass since the last signs of life."""
-    ask("UPDATE workers SET heartbeat_at = heartbeat_at - %s", seconds)
-
-
-# -- claims --------------------------------------------------------------------------------------------------
-
-
-def test_a_run_under_way_is_taken_over_once_its_owner_gives_no_sign_of_life(url: str, ask) -> None:
-    with open_store(url) as one, open_store(url) as two:
-        one.register([run_row()])
-        journal = one.journal("r1", claimed(one, owner="one"))
-        journal.append(call(0, "kept"))
-        journal.flush()
-        assert two.claim("r1", "two") is None
-        _age(ask, _workers.EXPIRY_S - 5)
-        assert two.claim("r1", "two") is None
-        assert two.states()["r1"] == ("running", 1, "one", "")
-        _age(ask, 10)
-        assert two.claim("r1", "two") == 2
-        journal.append(call(1, "lost"))
-        with pytest.raises(StoreError, match="run r1 has been claimed by somebody else"):
-            journal.flush()
-        with pytest.raises(StoreError, match="epoch 1"):
-            one.finish("r1", 1, outcome())
-        with pytest.raises(StoreError, match="epoch 1"):
-            one.journal("r1", 1)
-        two.finish("r1", 2, outcome())
-        assert two.states()["r1"] == ("complete", 2, "two", "")
-        assert [record.text for record in two.records("r1")] == ["kept"]
-        assert one.claim("r1", "one") is None
-
-
-def test_every_claim_is_a_sign_of_life(url: str, ask) -> None:
-    """A worker that stalled could otherwise be deprived at once of what it claims next."""
-    with open_store(url) as one, open_store(url) as two:
-        one.register([run_row("r1"), run_row("r2")])
-        claimed(one, "r1", "one")
-        _age(ask, _workers.EXPIRY_S + 1)
-        claimed(one, "r2", "one")
-        assert two.claim("r2", "two") is None
-
-
-def test_the_runs_of_a_closed_store_can_be_claimed_at_once(url: str, ask) -> None:
-    with open_store(url) as one:
-        one.register([run_row()])
-        claimed(one, owner="one")
-        assert ask("SELECT owner FROM workers") == [("one",)]
-    assert ask("SELECT owner FROM workers") == []
-    with open_store(url) as two:
-        assert two.claim("r1", "two") == 2
-
-
-def test_a_run_that_failed_can_be_claimed_by_anybody(url: str) -> None:
-    with open_store(url) as one, open_store(url) as two:
-        one.register([run_row()])
-        one.finish("r1", claimed(one, owner="one"), outcome(status="incomplete", error="turn 2 failed"))
-        assert two.claim("r1", "two") == 2
-
-
-def test_a_store_goes_on_giving_signs_of_life(url: str, ask, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_workers, "HEARTBEAT_S", 0.01)
-    with open_store(url) as store:
-        store.register([run_row("r1"), run_row("r2")])
-        claimed(store, "r1", "one")
-        claimed(store, "r2", "other")
-        ((first,),) = ask("SELECT min(heartbeat_at) FROM workers")
-        while ask("SELECT min(heartbeat_at) FROM workers") <= [(first,)]:
-            pass
-        ask("DELETE FROM workers")
-        while len(ask("SELECT owner FROM workers")) < 2:
-            pass
-        _cut(ask)
-        ask("DELETE FROM workers")
-        while len(ask("SELECT owner FROM workers")) < 2:
-            pass
-
-
-def test_of_workers_that_claim_at_the_same_moment_one_wins(url: str) -> None:
-    runs = [f"r{number}" for number in range(12)]
-    with open_store(url) as one, open_store(url) as two, open_store(url) as three:
-        one.register([run_row(run_id) for run_id in runs])
-        stores = (one, two, three)
-        together = threading.Barrier(len(stores))
-
-        def race(number: int) -> list[int | None]:
-            won = []
-            for run_id in runs:
-                together.wait()
-                won.append(stores[number].claim(run_id, f"worker {number}"))
-            return won
-
-        with ThreadPoolExecutor(len(stores)) as pool:
-            won = list(zip(*pool.map(race, range(len(stores))), strict=True))
-        assert [sorted(each, key=str) for each in won] == [[1, None, None]] * len(runs)
-        owners = [f"worker {each.index(1)}" for each in won]
-        assert [one.states()[run_id].owner for run_id in runs] == owners
-
-
-def test_a_dead_worker_has_one_heir(url: str, ask) -> None:
-    with open_store(url) as dead, open_store(url) as one, open_store(url) as two:
-        dead.register([run_row()])
-        claimed(dead, owner="dead")
-        _age(ask, 100)
-        together = threading.Barrier(2)
-
-        def take(store: Store, owner: str) -> int | None:
-            together.wait()
-            return store.claim("r1", owner)
-
-        with ThreadPoolExecutor(2) as pool:
-            taken = [each.result() for each in (pool.submit(take, one, "one"), pool.submit(take, two, "two"))]
-        assert sorted(taken, key=str) == [2, None]
-
-
-def test_a_run_another_worker_carries_out_is_not_forgotten(url: str, ask) -> None:
-    with open_store(url) as one, open_store(url) as two:
-        one.register([run_row("r1"), run_row("r2")])
-        journal = one.journal("r1", claimed(one, owner="one"))
-        journal.append(call(0))
-        one.finish("r2", claimed(one, "r2", "one"), outcome())
-        with pytest.raises(StoreError, match="run r1 is being carried out by one and cannot be started anew"):
-            two.forget(["r2", "r1"])
-        assert [state.status for state in two.states().values()] == ["running", "complete"]
-        one.forget(["r2"])
-        _age(ask, 100)
-        two.forget(["r1"])
-        assert two.records("r1") == []
-        journal.append(call(1))
-        with pytest.raises(StoreError, match="claimed by somebody else"):
-            journal.flush()
-
-
-def test_a_killed_worker_leaves_a_prefix_to_its_heir(url: str, ask) -> None:
-    root = Path(__file__).parents[2]
-    child = subprocess.Popen([sys.executable, "-c", _WORKER, url], cwd=root, stdout=subprocess.PIPE, text=True)
-    assert child.stdout is not None
-    with child:
-        durable = [int(child.stdout.readline()) for _ in range(2)][-1]
-        child.send_signal(signal.SIGKILL)
-        assert child.wait() == -signal.SIGKILL
-    with open_store(url) as store:
-        assert store.claim("r1", "heir") is None
-        _age(ask, 100)
-        journal = store.journal("r1", claimed(store, owner="heir"))
-        texts = [record.text for record in journal.records]
-        assert len(texts) >= durable
-        assert texts == [f"reply {turn}" for turn in range(len(texts))]
-
+from tests.store._served import cut, database_of
 
 # -- connections ---------------------------------------------------------------------------------------------
 
@@ -239,10 +39,10 @@ def test_connections_that_are_cut_lose_nothing(url: str, ask) -> None:
             if turn % 60 == 30:
                 journal.flush()
             if turn % 60 in (25, 45):
-                _cut(ask)
+                cut(ask)
         store.finish("r1", 1, outcome())
-        _cut(ask)
-        assert [record.text for record in store.records("r1")] == [f"reply {turn}" for turn in range(300)]
+        cut(ask)
+        assert [entry.text for entry in store.entries("r1")] == [f"reply {turn}" for turn in range(300)]
         assert store.prompt("r1", 299)[1].content == "post 299"
         assert store.states()["r1"].status == "complete"
 
@@ -253,14 +53,14 @@ def test_a_transaction_that_is_lost_at_its_end_is_carried_out_again(url: str, as
         journal = store.journal("r1", claimed(store))
         cuts = iter([True])
 
-        def cut(_: object) -> None:
+        def lose(_: object) -> None:
             if next(cuts, False):
-                _cut(ask)
+                cut(ask)
 
-        event.listen(store._database._writing, "commit", cut)
+        event.listen(store._database._writing, "commit", lose)
         journal.append(call(0, "reply", ("You are Ada.", "post")))
         journal.flush()
-        assert [record.text for record in store.records("r1")] == ["reply"]
+        assert [entry.text for entry in store.entries("r1")] == ["reply"]
         assert [message.content for message in store.prompt("r1", 0)] == ["You are Ada.", "post"]
         assert next(cuts, None) is None
 
@@ -268,14 +68,14 @@ def test_a_transaction_that_is_lost_at_its_end_is_carried_out_again(url: str, as
 def _refuse(postgres: Server, url: str) -> None:
     """Let nobody connect any more, as while a server restarts."""
     with postgres.connect() as connection:
-        connection.execute(f"ALTER DATABASE {_database(url)} ALLOW_CONNECTIONS false")
-        cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s"
-        connection.execute(cut, [_database(url)])
+        connection.execute(f"ALTER DATABASE {database_of(url)} ALLOW_CONNECTIONS false")
+        end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s"
+        connection.execute(end, [database_of(url)])
 
 
 def _admit(postgres: Server, url: str) -> None:
     with postgres.connect() as connection:
-        connection.execute(f"ALTER DATABASE {_database(url)} ALLOW_CONNECTIONS true")
+        connection.execute(f"ALTER DATABASE {database_of(url)} ALLOW_CONNECTIONS true")
 
 
 def test_a_database_that_is_away_for_a_while_is_waited_for(postgres: Server, url: str) -> None:
@@ -291,7 +91,7 @@ def test_a_database_that_is_away_for_a_while_is_waited_for(postgres: Server, url
             assert not flushed.done()
             _admit(postgres, url)
             flushed.result()
-        assert len(store.records("r1")) == 1
+        assert len(store.entries("r1")) == 1
 
 
 def test_a_database_that_stays_away_is_told_to_every_later_append(
@@ -303,7 +103,7 @@ def test_a_database_that_stays_away_is_told_to_every_later_append(
     journal = store.journal("r1", claimed(store))
     _refuse(postgres, url)
     journal.append(call(0))
-    with pytest.raises(StoreError, match=r"could not keep 1 or more calls: .*not currently accepting connections"):
+    with pytest.raises(StoreError, match=r"could not keep 1 or more entries: .*not currently accepting connections"):
         journal.flush()
     with pytest.raises(StoreError, match="could not keep"):
         journal.append(call(1))
@@ -328,7 +128,7 @@ def test_workers_that_share_texts_do_not_block_each_other(url: str) -> None:
 
         with ThreadPoolExecutor(2) as pool:
             list(pool.map(append, range(2)))
-        assert [record.text for record in one.records("r1")] == texts[::-1]
+        assert [entry.text for entry in one.entries("r1")] == texts[::-1]
         assert one.texts(map(text_id, texts)) == {text_id(text): text for text in texts}
 
 
@@ -341,21 +141,25 @@ def test_stores_opened_at_the_same_moment_are_made_once(url: str, ask) -> None:
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(make, range(4)))
-    assert ask("SELECT version FROM schema_version ORDER BY version") == [(1,), (2,), (3,)]
+    assert ask("SELECT version FROM schema_version ORDER BY version") == [(1,)]
 
 
-def test_kinds_two_workers_add_to_a_measurement_are_both_kept(url: str) -> None:
+def test_an_instrument_two_workers_save_at_once_is_kept_once(url: str) -> None:
     with open_store(url) as one, open_store(url) as two:
         together = threading.Barrier(2)
 
-        def save(store: Store, kind: str) -> None:
+        def save(store: Store, weights: str) -> str:
             together.wait()
-            row = measurement_row()
-            store.save_measurement(type(row)(row.measurement_id, "lexicon", row.options, (1,), ("a",), (kind,)))
+            try:
+                store.save_instrument(instrument_row(options={"weights": weights}))
+            except SpecError:
+                return "refused"
+            return weights
 
         with ThreadPoolExecutor(2) as pool:
-            list(pool.map(save, (one, two), ("post", "report")))
-        assert set(one.measurements()[0].kinds) == {"post", "report"}
+            saved = list(pool.map(save, (one, two), ("these", "those")))
+        assert sorted(saved) in (["refused", "these"], ["refused", "those"])
+        assert [row.options["weights"] for row in one.instruments()] == [name for name in saved if name != "refused"]
 
 
 def test_a_reader_sees_one_state_and_cannot_change_it(url: str) -> None:
@@ -381,14 +185,14 @@ def test_frames_are_those_of_a_file(url: str, tmp_path: Path) -> None:
         with open_store(address) as store:
             store.save_experiment(experiment_row())
             store.register([run_row(truth=None)])
-            store.save_measurement(measurement_row())
+            store.save_instrument(instrument_row())
             journal = store.journal("r1", claimed(store))
             # Databases order texts each in its own way: these parts differ by it.
             for number, part in enumerate(("reply", "Reply", "reply.2", "re ply", "ré", "zz", odd)):
                 journal.append(call(0, f"{odd} {number}", part=part, reasoning=odd, cost=0.1, seed=2**31 - 1))
             journal.append(call(1, condition="refused", input_tokens=3, cached_tokens=1))
             store.finish("r1", 1, outcome(error=odd))
-            assert [record.key for record in store.records("r1")] == sorted(record.key for record in journal.records)
+            assert [entry.key for entry in store.entries("r1")] == sorted(entry.key for entry in journal.entries)
         found = load(address)
         frames.append({name: getattr(found, name) for name in (*FRAMES, "metrics")})
     for name, frame in frames[0].items():
@@ -407,11 +211,11 @@ def test_any_text_survives(postgres: Server, texts: list[str], odd: str) -> None
         journal = store.journal("r1", claimed(store))
         for turn, text in enumerate(texts):
             journal.append(call(turn, text, (odd, text), part=f"reply{odd}", reason=odd, reasoning=odd))
-        assert [(record.text, record.reason, record.reasoning) for record in store.records("r1")] == [
+        assert [(entry.text, entry.reason, entry.reasoning) for entry in store.entries("r1")] == [
             (text, odd, odd) for text in texts
         ]
         assert store.prompt("r1", 0, f"reply{odd}")[0].content == odd
-        assert store.journal("r1", journal.epoch).lookup(CallKey(0, f"reply{odd}", 0)) is not None
+        assert store.journal("r1", journal.epoch).lookup(EntryKey(0, f"reply{odd}", 0)) is not None
 
 
 # -- addresses -----------------------------------------------------------------------------------------------
@@ -422,7 +226,7 @@ def locked(postgres: Server, url: str, ask) -> str:
     """Address of the test's database with a user who needs a password, which is `s3cret`."""
     if not ask("SELECT 1 FROM pg_roles WHERE rolname = 'locked'"):
         ask("CREATE ROLE locked LOGIN SUPERUSER PASSWORD 's3cret'")
-    return postgres.url(_database(url), user="locked", password="s3cret")  # noqa: S106
+    return postgres.url(database_of(url), user="locked", password="s3cret")  # noqa: S106
 
 
 def test_a_password_opens_the_store_and_is_never_shown(locked: str) -> None:
@@ -476,8 +280,9 @@ def test_what_the_address_leaves_out_comes_from_the_environment(
     monkeypatch.setenv("PGPASSFILE", str(passwords))
     monkeypatch.setenv("PGHOST", str(postgres.folder))
     monkeypatch.setenv("PGUSER", "locked")
-    monkeypatch.setenv("PGDATABASE", _database(locked))
-    for url in ("postgresql+psycopg://", "postgresql://", f"postgresql:///{_database(locked)}", "postgresql://locked@"):
+    monkeypatch.setenv("PGDATABASE", database_of(locked))
+    named = f"postgresql:///{database_of(locked)}"
+    for url in ("postgresql+psycopg://", "postgresql://", named, "postgresql://locked@"):
         with open_store(url) as store:
             store.register([run_row()])
     with open_store(locked, write=False) as reader:
@@ -509,7 +314,7 @@ def test_one_who_may_only_read_reads(postgres: Server, url: str, ask) -> None:
     if not ask("SELECT 1 FROM pg_roles WHERE rolname = 'guest'"):
         ask("CREATE ROLE guest LOGIN")
     ask("GRANT SELECT ON ALL TABLES IN SCHEMA public TO guest")
-    guest = postgres.url(_database(url), user="guest")
+    guest = postgres.url(database_of(url), user="guest")
     with open_store(guest, write=False) as reader:
         assert list(reader.states()) == ["r1"]
     with open_store(guest) as store, pytest.raises(StoreError, match="permission denied"):
@@ -549,19 +354,19 @@ def test_numbers_and_texts_survive_exactly(url: str) -> None:
         journal = store.journal("r1", claimed(store))
         for turn, number in enumerate(numbers):
             journal.append(replace(call(turn, text), latency_s=number, seed=2**63 - 1 - turn))
-        found = store.records("r1")
-        assert [repr(record.latency_s) for record in found] == [repr(number) for number in numbers]
-        assert [record.seed for record in found] == [2**63 - 1 - turn for turn in range(len(numbers))]
-        assert {record.text for record in found} == {text}
+        found = store.entries("r1")
+        assert [repr(entry.latency_s) for entry in found] == [repr(number) for number in numbers]
+        assert [entry.seed for entry in found] == [2**63 - 1 - turn for turn in range(len(numbers))]
+        assert {entry.text for entry in found} == {text}
 
 
 def test_an_error_of_the_statement_is_not_tried_again(url: str, ask) -> None:
     with open_store(url) as store:
         store.register([run_row()])
         journal = store.journal("r1", claimed(store))
-        ask("DROP TABLE calls")
+        ask("DROP TABLE journal")
         journal.append(call(0))
-        with pytest.raises(StoreError, match='could not keep 1 or more calls: relation "calls" does not exist'):
+        with pytest.raises(StoreError, match='could not keep 1 or more entries: relation "journal" does not exist'):
             journal.flush()
         with pytest.raises(DBAPIError), store._database.reading.connect() as connection:
-            connection.exec_driver_sql("SELECT * FROM calls")
+            connection.exec_driver_sql("SELECT * FROM journal")

@@ -13,18 +13,19 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sqlalchemy import event
 
 from opinionsim.errors import StoreError
-from opinionsim.llm import CallKey
+from opinionsim.llm import EntryKey
 from opinionsim.messages import ChatMessage, prompt_hash, text_id
 from opinionsim.store import Store, _migrations, open_store
 from opinionsim.store._journal import SQLJournal
-from opinionsim.testing._stores import call, experiment_row, outcome, run_row
+from opinionsim.testing._store_rows import call, experiment_row, outcome, run_row
 
 _APPENDER = """
 import sys
 from opinionsim.store import open_store
-from opinionsim.testing._stores import call, run_row
+from opinionsim.testing._store_rows import call, run_row
 
 store = open_store(sys.argv[1])
 store.register([run_row("r1"), run_row("r2")])
@@ -46,6 +47,18 @@ from opinionsim.store import open_store
 with open_store(sys.argv[1]):
     print("open", flush=True)
     sys.stdin.read()
+"""
+
+
+_MEASURER = """
+import sys
+from opinionsim.store import open_store
+from opinionsim.testing._store_rows import completed
+
+store = open_store(sys.argv[1])
+completed(store)
+print(store.claim_complete("r1", "child"), flush=True)
+sys.stdin.read()
 """
 
 
@@ -72,11 +85,11 @@ def test_a_killed_process_leaves_a_prefix_of_every_journal(tmp_path: Path, repor
         assert child.wait() == -signal.SIGKILL
     with open_store(url) as store:
         for run_id in ("r1", "r2"):
-            records = store.records(run_id)
-            assert len(records) >= durable
-            assert [record.key.turn for record in records] == list(range(len(records)))
-            assert [record.text for record in records] == [f"reply {turn}" for turn in range(len(records))]
-            last = records[-1].key.turn
+            entries = store.entries(run_id)
+            assert len(entries) >= durable
+            assert [entry.key.turn for entry in entries] == list(range(len(entries)))
+            assert [entry.text for entry in entries] == [f"reply {turn}" for turn in range(len(entries))]
+            last = entries[-1].key.turn
             assert store.prompt(run_id, last)[1] == ChatMessage("user", f"post {last}")
         assert store.claim("r1", "parent") == 2
 
@@ -109,7 +122,7 @@ def test_appended_entries_become_durable_without_being_asked(tmp_path: Path) -> 
         for turn in range(10):
             journal.append(call(turn))
         with open_store(store.url, write=False) as reader:
-            while len(reader.records("r1")) < 10:
+            while len(reader.entries("r1")) < 10:
                 pass
 
 
@@ -118,7 +131,7 @@ def test_a_durable_entry_no_longer_holds_its_prompt(tmp_path: Path) -> None:
         journal = _claimed(store)
         journal.append(call(0))
         journal.flush()
-        assert [record.prompt for record in journal.records] == [None]
+        assert [entry.prompt for entry in journal.entries] == [None]
 
 
 def test_a_store_that_is_dropped_keeps_what_was_appended(tmp_path: Path) -> None:
@@ -133,7 +146,7 @@ def test_a_store_that_is_dropped_keeps_what_was_appended(tmp_path: Path) -> None
     del store
     gc.collect()
     with open_store(url, write=False) as reader:
-        assert len(reader.records("r1")) == 1
+        assert len(reader.entries("r1")) == 1
 
 
 def test_a_failing_write_is_told_to_every_later_append(tmp_path: Path) -> None:
@@ -142,7 +155,7 @@ def test_a_failing_write_is_told_to_every_later_append(tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "a.sqlite")) as other:
         other.execute("DROP TABLE texts")
     journal.append(call(0))
-    with pytest.raises(StoreError, match="could not keep 1 or more calls: no such table: texts"):
+    with pytest.raises(StoreError, match="could not keep 1 or more entries: no such table: texts"):
         journal.flush()
     with pytest.raises(StoreError, match="could not keep"):
         journal.append(call(1))
@@ -155,9 +168,9 @@ def test_closing_tells_of_a_failure_nobody_has_heard_of(tmp_path: Path) -> None:
     store = open_store(str(tmp_path / "a.sqlite"))
     journal = _claimed(store)
     with closing(sqlite3.connect(tmp_path / "a.sqlite")) as other:
-        other.execute("DROP TABLE calls")
+        other.execute("DROP TABLE journal")
     journal.append(call(0))
-    with pytest.raises(StoreError, match="no such table: calls"):
+    with pytest.raises(StoreError, match="no such table: journal"):
         store.close()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.sqlite"]
 
@@ -167,7 +180,7 @@ def test_a_closed_store_leaves_one_file(tmp_path: Path) -> None:
     with open_store(str(path)) as store:
         _claimed(store).append(call(0))
     with open_store(store.url, write=False) as reader:
-        assert len(reader.records("r1")) == 1
+        assert len(reader.entries("r1")) == 1
     assert [each.name for each in path.parent.iterdir()] == ["a.sqlite"]
 
 
@@ -229,7 +242,7 @@ def _truncated(path: Path) -> None:
     [
         (_garbage, "not a database"),
         (_foreign, "database of another program"),
-        (_newer, "schema version 7, this version of opinionsim knows up to 3"),
+        (_newer, "schema version 7, this version of opinionsim knows up to 1"),
         (_truncated, "malformed"),
         (Path.mkdir, "is a folder|there is no store at"),
     ],
@@ -285,24 +298,36 @@ def test_a_store_in_a_folder_that_cannot_be_written_is_read(tmp_path: Path, monk
     assert [each.name for each in tmp_path.iterdir()] == ["a.sqlite"]
 
 
-def test_an_older_store_is_brought_up_to_date_when_opened_for_writing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_worker_that_dies_while_it_adds_opinions_leaves_the_run_to_the_next(tmp_path: Path) -> None:
     url = str(tmp_path / "a.sqlite")
+    child = _child(_MEASURER, url)
+    assert child.stdout is not None
+    with child:
+        assert child.stdout.readline() == "2\n"
+        child.send_signal(signal.SIGKILL)
+        assert child.wait() == -signal.SIGKILL
     with open_store(url) as store:
-        store.register([run_row()])
+        assert store.states()["r1"] == ("complete", 2, "child", "")
+        assert store.uncoded(["r1"], "m1", ["post", "report"]) == {"r1": [(1, None)]}
+        assert store.claim_complete("r1", "heir") == 3
+        store.forget(["r1"])
+        assert store.claim("r1", "heir") == 5
 
-    def add_column(connection) -> None:
-        connection.exec_driver_sql("ALTER TABLE runs ADD COLUMN note TEXT")
 
-    monkeypatch.setattr(_migrations, "MIGRATIONS", [*_migrations.MIGRATIONS, add_column])
-    with pytest.raises(StoreError, match="older schema version 3; open it once for writing"):
-        open_store(url, write=False)
-    for _ in range(2):
-        with open_store(url) as store, store.reading() as connection:
-            assert connection.exec_driver_sql("SELECT run_id, note FROM runs").all() == [("r1", None)]
-            versions = connection.exec_driver_sql("SELECT version FROM schema_version ORDER BY version").all()
-            assert versions == [(1,), (2,), (3,), (4,)]
+def test_a_portion_of_runs_is_looked_through_with_one_statement(tmp_path: Path) -> None:
+    names = [f"r{number:03}" for number in range(400)]
+    asked: list[str] = []
+    with open_store(str(tmp_path / "a.sqlite")) as store:
+        store.register([run_row(name) for name in names])
+        for name in names[::100]:
+            store.save_outcome(name, store.claim(name, "host 1"), outcome(opinions=()))
+        event.listen(
+            store._database.reading, "before_cursor_execute", lambda *told: asked.append(told[2].split(maxsplit=1)[0])
+        )
+        assert len(store.uncoded(names, "m1", ["post", "report"])) == 4
+        assert asked == ["BEGIN", "SELECT"]
+        assert len(store.uncoded(names, "m1", ["report"], about="reads")) == 4
+        assert asked == ["BEGIN", "SELECT", "BEGIN", *["SELECT"] * 3]
 
 
 def test_prompts_are_kept_as_what_their_hash_is_of(tmp_path: Path) -> None:
@@ -312,7 +337,7 @@ def test_prompts_are_kept_as_what_their_hash_is_of(tmp_path: Path) -> None:
         journal.append(record)
         journal.flush()
         with store.reading() as connection:
-            spelled = connection.exec_driver_sql("SELECT prompt FROM calls").scalar_one()
+            spelled = connection.exec_driver_sql("SELECT prompt FROM journal").scalar_one()
         assert spelled.splitlines()[0] == f"system:{text_id('You are Ada.')}"
         assert prompt_hash(store.prompt("r1", 0)) == record.prompt_hash
 
@@ -327,14 +352,14 @@ def test_any_text_survives(tmp_path_factory: pytest.TempPathFactory, texts: list
         journal = _claimed(store)
         for turn, text in enumerate(texts):
             journal.append(call(turn, text, (odd, text), part=f"reply{odd}", reason=odd))
-        assert [record.text for record in store.records("r1")] == texts
-        assert {record.reason for record in store.records("r1")} == {odd}
+        assert [entry.text for entry in store.entries("r1")] == texts
+        assert {entry.reason for entry in store.entries("r1")} == {odd}
         for turn, text in enumerate(texts):
             expected = [ChatMessage("system", odd), ChatMessage("user", text)]
             assert store.prompt("r1", turn, f"reply{odd}") == expected
         assert store.texts(map(text_id, texts)) == {text_id(text): text for text in texts}
         reopened = store.journal("r1", 1)
-        assert reopened.lookup(CallKey(0, f"reply{odd}", 0)) is not None
+        assert reopened.lookup(EntryKey(0, f"reply{odd}", 0)) is not None
 
 
 def test_odd_texts_survive_beside_messages(tmp_path: Path) -> None:

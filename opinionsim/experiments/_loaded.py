@@ -1,4 +1,4 @@
-"""The models, prices and classifiers of an experiment, each loaded once, before anything is spent."""
+"""The models, prices and instruments of an experiment, each loaded once, before anything is spent."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from langchain_core.language_models import BaseChatModel
 
 from opinionsim.classifiers import Classifier, asks, load_classifier
 from opinionsim.errors import SpecError
+from opinionsim.experiments._measurement_spec import WantedInstrument
 from opinionsim.experiments._model_spec import ClassicModelSpec, ModelSpec, models_of
 from opinionsim.experiments._pricing import model_price
 from opinionsim.experiments._spec import ExperimentSpec
@@ -25,13 +26,14 @@ from opinionsim.llm import (
     load_prices,
     warnings_for,
 )
+from opinionsim.measurement import Instrument, check_abilities
 from opinionsim.prompts import PromptPack
 from opinionsim.streams import canonical_json
 
-__all__ = ["Instruments"]
+__all__ = ["LoadedParts"]
 
 
-class Instruments:
+class LoadedParts:
     """The models, prices and classifiers of an experiment, each loaded once, before anything is spent.
 
     Parameters
@@ -62,6 +64,7 @@ class Instruments:
         self._clients: dict[str, ModelClient] = {}
         self._endpoints: dict[str, Endpoint] = {}
         self._classifiers: dict[str, Classifier] = {}
+        self._instruments: dict[str, Instrument] = {}
         self._judges: dict[str, tuple[ModelClient, Endpoint]] = {}
         execution = experiment.spec.execution
         self.prices: PriceTable = load_prices(experiment.resources.path(execution.prices))
@@ -72,13 +75,7 @@ class Instruments:
             for model in models_of(cell.spec.model):
                 self._check_name(model.name)
                 self._check_price(self.endpoint(model, cell.spec, pack), model.name)
-            self.classifier(cell.spec)
-            asked = cell.spec.measurement.self_report
-            if (asked.before or asked.after) and "self-report" not in pack.tasks:
-                raise SpecError(
-                    f"measurement.self_report: prompt pack {cell.spec.prompts} has no template self-report.j2 "
-                    "with a cue in pack.yaml, which ask agents for a point of the scale; take over the default pack's"
-                )
+            self.instruments(cell.spec)
 
     def _check_name(self, name: str) -> None:
         """A model given as an object must not pass for another one: runs are told apart by their model's name."""
@@ -161,27 +158,48 @@ class Instruments:
         return list(dict.fromkeys(text for texts in found for text in texts))
 
     def evidence(self, spec: ExperimentSpec, pack: PromptPack) -> str:
-        """What a run's texts rest on: ``scripted`` as soon as one of its agents is."""
+        """What a run's texts rest on: the one kind of all its authors, or ``mixed``."""
         if isinstance(spec.model, ClassicModelSpec):
             return "equation"
         kinds = {self.client(model, spec, pack).evidence for model in models_of(spec.model)}
-        return "scripted" if "scripted" in kinds else kinds.pop()
+        return kinds.pop() if len(kinds) == 1 else "mixed"
 
-    def classifier(self, spec: ExperimentSpec) -> Classifier:
-        """The classifier of a run."""
-        wanted = spec.classifier
-        key = canonical_json([wanted.model_dump(mode="json"), spec.scale.model_dump(mode="json")])
+    def instruments(self, spec: ExperimentSpec) -> tuple[Instrument, ...]:
+        """The instruments of a run, each with its classifier, in the order of the specification."""
+        return tuple(self._instrument(wanted, spec) for wanted in spec.instruments)
+
+    def _instrument(self, wanted: WantedInstrument, spec: ExperimentSpec) -> Instrument:
+        key = canonical_json([wanted.instrument_id, sorted(wanted.kinds)])
+        if key not in self._instruments:
+            with _field(_place(wanted, spec)):
+                classifier = self.classifier(wanted)
+                check_abilities(classifier, wanted.variable, context=wanted.context, about=wanted.about)
+            self._instruments[key] = Instrument(
+                wanted.instrument_id, wanted.variable, classifier, wanted.kinds, wanted.context, wanted.about
+            )
+        return self._instruments[key]
+
+    def classifier(self, wanted: WantedInstrument) -> Classifier:
+        """The classifier of an instrument."""
+        named, scale = wanted.classifier, wanted.scale
+        key = canonical_json([named.model_dump(mode="json"), scale.points, scale.labels])
         if key not in self._classifiers:
-            with _field("measurement.classifier"):
-                self._classifiers[key] = found = load_classifier(wanted.name, spec.scale.scale(), **wanted.options)
+            self._classifiers[key] = found = load_classifier(named.name, scale, **named.options)
             if asks(found):
                 name = str(found.options["model"])
-                judge = ModelSpec(name=name, options=dict(wanted.options.get("options") or {}))
+                judge = ModelSpec(name=name, options=dict(named.options.get("options") or {}))
                 found.endpoint = replace(found.endpoint, price=model_price(judge, self.prices)[0])
                 self._check_price(found.endpoint, name)
                 if isinstance(found.endpoint.client, ModelClient):
                     self._judges[key] = found.endpoint.client, found.endpoint
         return self._classifiers[key]
+
+
+def _place(wanted: WantedInstrument, spec: ExperimentSpec) -> str:
+    """The field of a specification that names an instrument."""
+    offset = len(spec.instruments) - len(spec.measurement.instruments)
+    position = spec.instruments.index(wanted) - offset
+    return "measurement.classifier" if position < 0 else f"measurement.instruments[{position}].classifier"
 
 
 @contextmanager

@@ -1,0 +1,193 @@
+"""How a specification says what is measured of which texts, and on what scale."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+
+from opinionsim.documents import DocumentModel
+from opinionsim.experiments._model_spec import Options
+from opinionsim.measurement import SELF_REPORT, STANCE, instrument_id
+from opinionsim.opinions import OpinionScale
+
+__all__ = [
+    "MAX_STEPS",
+    "ClassifierSpec",
+    "InstrumentSpec",
+    "MeasurementSpec",
+    "ProbeSpec",
+    "ScaleSpec",
+    "WantedInstrument",
+    "distinct",
+]
+
+_Item = TypeVar("_Item")
+
+#: Largest integer every store keeps exactly.
+_MAX_INT = 2**63 - 1
+#: Turns of one run, whose schedule is held in memory.
+MAX_STEPS = 10_000_000
+
+
+def distinct(items: tuple[_Item, ...]) -> tuple[_Item, ...]:
+    """Refuse repeated entries."""
+    repeated = [item for position, item in enumerate(items) if item in items[:position]]
+    if repeated:
+        raise ValueError(f"entries must be distinct; {repeated[0]!r} is given twice")
+    return items
+
+
+class ClassifierSpec(DocumentModel):
+    """A classifier and its options."""
+
+    name: str = Field(min_length=1)
+    """Name of the classifier."""
+    options: Options = Field(default_factory=dict)
+    """Further arguments of the classifier."""
+
+
+class ProbeSpec(DocumentModel):
+    """Off-record questions, which leave no trace in any memory."""
+
+    before: int = Field(0, ge=0, le=MAX_STEPS)
+    """Questions to each agent before the first step."""
+    after: int = Field(0, ge=0, le=MAX_STEPS)
+    """Questions to each agent after the last step."""
+
+
+def _spelled_classifier(value: Any) -> Any:
+    """Read ``lexicon`` as ``{name: lexicon}``."""
+    return {"name": value} if isinstance(value, str) else value
+
+
+class ScaleSpec(DocumentModel):
+    """The opinion scale."""
+
+    points: tuple[Annotated[int, Field(ge=-_MAX_INT, le=_MAX_INT)], ...] = Field((-2, -1, 0, 1, 2), min_length=2)
+    """Opinion values, strictly increasing."""
+    labels: Annotated[tuple[str, ...], AfterValidator(distinct)] = ()
+    """One verbal anchor a point, lowest first; the package has its own for 2, 3, 4, 5 and 7 points."""
+
+    @model_validator(mode="after")
+    def _ordered(self) -> ScaleSpec:
+        if any(later <= earlier for earlier, later in zip(self.points, self.points[1:], strict=False)):
+            raise ValueError(f"points must be strictly increasing; got {list(self.points)}")
+        if self.labels and len(self.labels) != len(self.points):
+            raise ValueError(f"labels must give one label for each of the {len(self.points)} points")
+        if not self.labels and len(self.points) not in (2, 3, 4, 5, 7):
+            raise ValueError(f"labels must be given for {len(self.points)} points; defaults exist for 2, 3, 4, 5 and 7")
+        return self
+
+    def scale(self) -> OpinionScale:
+        """The scale itself."""
+        return OpinionScale(self.points, self.labels)
+
+
+@dataclass(frozen=True)
+class WantedInstrument:
+    """An instrument as a specification resolves it, before its classifier is loaded.
+
+    Attributes
+    ----------
+    variable : str
+        What it measures.
+    classifier : ClassifierSpec
+        What reads the texts.
+    scale : OpinionScale
+        What it codes on.
+    kinds : frozenset of str
+        Kinds of text it reads.
+    context : bool
+        Whether the classifier is told what the author had read, who it is, and what it was assigned.
+    about : str
+        ``reads`` where each text is judged together with each message it was shown; else empty.
+    """
+
+    variable: str
+    classifier: ClassifierSpec
+    scale: OpinionScale
+    kinds: frozenset[str]
+    context: bool = False
+    about: str = ""
+
+    @property
+    def instrument_id(self) -> str:
+        """Its identity."""
+        classifier = self.classifier
+        return instrument_id(
+            self.variable, classifier.name, classifier.options, self.scale, context=self.context, about=self.about
+        )
+
+
+_Named = Annotated[ClassifierSpec, BeforeValidator(_spelled_classifier, json_schema_input_type=str | ClassifierSpec)]
+_Kinds = Annotated[tuple[Literal["post", "report", "response", "probe"], ...], AfterValidator(distinct)]
+
+
+class InstrumentSpec(DocumentModel):
+    """An instrument: something that is measured of texts."""
+
+    variable: str = Field(pattern=r"^[a-z][a-z0-9_-]*$", max_length=60)
+    """What it measures: `stance`, or a name of your own, in lower case."""
+    classifier: _Named
+    """Name of the classifier, or a mapping with name and options."""
+    scale: ScaleSpec | None = None
+    """What it codes on; null takes the scale of the experiment."""
+    texts: _Kinds = Field(("report", "post"), min_length=1)
+    """Kinds of text that are coded."""
+    context: bool = False
+    """Whether the classifier is told what the author had read, who it is, and what it was assigned."""
+    about: Literal["reads"] | None = None
+    """`reads` judges each text together with each message its author was shown; null judges it by itself."""
+
+
+class MeasurementSpec(DocumentModel):
+    """How opinions, and whatever else, are coded from texts."""
+
+    classifier: _Named | None = Field(default_factory=lambda: ClassifierSpec(name="lexicon"))
+    """What codes stance: name of a classifier, or a mapping with name and options. Null measures no stance."""
+    texts: _Kinds = Field(("report", "post"), min_length=1)
+    """Kinds of text of which stance is coded."""
+    instruments: Annotated[tuple[InstrumentSpec, ...], Field(strict=False)] = ()
+    """Further instruments. One of stance takes the place of `classifier` and `texts` where these are not given."""
+    probe: ProbeSpec = Field(default_factory=ProbeSpec)
+    """Off-record questions to every agent, answered in its own words, which are coded like other texts."""
+    self_report: ProbeSpec = Field(default_factory=ProbeSpec)
+    """Off-record questions to every agent, answered with a point of the scale, which no classifier codes."""
+
+    @property
+    def takes_lexicon_for_granted(self) -> bool:
+        """Whether stance is coded by the default classifier, which nobody has named."""
+        return "classifier" not in self.model_fields_set and not self._lists_stance
+
+    @property
+    def _lists_stance(self) -> bool:
+        return any(each.variable == STANCE for each in self.instruments)
+
+    def stance(self, classifier: ClassifierSpec, scale: OpinionScale) -> WantedInstrument:
+        """The instrument of stance that stands for `classifier` and `texts`."""
+        return WantedInstrument(STANCE, classifier, scale, self._with_questions(self.texts))
+
+    def wanted(self, scale: OpinionScale) -> tuple[WantedInstrument, ...]:
+        """All instruments: that of `classifier` first, then those listed.
+
+        Parameters
+        ----------
+        scale : OpinionScale
+            That of the experiment.
+        """
+        short = None if self._lists_stance and "classifier" not in self.model_fields_set else self.classifier
+        found = [] if short is None else [self.stance(short, scale)]
+        for each in self.instruments:
+            own = scale if each.scale is None else each.scale.scale()
+            first = each.variable == STANCE and not any(other.variable == STANCE for other in found)
+            kinds = self._with_questions(each.texts) if first else frozenset(each.texts)
+            found.append(WantedInstrument(each.variable, each.classifier, own, kinds, each.context, each.about or ""))
+        return tuple(found)
+
+    def _with_questions(self, texts: Iterable[str]) -> frozenset[str]:
+        """Kinds of text of which stance is coded: those named, and the answers to questions that are asked."""
+        asked = {"probe": self.probe, SELF_REPORT: self.self_report}
+        return frozenset({*texts, *(kind for kind, each in asked.items() if each.before or each.after)})

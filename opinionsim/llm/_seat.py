@@ -1,0 +1,88 @@
+"""A seat: the place in a run's cast that a person takes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, ClassVar, Protocol
+
+from opinionsim.errors import SpecError
+from opinionsim.llm._reply import Arrival
+from opinionsim.messages import ChatMessage
+
+__all__ = ["Person", "Seat"]
+
+#: The finish reason on record where a person did not answer in time.
+TIMED_OUT = "timeout"
+
+
+class Person(Protocol):
+    """Whoever puts a prompt before a person and brings the answer: a page, a terminal, a double in a test."""
+
+    async def answer(self, turn: Any, part: str, messages: tuple[ChatMessage, ...]) -> str:
+        """The person's text.
+
+        Parameters
+        ----------
+        turn : CallSite
+            The turn that asks: `index`, `step`, `agent` and `act`.
+        part : str
+            Name of the call inside its turn.
+        messages : tuple of ChatMessage
+            The prompt.
+
+        Notes
+        -----
+        Cancelled when the run is stopped or the seat's time is over.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Seat:
+    """Who answers for a member of the cast that a person plays.
+
+    The wait holds no call slot, no budget and no call time-out. What comes, a text or the end of the time, is a journal
+    entry of source ``person``; no policy on missing replies asks for it again.
+
+    Attributes
+    ----------
+    person : Person
+        Brings the answers.
+    timeout_s : float or None
+        Longest wait for one answer, seconds, above 0, to be announced to the person beforehand; None waits without
+        end. An answer that comes later is not taken: the message stays empty.
+
+    Raises
+    ------
+    SpecError
+        If there is nobody to answer, or the time is not above 0.
+    """
+
+    person: Person
+    timeout_s: float | None = None
+
+    #: What is done about answers that are none: they stay.
+    replies: ClassVar[Mapping[Any, Any]] = MappingProxyType({"refused": "keep", "empty": "keep", "truncated": "keep"})
+
+    def __post_init__(self) -> None:
+        if not callable(getattr(self.person, "answer", None)):
+            raise SpecError(
+                f"a seat needs somebody to answer: an object with `async answer(turn, part, messages)`; "
+                f"got {type(self.person).__name__}"
+            )
+        if self.timeout_s is not None and not self.timeout_s > 0:
+            raise SpecError(f"timeout_s of a seat must be above 0 seconds, or none; got {self.timeout_s}")
+
+    async def answer(self, turn: Any, part: str, messages: tuple[ChatMessage, ...]) -> Arrival:
+        """The answer as it arrives; empty, with the finish reason ``timeout``, when the time is over."""
+        try:
+            async with asyncio.timeout(self.timeout_s) as limit:
+                text = await self.person.answer(turn, part, messages)
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            return Arrival("", condition="empty", finish_reason=TIMED_OUT)
+        return Arrival(text, condition="answered" if text.strip() else "empty")

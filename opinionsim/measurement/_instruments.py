@@ -1,0 +1,228 @@
+"""Instruments: what is measured of which texts, by what, and on what scale."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from opinionsim.classifiers import Classifier
+from opinionsim.errors import SpecError
+from opinionsim.llm import CallSite
+from opinionsim.messages import Condition
+from opinionsim.opinions import OpinionScale
+from opinionsim.streams import canonical_json, digest
+from opinionsim.topics import Claim
+
+__all__ = [
+    "SELF_REPORT",
+    "STANCE",
+    "Author",
+    "Estimate",
+    "Instrument",
+    "OpinionKey",
+    "Text",
+    "check_abilities",
+    "check_instruments",
+    "instrument_id",
+]
+
+#: The variable that bias, diversity, tables and figures are about.
+STANCE = "stance"
+#: The kind of text that is a closed answer: it says what it says, and no classifier is asked.
+SELF_REPORT = "self-report"
+
+
+class Estimate(NamedTuple):
+    """What an instrument says about one text."""
+
+    value: float
+    """The most probable scale point; NaN where the text gives no answer."""
+    probabilities: tuple[float, ...]
+    """Distribution over the scale points, NaN where there is no answer."""
+    off_scale: float
+    """Probability that the text is no answer, in [0, 1]; NaN where no classifier saw it."""
+
+
+class OpinionKey(NamedTuple):
+    """Which opinion of a run: of which text, by which instrument."""
+
+    instrument_id: str
+    turn: int
+    about: int | None = None
+    """Index of the second turn, where two texts are judged together."""
+
+
+def instrument_id(
+    variable: str,
+    classifier: str,
+    options: Mapping[str, Any],
+    scale: OpinionScale,
+    *,
+    context: bool = False,
+    about: str = "",
+) -> str:
+    """Identity of an instrument: a hash of all that can change what it says, 24 hexadecimal characters.
+
+    Parameters
+    ----------
+    variable : str
+        What it measures.
+    classifier : str
+        Name of its classifier.
+    options : mapping of str to JSON value
+        Of the classifier.
+    scale : OpinionScale
+        What it codes on.
+    context : bool
+        Whether the classifier is told what the author had read, who it is, and what it was assigned.
+    about : str
+        ``reads`` where each text is judged together with each message it was shown; empty where it stands alone.
+    """
+    return digest(canonical_json([variable, classifier, dict(options), scale.points, scale.labels, context, about]))
+
+
+@dataclass(frozen=True, eq=False)
+class Instrument:
+    """A way of measuring something of texts.
+
+    Attributes
+    ----------
+    instrument_id : str
+        As :func:`instrument_id` makes it.
+    variable : str
+        What it measures: ``stance``, or a name of one's own.
+    classifier : Classifier
+        What reads the texts, and the scale.
+    kinds : frozenset of str
+        Kinds of text it reads; they select, and are no part of its identity.
+    context : bool
+        Whether items carry what the author had read, who it is, and what it was assigned.
+    about : str
+        ``reads`` where each text is judged together with each earlier message it was shown; empty where it is judged
+        by itself.
+    """
+
+    instrument_id: str
+    variable: str
+    classifier: Classifier
+    kinds: frozenset[str]
+    context: bool = False
+    about: str = ""
+
+    @classmethod
+    def of(
+        cls,
+        classifier: Classifier,
+        kinds: Iterable[str],
+        variable: str = STANCE,
+        *,
+        context: bool = False,
+        about: str = "",
+    ) -> Instrument:
+        """An instrument of a classifier that is at hand.
+
+        Raises
+        ------
+        SpecError
+            If the classifier takes no heed of a context or of a second text that it would be given.
+        """
+        check_abilities(classifier, variable, context=context, about=about)
+        identity = instrument_id(
+            variable, classifier.name, classifier.options, classifier.scale, context=context, about=about
+        )
+        return cls(identity, variable, classifier, frozenset(kinds), context, about)
+
+    @property
+    def scale(self) -> OpinionScale:
+        """What it codes on."""
+        return self.classifier.scale
+
+    def keys(self, text: Text) -> list[tuple[int, int | None]]:
+        """What it codes of a text, as (turn, second turn); nothing of other kinds, and of skipped turns."""
+        if text.kind not in self.kinds or text.condition == "skipped":
+            return []
+        return [(text.site.index, about) for about in (text.reads if self.about else (None,))]
+
+
+def check_abilities(classifier: Classifier, variable: str, *, context: bool, about: str) -> None:
+    """Refuse a classifier that takes no heed of what it would be given.
+
+    Raises
+    ------
+    SpecError
+        Naming the instrument and what its classifier does not read.
+    """
+    if about not in ("", "reads"):
+        raise SpecError(f"about must be 'reads', or left out; got {about!r}")
+    given = {
+        "the context": context and not classifier.reads_context,
+        "a second text": about and not classifier.reads_about,
+    }
+    for what, ignored in given.items():
+        if ignored:
+            raise SpecError(f"instrument {variable!r}: classifier {classifier.name!r} takes no heed of {what}")
+
+
+def check_instruments(instruments: Sequence[Instrument], claim: Claim | None = None) -> None:
+    """Refuse instruments that cannot stand side by side, or lack what they need.
+
+    Parameters
+    ----------
+    instruments : sequence of Instrument
+        Those of one run.
+    claim : Claim or None
+        What its opinions are about.
+
+    Raises
+    ------
+    SpecError
+        If two have one identity, or a classifier needs a claim and there is none.
+    """
+    seen: dict[str, str] = {}
+    for each in instruments:
+        if each.instrument_id in seen:
+            raise SpecError(
+                f"two instruments are one: {each.variable!r} by {each.classifier.name!r} with equal options and scale; "
+                "name the kinds of text of both in one"
+            )
+        seen[each.instrument_id] = each.variable
+        if claim is None and each.classifier.needs_claim:
+            raise SpecError(f"instrument {each.variable!r}: classifier {each.classifier.name!r} needs a claim")
+
+
+class Author(NamedTuple):
+    """What an instrument with context is told of who wrote a text."""
+
+    persona: tuple[tuple[str, str], ...] = ()
+    """Name and attributes, in order."""
+    assigned_opinion: float | None = None
+    """The opinion it was told it holds at the start."""
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A text of a run, as far as instruments need to know it.
+
+    Attributes
+    ----------
+    site : CallSite
+        Its turn: `index`, `step`, `agent`, `act`.
+    kind : str
+        Kind of text.
+    text : str
+        The literal text.
+    condition : str
+        Whether it is an answer at all.
+    reads : tuple of int
+        Earlier turns whose messages its author was shown, in order.
+    received : tuple of str
+        All that its author was shown, in order, messages from outside among it.
+    """
+
+    site: CallSite
+    kind: str
+    text: str
+    condition: Condition = "answered"
+    reads: tuple[int, ...] = ()
+    received: tuple[str, ...] = ()

@@ -1,0 +1,346 @@
+"""The instruments of one run at work on its texts: the one way from a text to an estimate."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from functools import partial
+from typing import Any, TypeVar
+from weakref import WeakValueDictionary
+
+from opinionsim.classifiers import AskingClassifier, Context, Item, asks, parse_closed
+from opinionsim.errors import MeasurementError, OpinionSimError, StoreError
+from opinionsim.llm import Entry, EntryKey, Journal, RunCalls
+from opinionsim.measurement._instruments import (
+    SELF_REPORT,
+    STANCE,
+    Author,
+    Estimate,
+    Instrument,
+    OpinionKey,
+    Text,
+    check_instruments,
+)
+from opinionsim.measurement._queues import Queues, estimates_of, failed
+from opinionsim.messages import ChatMessage, Parse, Reading, Reply, text_id
+from opinionsim.opinions import OpinionScale
+from opinionsim.topics import Claim
+
+__all__ = ["Measuring", "recorded_rating"]
+
+#: Questions of judges under way at a time for each call slot.
+_ASKED_PER_SLOT = 4
+#: How much of an instrument's identity stands in the names of its journal entries.
+_PREFIX = 8
+
+_T = TypeVar("_T")
+
+
+class _Shared:
+    """Work that several may wait for: it is cancelled when the last of them has given up, and not before."""
+
+    def __init__(self, work: Coroutine[Any, Any, None]) -> None:
+        self._task = asyncio.ensure_future(work)
+        # Whoever would have raised its error may have been cancelled.
+        self._task.add_done_callback(lambda task: task.cancelled() or task.exception())
+        self._waiting = 0
+
+    @property
+    def over(self) -> bool:
+        """Whether it is too late to wait for it."""
+        return self._task.done() or self._task.cancelling() > 0
+
+    async def wait(self) -> None:
+        """Until it has ended; raises what it raised."""
+        self._waiting += 1
+        try:
+            await asyncio.shield(self._task)
+        finally:
+            self._waiting -= 1
+            if not self._waiting and not self._task.done():
+                self._task.cancel()
+                await asyncio.wait([self._task])
+
+
+class Measuring:
+    """The instruments of one run at work on its texts.
+
+    Parameters
+    ----------
+    instruments : sequence of Instrument
+        Of the run.
+    queues : Queues
+        Shared with other runs.
+    calls : RunCalls
+        Of the run: judges ask through it, and its journal keeps the opinions that a schedule awaited.
+    claim : Claim or None
+        What the texts are about.
+    authors : sequence of Author
+        By agent, for instruments with context.
+
+    Attributes
+    ----------
+    estimates : dict of OpinionKey to Estimate
+        What has been measured so far.
+
+    Raises
+    ------
+    SpecError
+        As :func:`check_instruments`.
+    """
+
+    def __init__(
+        self,
+        instruments: Sequence[Instrument],
+        queues: Queues,
+        calls: RunCalls,
+        claim: Claim | None,
+        authors: Sequence[Author] = (),
+    ) -> None:
+        check_instruments(instruments, claim)
+        self.instruments = tuple(instruments)
+        self.estimates: dict[OpinionKey, Estimate] = {}
+        self._queues = queues
+        self._calls = calls
+        self._claim = claim
+        self._authors = authors
+        #: Estimates being made, for as long as anybody waits for them.
+        self._under_way: WeakValueDictionary[OpinionKey, _Shared] = WeakValueDictionary()
+
+    def instrument(self, variable: str) -> Instrument | None:
+        """The first instrument of a variable; None where there is none."""
+        return next((each for each in self.instruments if each.variable == variable), None)
+
+    def stance(self, turn: int) -> Estimate | None:
+        """What the first instrument of stance says of a turn; None where it has not coded it."""
+        instrument = self.instrument(STANCE)
+        return None if instrument is None else self.estimates.get(OpinionKey(instrument.instrument_id, turn))
+
+    async def code_all(self, texts: Iterable[Text], text_of: Callable[[int], Text], *, urgent: bool = False) -> None:
+        """Code all that the instruments read of some texts."""
+        some = list(texts)
+        for instrument in self.instruments:
+            keys = [key for text in some for key in instrument.keys(text)]
+            await self.code(instrument, keys, text_of, urgent=urgent)
+
+    async def code(
+        self,
+        instrument: Instrument,
+        keys: Iterable[tuple[int, int | None]],
+        text_of: Callable[[int], Text],
+        *,
+        urgent: bool = False,
+        priority: float = 0.0,
+    ) -> list[tuple[int, int | None, Estimate]]:
+        """Estimates of an instrument, each made once in the life of this object.
+
+        Parameters
+        ----------
+        instrument : Instrument
+            Which.
+        keys : iterable of (int, int or None)
+            Turns, and the turns they are judged together with.
+        text_of : callable
+            The text of a turn.
+        urgent : bool
+            Whether no batch is waited for.
+        priority : float
+            Of a judge's questions; larger is served first, and the default comes after every turn.
+
+        Returns
+        -------
+        list of (int, int or None, Estimate)
+            In the order of the keys.
+
+        Raises
+        ------
+        MeasurementError, ModelCallError, BudgetExceeded, JournalMismatch
+            As the first text that could not be coded; what the others brought is kept.
+        """
+        wanted = [OpinionKey(instrument.instrument_id, *key) for key in keys]
+        for key in wanted:
+            if key not in self.estimates and (known := _told(instrument.scale, text_of(key.turn))) is not None:
+                self.estimates[key] = known
+        left = [key for key in wanted if key not in self.estimates]
+        if asks(instrument.classifier):
+            # Each by itself, equal texts too: an answer is a draw.
+            await _each(left, partial(self._settle, instrument, text_of, urgent, priority), self._most_questions)
+        elif own := [key for key in left if self._pending(key) is None]:
+            await self._share(own, self._computed(instrument, own, text_of, urgent)).wait()
+        for key in left:
+            await self._settle(instrument, text_of, urgent, priority, key)
+        return [(key.turn, key.about, self.estimates[key]) for key in wanted]
+
+    async def _settle(
+        self, instrument: Instrument, text_of: Callable[[int], Text], urgent: bool, priority: float, key: OpinionKey
+    ) -> None:
+        """Wait until an estimate is there; if nobody is making it, make it."""
+        if key in self.estimates:
+            return
+        pending = self._pending(key)
+        if pending is None and asks(instrument.classifier):
+            pending = self._share([key], self._judged(instrument.classifier, instrument, key, text_of, priority))
+        elif pending is None:
+            pending = self._share([key], self._computed(instrument, [key], text_of, urgent))
+        await pending.wait()
+
+    def _pending(self, key: OpinionKey) -> _Shared | None:
+        """The making of an estimate that can be waited for."""
+        shared = self._under_way.get(key)
+        return None if shared is None or shared.over else shared
+
+    def _share(self, keys: Sequence[OpinionKey], work: Coroutine[Any, Any, None]) -> _Shared:
+        """Begin to make estimates."""
+        shared = _Shared(work)
+        self._under_way.update((key, shared) for key in keys)
+        return shared
+
+    @property
+    def _most_questions(self) -> int:
+        """Questions of a judge that are under way at a time."""
+        return _ASKED_PER_SLOT * self._calls.limit
+
+    async def _computed(
+        self, instrument: Instrument, keys: Sequence[OpinionKey], text_of: Callable[[int], Text], urgent: bool
+    ) -> None:
+        items = [self._item(instrument, text_of(key.turn), key.about, text_of) for key in keys]
+        found = await self._queues.of(instrument).code(items, urgent=urgent)
+        self.estimates.update(zip(keys, found, strict=True))
+
+    async def rating(self, text: Text, variable: str, text_of: Callable[[int], Text], priority: float = 0.0) -> float:
+        """The opinion of a text that a schedule acts on: journalled, so that a resumed run acts alike.
+
+        Raises
+        ------
+        StoreError
+            If the journal holds a rating of another text.
+        """
+        instrument, journal = self.instrument(variable), self._calls.journal
+        if instrument is None:
+            raise MeasurementError(f"the schedule acts on {variable!r}, which no instrument of the run measures")
+        known = recorded_rating(journal, text.site.index, instrument.instrument_id, text.text)
+        if known is not None:
+            return known
+        ((_, _, estimate),) = await self.code(
+            instrument, [(text.site.index, None)], text_of, urgent=True, priority=priority
+        )
+        # Another that waited for the same text may have put it on record; the first entry under a key stays.
+        site = text.site
+        key = _rating_key(site.index, instrument.instrument_id)
+        if journal.lookup(key) is None:
+            journal.append(
+                Entry(
+                    key,
+                    site.step,
+                    site.agent,
+                    site.act,
+                    text_id(text.text),
+                    repr(estimate.value),
+                    source="instrument",
+                    arrived_at=time.time(),
+                )
+            )
+        return estimate.value
+
+    def _item(self, instrument: Instrument, text: Text, about: int | None, text_of: Callable[[int], Text]) -> Item:
+        context = None
+        if instrument.context:
+            author = self._authors[text.site.agent] if text.site.agent < len(self._authors) else Author()
+            context = Context(text.received, author.persona, author.assigned_opinion)
+        return Item(text.text, self._claim, None if about is None else text_of(about).text, context)
+
+    async def _judged(
+        self,
+        classifier: AskingClassifier,
+        instrument: Instrument,
+        key: OpinionKey,
+        text_of: Callable[[int], Text],
+        priority: float,
+    ) -> None:
+        text = text_of(key.turn)
+        item, site = self._item(instrument, text, key.about, text_of), text.site
+        prefix = f"judge.{key.instrument_id[:_PREFIX]}" + ("" if key.about is None else f".{key.about}")
+
+        def ask(
+            part: str, messages: Iterable[ChatMessage], *, parse: Parse | None = None, dropped: int = 0
+        ) -> Awaitable[Reply]:
+            named = prefix + part.removeprefix("judge")
+            reading, endpoint = Reading(parse), classifier.endpoint
+            return self._calls.ask(
+                site, named, messages, reading=reading, priority=priority, dropped=dropped, endpoint=endpoint
+            )
+
+        try:
+            found = await classifier.rate(ask, item)
+            (self.estimates[key],) = estimates_of(found)
+        except OpinionSimError:
+            raise
+        except Exception as error:  # a classifier of the user's own may raise anything
+            raise failed(classifier, error) from error
+
+
+def _told(scale: OpinionScale, text: Text) -> Estimate | None:
+    """What is known of a text without a classifier: it is no answer, or a closed one; None where it must be read."""
+    if text.condition != "answered":
+        return Estimate(math.nan, (math.nan,) * len(scale), math.nan)
+    if text.kind != SELF_REPORT:
+        return None
+    point = parse_closed(text.text, scale)
+    if point is None:
+        return Estimate(math.nan, (math.nan,) * len(scale), 1.0)
+    return Estimate(float(point), tuple(float(each == point) for each in scale.points), 0.0)
+
+
+def _rating_key(turn: int, identity: str) -> EntryKey:
+    return EntryKey(turn, f"rating.{identity[:_PREFIX]}", 0)
+
+
+def recorded_rating(journal: Journal, turn: int, identity: str, text: str) -> float | None:
+    """The opinion on record that a schedule acted on; None where there is none.
+
+    Parameters
+    ----------
+    journal : Journal
+        Of the run.
+    turn : int
+        Whose text was rated.
+    identity : str
+        Of the instrument.
+    text : str
+        That text, as it is now.
+
+    Raises
+    ------
+    StoreError
+        If the rating is of another text.
+    """
+    entry = journal.lookup(_rating_key(turn, identity))
+    if entry is None:
+        return None
+    if entry.prompt_hash != text_id(text):
+        raise StoreError(f"turn {turn}: the stored rating is of another text")
+    return float(entry.text)
+
+
+async def _each(items: Sequence[_T], one: Callable[[_T], Awaitable[None]], most: int) -> None:
+    """Do something for each, at most so many at a time; raises the first error when those under way have ended."""
+    queue = iter(items)
+    errors: list[BaseException] = []
+
+    async def work() -> None:
+        for item in queue:
+            if errors:
+                return
+            try:
+                await one(item)
+            except (Exception, asyncio.CancelledError) as error:
+                task = asyncio.current_task()
+                if task is not None and task.cancelling():
+                    raise
+                errors.append(error)
+
+    await asyncio.gather(*(work() for _ in range(min(len(items), most))))
+    if errors:
+        raise errors[0]

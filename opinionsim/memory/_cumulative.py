@@ -1,0 +1,29 @@
+"""Cumulative memory: every event is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from opinionsim.memory._memory import KeptMessages
+from opinionsim.messages import Ask, Message
+from opinionsim.prompts import Act
+
+__all__ = ["CumulativeMemory"]
+
+
+@dataclass(frozen=True, slots=True)
+class CumulativeMemory(KeptMessages):
+    """Every turn leaves one narrated message, which never changes (Chuang et al. 2023; A7).
+
+    Without a budget, the messages of a prompt are a prefix of those of every later prompt.
+    """
+
+    calls_per_event: ClassVar[int] = 0
+    templates: ClassVar[tuple[str, ...]] = ("event",)
+
+    async def remember(self, act: Act, received: Sequence[Message], text: str, ask: Ask) -> CumulativeMemory:
+        """The memory with one more event; asks nothing."""
+        event = self.prompts.event(act, received, text, self.past)
+        return replace(self, past=self.past.advance(act, received), kept=(*self.kept, event))

@@ -1,0 +1,194 @@
+"""Opinions frames cut by what was measured, and the scales of their rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import pandas as pd
+
+from opinionsim.errors import MeasurementError
+from opinionsim.opinions import OpinionScale
+
+__all__ = ["OPINION_COLUMNS", "STANCE", "cut", "point_columns", "points_of", "require", "scale_of", "stance_rows"]
+
+#: The variable that measures, tables and figures of opinions are about.
+STANCE = "stance"
+
+#: Columns of an opinions frame that measures need. A frame of a user's own may lack `scale` and `about`.
+OPINION_COLUMNS = (
+    "run_id",
+    "cell",
+    "instrument_id",
+    "classifier",
+    "variable",
+    "kind",
+    "turn",
+    "step",
+    "agent",
+    "condition",
+    "value",
+)
+
+
+def require(frame: pd.DataFrame, name: str, columns: Sequence[str]) -> None:
+    """Raise unless a frame has the columns.
+
+    Raises
+    ------
+    MeasurementError
+        Naming the frame and what it lacks.
+    """
+    missing = [column for column in columns if column not in frame.columns]
+    if missing:
+        raise MeasurementError(f"the {name} frame lacks the column(s) {', '.join(missing)}")
+
+
+def point_columns(opinions: pd.DataFrame) -> dict[str, int]:
+    """The columns ``p_<point>`` of an opinions frame, each with its point.
+
+    Raises
+    ------
+    MeasurementError
+        If one does not name an integer.
+    """
+    named = [str(column) for column in opinions.columns if str(column).startswith("p_")]
+    try:
+        return {column: int(column[2:]) for column in named}
+    except ValueError:
+        raise MeasurementError(f"columns p_<point> of the opinions frame must name integers; got {named}") from None
+
+
+def points_of(opinions: pd.DataFrame) -> tuple[int, ...]:
+    """Points of the scales that rows of an opinions frame are coded on, increasing; empty where nothing tells.
+
+    Column `scale` tells; where it is missing, the points that have a probability in any such row do.
+
+    Raises
+    ------
+    MeasurementError
+        If the names of columns or a scale are not valid.
+    """
+    columns = point_columns(opinions)
+    found: set[int] = set()
+    untold = opinions
+    if "scale" in opinions.columns:
+        told = opinions["scale"].notna()
+        found.update(point for text in opinions.loc[told, "scale"].unique() for point in _parsed(text))
+        untold = opinions[~told]
+    found.update(point for column, point in columns.items() if untold[column].notna().any())
+    return tuple(sorted(found))
+
+
+def _parsed(text: object) -> Iterable[int]:
+    """Points of a scale written as "-2,-1,0,1,2"."""
+    try:
+        points = {int(point) for point in str(text).split(",")}
+    except ValueError:
+        points = set()
+    if len(points) < 2:
+        raise MeasurementError(
+            f"column scale of the opinions frame must list points, as in '-2,-1,0,1,2'; got {text!r}"
+        )
+    return points
+
+
+def scale_of(opinions: pd.DataFrame) -> OpinionScale:
+    """The scale an opinions frame is coded on.
+
+    Parameters
+    ----------
+    opinions : DataFrame
+        With column ``scale``, as in ``"-2,-1,0,1,2"``, or one column ``p_<point>`` a scale point, as in ``p_-2``. The
+        scale is that of all rows given, whatever they measure: :func:`cut` chooses those of one instrument.
+
+    Returns
+    -------
+    OpinionScale
+        The points of column ``scale``; of rows without it, the points that have a probability in any of them, and
+        all that have a column where none has. The union where rows are coded on several scales. Labels are the
+        default ones, or the points themselves where the package has no default for these.
+
+    Raises
+    ------
+    MeasurementError
+        If there are fewer than two points, or a scale or the name of a column is not valid.
+    """
+    columns = point_columns(opinions)
+    points = points_of(opinions) or tuple(sorted(set(columns.values())))
+    if len(points) < 2:
+        raise MeasurementError(
+            f"the opinions frame must have a column p_<point> for each scale point; got {list(columns)}"
+        )
+    known = {size: OpinionScale.of_size(size) for size in (2, 3, 4, 5, 7)}
+    if len(points) in known and known[len(points)].points == points:
+        return known[len(points)]
+    return OpinionScale(points, tuple(f"{point:+d}" if point else "0" for point in points))
+
+
+def cut(opinions: pd.DataFrame, variable: str = STANCE, instrument_id: str | None = None) -> pd.DataFrame:
+    """The part of an opinions frame that is about one variable, or that one instrument measured.
+
+    Parameters
+    ----------
+    opinions : DataFrame
+        Frame of a store.
+    variable : str
+        What was measured: ``stance``, ...
+    instrument_id : str, optional
+        Take the rows of this instrument instead, whatever its variable.
+
+    Returns
+    -------
+    DataFrame
+        These rows in their order, numbered from 0, with the columns ``p_<point>`` of the points on their own scales
+        and no others: what the frame would be had nothing else been measured. Where neither column ``scale`` nor a
+        probability in any of these rows tells their scale, all columns stay. Rows about a second text are among them:
+        column ``about`` tells.
+
+    Raises
+    ------
+    MeasurementError
+        If the frame lacks the column to choose by, or a scale or the name of a column is not valid.
+    """
+    column, level = ("variable", variable) if instrument_id is None else ("instrument_id", instrument_id)
+    require(opinions, "opinions", [column])
+    kept = opinions[opinions[column] == level].reset_index(drop=True)
+    points = points_of(kept)
+    foreign = [name for name, point in point_columns(kept).items() if points and point not in points]
+    return kept.drop(columns=foreign)
+
+
+def stance_rows(runs: pd.DataFrame, opinions: pd.DataFrame) -> pd.DataFrame:
+    """The rows of an opinions frame that measures, tables and figures of opinions rest on.
+
+    Parameters
+    ----------
+    runs, opinions : DataFrame
+        Frames of a store.
+
+    Returns
+    -------
+    DataFrame
+        Rows of `opinions` with the stance of a participant of one of the `runs` in a text judged by itself; several
+        instruments may have read it. Participants are agents 0 to ``n_agents`` - 1 of their run; others of its cast,
+        as a moderator, come after them.
+
+    Raises
+    ------
+    MeasurementError
+        If a frame lacks a column or an agent has a negative number.
+    """
+    require(runs, "runs", ["run_id", "n_agents"])
+    require(opinions, "opinions", OPINION_COLUMNS)
+    n_agents = runs.drop_duplicates("run_id").set_index("run_id")["n_agents"]
+    kept = (opinions["variable"] == STANCE) & (opinions["agent"] < opinions["run_id"].map(n_agents))
+    if "about" in opinions.columns:
+        kept &= opinions["about"].isna()
+    rows = opinions[kept]
+    stray = rows[rows["agent"] < 0]
+    if len(stray):
+        first = stray.iloc[0]
+        raise MeasurementError(
+            f"run {first['run_id']!r} has an opinion of agent {first['agent']}; agents are numbered from 0"
+        )
+    return rows

@@ -1,0 +1,124 @@
+"""The binding of a pack to the acts of a run: which template each gets, and whether it may have what it asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+from jinja2 import Template
+
+from opinionsim.errors import SpecError
+from opinionsim.prompts._agent import Act, Wording
+from opinionsim.prompts._templates import SUFFIX, VARIABLES, Library, check_act_names
+
+__all__ = ["PlainAct", "bind_acts", "check_frames"]
+
+
+@dataclass(frozen=True, slots=True)
+class PlainAct:
+    """What prompts need to know of an act, and nothing more: a value with a hash.
+
+    Attributes
+    ----------
+    name, template, kind, labelling, text, variables
+        As those of :class:`opinionsim.prompts.Act`.
+    pairs : tuple of (str, str)
+        The act's values, sorted by name.
+    """
+
+    name: str
+    template: str
+    kind: str
+    labelling: str = "anonymous"
+    text: str | None = None
+    variables: tuple[str, ...] = VARIABLES["task"]
+    pairs: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def of(cls, act: Act) -> PlainAct:
+        """The same act.
+
+        Raises
+        ------
+        SpecError
+            If its variables are one text, or one of its values is no text.
+        """
+        if isinstance(act.variables, str):
+            raise SpecError(f"act {act.name!r}: variables must be a sequence of names; got {act.variables!r}")
+        for name, value in act.values.items():
+            if not isinstance(name, str) or not isinstance(value, str):
+                raise SpecError(f"act {act.name!r}: values must be texts by name; got {value!r} for {name!r}")
+        pairs = tuple(sorted(act.values.items()))
+        return cls(act.name, act.template, act.kind, act.labelling, act.text, tuple(act.variables), pairs)
+
+    @property
+    def values(self) -> Mapping[str, str]:
+        """Variables of its own, with their texts."""
+        return MappingProxyType(dict(self.pairs))
+
+
+def check_frames(wording: Wording, frames: Iterable[str]) -> None:
+    """Check that the templates are there that a memory is worded with.
+
+    Raises
+    ------
+    SpecError
+        At the first that is not.
+    """
+    for name in frames:
+        wording.frame(name)
+
+
+def bind_acts(library: Library, wording: Wording, acts: Iterable[PlainAct]) -> tuple[Wording, dict[str, str]]:
+    """Give every act its template: the pack's, or else its own text.
+
+    Parameters
+    ----------
+    library : Library
+        The templates of the pack.
+    wording : Wording
+        The pack's, unbound.
+    acts : iterable of PlainAct
+        The acts of a run.
+
+    Returns
+    -------
+    wording : Wording
+        Bound.
+    texts : dict of str to str
+        Own texts that are used, by act.
+
+    Raises
+    ------
+    SpecError
+        If an act declares or uses a variable that it cannot have, or has no template.
+    """
+    own: dict[tuple[str, str], Template] = {}
+    texts: dict[str, str] = {}
+    for act in acts:
+        _check_declared(act)
+        if act.template in wording.tasks or act.text is None:
+            wording.task(act)
+            source = library.sources[f"{act.template}{SUFFIX}"]
+        else:
+            template, source = library.of_text(f"act {act.name}", act.text)
+            if texts.setdefault(act.name, act.text) != act.text:
+                raise SpecError(f"act {act.name!r} is given twice, with different texts")
+            own[act.name, act.text] = template
+        check_act_names(library, source, frozenset((*act.variables, *act.values)), act.name)
+    return replace(wording, own=MappingProxyType(own)), texts
+
+
+def _check_declared(act: PlainAct) -> None:
+    """An act declares variables that there are, and values that are none of them."""
+    catalogue = VARIABLES["task"]
+    for name in act.variables:
+        if name not in catalogue:
+            raise SpecError(f"act {act.name!r}: there is no variable {name!r}; valid: {', '.join(catalogue)}")
+    for name in act.values:
+        if name in catalogue:
+            raise SpecError(
+                f"act {act.name!r}: values may not hold {name!r}, which is a variable of all tasks; "
+                f"other than {', '.join(catalogue)}, any name will do"
+            )

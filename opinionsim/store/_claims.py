@@ -1,0 +1,136 @@
+"""Who holds a run: taking it to carry it out or to add opinions, giving it back, and keeping it from others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, delete, select, update
+
+from opinionsim.errors import StoreError
+from opinionsim.store import _schema
+from opinionsim.store._journal import HeldElsewhereError, current_epochs
+from opinionsim.store._workers import Heartbeat, lives
+
+__all__ = ["Claims", "require_epoch", "set_run"]
+
+#: What a run has produced.
+_PRODUCED = (_schema.agents, _schema.edges, _schema.turns, _schema.journal, _schema.opinions)
+
+
+class _Holding(NamedTuple):
+    """Whose a run is."""
+
+    status: str
+    epoch: int
+    owner: str
+    held: int
+
+
+class Claims:
+    """The claims on a store's runs; each method works inside the caller's write transaction.
+
+    Parameters
+    ----------
+    url : str
+        Address of the store, for messages.
+    heartbeat : Heartbeat or None
+        Signs of life of this store's owners; None where the store has one writer at a time, so that whoever claimed
+        a run of it before is gone.
+    """
+
+    def __init__(self, url: str, heartbeat: Heartbeat | None) -> None:
+        self._url = url
+        self._heartbeat = heartbeat
+
+    def take(self, connection: Connection, run_id: str, owner: str, *, complete: bool) -> int | None:
+        """Claim a run; the new epoch, or None where it cannot be had.
+
+        Parameters
+        ----------
+        connection : Connection
+            Open for writing.
+        run_id : str
+            A registered run.
+        owner : str
+            Who claims it.
+        complete : bool
+            True takes complete runs only, to add to them; False takes all others, to carry them out.
+
+        Raises
+        ------
+        StoreError
+            If the run is not registered.
+        """
+        run = _locked(connection, [run_id]).get(run_id)
+        if run is None:
+            raise StoreError(f"run {run_id} is not registered in {self._url}")
+        if (run.status == "complete") != complete or (run.owner != owner and self._is_elsewhere(connection, run)):
+            return None
+        if self._heartbeat is not None:
+            self._heartbeat.add(connection, owner)
+        epoch = run.epoch + 1
+        state: dict[str, Any] = {} if complete else {"status": "running", "error": ""}
+        set_run(connection, run_id, epoch=epoch, owner=owner, held=1, **state)
+        return epoch
+
+    def clear(self, connection: Connection, run_ids: Iterable[str]) -> None:
+        """Delete what runs have produced and set them back to pending, under an epoch that nobody has claimed.
+
+        Raises
+        ------
+        HeldElsewhereError
+            If one of them is held elsewhere.
+        """
+        wanted = list(run_ids)
+        for run_id, run in _locked(connection, wanted).items():
+            if self._is_elsewhere(connection, run):
+                doing = "measured" if run.status == "complete" else "carried out"
+                raise HeldElsewhereError(
+                    f"run {run_id} is being {doing} by {run.owner} and cannot be started anew; "
+                    f"wait until it has ended or stop it, then try again"
+                )
+        runs = _schema.runs
+        values = {"status": "pending", "epoch": runs.c.epoch + 1, "owner": "", "error": "", "held": 0}
+        for some in _schema.chunks(wanted):
+            for table in _PRODUCED:
+                connection.execute(delete(table).where(table.c.run_id.in_(some)))
+            connection.execute(update(runs).where(runs.c.run_id.in_(some)).values(values))
+
+    def _is_elsewhere(self, connection: Connection, run: _Holding) -> bool:
+        """Whether another worker, and a live one, holds a run."""
+        if self._heartbeat is None or not run.held or self._heartbeat.is_own(run.owner):
+            return False
+        return lives(connection, run.owner)
+
+
+def require_epoch(connection: Connection, run_id: str, epoch: int) -> None:
+    """Refuse to go on under a claim that has ended.
+
+    Raises
+    ------
+    HeldElsewhereError
+        If `epoch` is not the run's current one.
+    """
+    current = current_epochs(connection, [run_id]).get(run_id)
+    if current != epoch:
+        raise HeldElsewhereError(
+            f"run {run_id} is not held under epoch {epoch} (the store says {current}): "
+            f"it was claimed by somebody else or never claimed"
+        )
+
+
+def set_run(connection: Connection, run_id: str, **values: Any) -> None:
+    """Replace columns of a run's row."""
+    connection.execute(update(_schema.runs).where(_schema.runs.c.run_id == run_id).values(values))
+
+
+def _locked(connection: Connection, run_ids: Iterable[str]) -> dict[str, _Holding]:
+    """Whose registered runs are, their rows held until the transaction ends where the database locks rows."""
+    run = _schema.runs.c
+    statement = select(run.run_id, run.status, run.epoch, run.owner, run.held).order_by(run.run_id).with_for_update()
+    return {
+        row.run_id: _Holding(*row[1:])
+        for some in _schema.chunks(run_ids)
+        for row in connection.execute(statement.where(run.run_id.in_(some)))
+    }

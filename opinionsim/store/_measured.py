@@ -1,0 +1,153 @@
+"""What is measured: the instruments on record, and what each of them has not coded yet."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Iterator
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, get_args
+
+from sqlalchemy import Connection, and_, select
+
+from opinionsim.errors import SpecError, StoreError
+from opinionsim.messages import Condition, Message
+from opinionsim.store import _schema
+from opinionsim.store._rows import InstrumentRow
+
+__all__ = ["instruments", "save_instrument", "uncoded"]
+
+#: What an opinion is of: the index of a turn, and of a second one or None.
+_Key = tuple[int, int | None]
+
+#: Conditions of texts that others were shown, and that their texts can be about.
+_SHOWN = frozenset(condition for condition in get_args(Condition) if Message("", condition=condition).passed_on)
+
+
+def save_instrument(connection: Connection, instrument: InstrumentRow) -> None:
+    """Insert an instrument, or check that the one with its id has the same options.
+
+    Raises
+    ------
+    SpecError
+        If it has others: other weights under one name, for instance, would be mixed in unseen.
+    """
+    options = _schema.to_json(dict(instrument.options), "a classifier's options")
+    row = {
+        "instrument_id": instrument.instrument_id,
+        "variable": instrument.variable,
+        "classifier": instrument.classifier,
+        "options": options,
+        "points": _schema.to_json(instrument.points, "scale points"),
+        "labels": _schema.to_json(instrument.labels, "scale labels"),
+        "context": int(instrument.context),
+        "about": instrument.about,
+    }
+    table = _schema.instruments
+    _schema.insert_new(connection, table, [row])
+    known = select(table.c.options).where(table.c.instrument_id == instrument.instrument_id)
+    before = connection.execute(known).one().options
+    _require_same(instrument.classifier, json.loads(before), json.loads(options))
+
+
+def instruments(connection: Connection) -> list[InstrumentRow]:
+    """All instruments, sorted by id."""
+    found = [
+        InstrumentRow(
+            row.instrument_id,
+            row.variable,
+            row.classifier,
+            json.loads(row.options),
+            tuple(json.loads(row.points)),
+            tuple(json.loads(row.labels)),
+            bool(row.context),
+            row.about,
+        )
+        for row in connection.execute(select(_schema.instruments))
+    ]
+    return sorted(found, key=lambda instrument: instrument.instrument_id)
+
+
+def uncoded(
+    connection: Connection, run_ids: Iterable[str], instrument_id: str, kinds: Collection[str], about: str
+) -> dict[str, list[_Key]]:
+    """Keys that an instrument has not coded, sorted, by run id: as :meth:`opinionsim.store.Store.uncoded` says.
+
+    Raises
+    ------
+    StoreError
+        If `about` is neither empty nor ``reads``.
+    """
+    if about not in ("", "reads"):
+        raise StoreError(f"instrument {instrument_id!r}: about must be empty or 'reads'; got {about!r}")
+    find = _uncoded_pairs if about else _uncoded_texts
+    found: dict[str, list[_Key]] = {}
+    for some in _schema.chunks(run_ids):
+        for run_id, key in find(connection, some, instrument_id, frozenset(kinds)):
+            found.setdefault(run_id, []).append(key)
+    return {run_id: found[run_id] for run_id in sorted(found)}
+
+
+def _uncoded_texts(
+    connection: Connection, run_ids: list[str], instrument_id: str, kinds: frozenset[str]
+) -> Iterator[tuple[str, _Key]]:
+    """Texts of runs that have no opinion, by turn within a run."""
+    turn, opinion = _schema.turns.c, _schema.opinions.c
+    coded = and_(
+        opinion.run_id == turn.run_id,
+        opinion.instrument_id == instrument_id,
+        opinion.turn == turn.turn,
+        opinion.about == _schema.to_index(None),
+    )
+    statement = (
+        select(turn.run_id, turn.turn)
+        .select_from(_schema.turns.outerjoin(_schema.opinions, coded))
+        .where(turn.run_id.in_(run_ids), turn.kind.in_(sorted(kinds)), turn.condition != "skipped")
+        .where(opinion.turn.is_(None))
+        .order_by(turn.run_id, turn.turn)
+    )
+    for run_id, index in connection.execute(statement):
+        yield run_id, (index, None)
+
+
+def _uncoded_pairs(
+    connection: Connection, run_ids: list[str], instrument_id: str, kinds: frozenset[str]
+) -> Iterator[tuple[str, _Key]]:
+    """Texts of runs, each beside one that its author was shown, that have no opinion, by turn within a run."""
+    turn, opinion = _schema.turns.c, _schema.opinions.c
+    of_run = turn.run_id.in_(run_ids)
+    of_pairs = (
+        select(opinion.run_id, opinion.turn, opinion.about)
+        .where(opinion.run_id.in_(run_ids), opinion.instrument_id == instrument_id)
+        .where(opinion.about != _schema.to_index(None))
+    )
+    of_unshown = select(turn.run_id, turn.turn).where(of_run, turn.condition.not_in(sorted(_SHOWN)))
+    of_readers = (
+        select(turn.run_id, turn.turn, turn.reads)
+        .where(of_run, turn.kind.in_(sorted(kinds)), turn.condition != "skipped")
+        .order_by(turn.run_id, turn.turn)
+    )
+    coded: dict[str, set[tuple[int, int]]] = {}
+    for run_id, index, about in connection.execute(of_pairs):
+        coded.setdefault(run_id, set()).add((index, about))
+    unshown = {tuple(row) for row in connection.execute(of_unshown)}
+    for run_id, rows in groupby(connection.execute(of_readers), itemgetter(0)):
+        readers = [(index, spelled) for _, index, spelled in rows]
+        # A run has many: parsed as one, they take a fraction of the time.
+        read = json.loads(f"[{','.join(spelled for _, spelled in readers)}]")
+        of_this_run = coded.get(run_id, set())
+        for (index, _), messages in zip(readers, read, strict=True):
+            # Messages from outside the run go by names.
+            for about in sorted({message for message in messages if isinstance(message, int)}):
+                if (index, about) not in of_this_run and (run_id, about) not in unshown:
+                    yield run_id, (index, about)
+
+
+def _require_same(classifier: str, before: dict[str, Any], options: dict[str, Any]) -> None:
+    differing = [name for name in {**before, **options} if before.get(name) != options.get(name)]
+    if differing:
+        told = ", ".join(f"{name} was {before.get(name)!r} and is {options.get(name)!r}" for name in differing)
+        raise SpecError(
+            f"measurement.classifier: {classifier!r} has coded texts in this store before, and is another one now: "
+            f"{told}. Undo the change, name the difference under measurement.classifier.options, or use another store"
+        )

@@ -1,0 +1,52 @@
+"""A worker that is killed while an instrument codes: at the n-th write of opinions, before or after it.
+
+Run: python -m tests.experiments._coding_worker SPEC.yaml STORE LOG N before|after. What it is about to code stands in
+LOG, one JSON list [run, instrument, turn, about] a line, before any of it is coded.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+from opinionsim.experiments import _runner
+from opinionsim.measurement import Measuring
+from opinionsim.store import Store
+from tests._running import carry_out
+from tests.experiments import _context_classifier
+
+_context_classifier.register()
+
+
+def main(spec: str, store: str, log: str, number: str, moment: str) -> None:
+    """Carry the experiment out until the kill."""
+    _runner._PORTION = 3
+    code, save = Measuring.code, Store.save_opinions
+    written = iter(range(1, 1000))
+    kill_at = int(number)
+
+    async def logged(self: Measuring, instrument: Any, keys: Any, *arguments: Any, **options: Any) -> Any:
+        with open(log, "a", encoding="utf-8") as lines:
+            for turn, about in keys:
+                lines.write(json.dumps([self._calls.run_id, instrument.instrument_id, turn, about]) + "\n")
+        return await code(self, instrument, keys, *arguments, **options)
+
+    def saved(self: Store, *arguments: Any) -> None:
+        reached = next(written) == kill_at
+        if reached and moment == "before":
+            os.kill(os.getpid(), signal.SIGKILL)
+        save(self, *arguments)
+        if reached:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    Measuring.code = logged  # type: ignore[method-assign]
+    Store.save_opinions = saved  # type: ignore[method-assign]
+    carry_out(Path(spec), store)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

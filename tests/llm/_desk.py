@@ -1,0 +1,80 @@
+"""A caller with everything it works with, and a model whose replies are known beforehand."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage
+
+from opinionsim.errors import Rejected
+from opinionsim.llm import MemoryJournal, RunCalls, SlotPool
+from opinionsim.messages import AS_IS, ChatMessage, Message, Reading, Reply
+from opinionsim.schedules import Turn
+from opinionsim.testing import run_virtual
+
+TURN = Turn(7, 3, 2, "write")
+PROMPT = (ChatMessage("system", "You are Ann."), ChatMessage("user", "Write."))
+
+#: Replies that are no answers, by what they are instead.
+MISSING = {
+    "refused": AIMessage("", additional_kwargs={"refusal": "I will not."}),
+    "empty": AIMessage("  "),
+    "truncated": AIMessage("I believe that", response_metadata={"finish_reason": "length"}),
+}
+
+
+def short(part: str, text: str, received: tuple[Message, ...]) -> str:
+    """Accept short texts only; they decide what they say."""
+    if len(text) > 5:
+        raise Rejected(f"{len(text)} letters are too many")
+    return text.upper()
+
+
+PICKY = Reading(short)
+
+
+class Client:
+    """Gives its replies in turn, each after a second; raises those that are errors."""
+
+    def __init__(self, *replies: str | AIMessage | Exception, latency: float = 1.0) -> None:
+        self.replies = list(replies)
+        self.latency = latency
+        self.prompts: list[tuple[ChatMessage, ...]] = []
+        self.seeds: list[int] = []
+
+    async def call(self, messages: Sequence[ChatMessage], seed: int) -> AIMessage:
+        self.prompts.append(tuple(messages))
+        self.seeds.append(seed)
+        await asyncio.sleep(self.latency)
+        reply = self.replies[len(self.seeds) - 1]
+        if isinstance(reply, Exception):
+            raise reply
+        return reply if isinstance(reply, AIMessage) else AIMessage(reply)
+
+
+class Desk:
+    """A caller and what it works with."""
+
+    def __init__(self, client: Any, journal: MemoryJournal | None = None, slots: int = 1, **options: Any) -> None:
+        self.client = client
+        self.journal = journal if journal is not None else MemoryJournal()
+        self.slots = SlotPool(slots)
+        self.calls = RunCalls("run-1", self.journal, client, self.slots, **options)
+
+    async def ask(self, reading: Reading = AS_IS, part: str = "reply", turn: Turn = TURN, **options: Any) -> Reply:
+        return await self.calls.ask(turn, part, PROMPT, reading=reading, **options)
+
+    @property
+    def attempts(self) -> list[tuple[int, str, str]]:
+        """Attempt, text and outcome of every entry, in the order of arrival."""
+        return [(record.key.attempt, record.text, record.outcome) for record in self.journal.records]
+
+
+def fails(desk: Desk, error: type[Exception], message: str, reading: Reading = AS_IS) -> None:
+    """The next question fails in the stated way and leaves no slot held."""
+    with pytest.raises(error, match=message):
+        run_virtual(desk.ask(reading))
+    assert desk.slots.in_flight == 0

@@ -1,0 +1,320 @@
+"""A seat: a person answers in the place of a chat model, for as long as it takes, or as long as there is."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from opinionsim.errors import ModelCallError, ScheduleError, SpecError, StoreError
+from opinionsim.llm import Budget, Endpoint, Entry, EntryKey, Limits, MemoryJournal, Patience, Seat
+from opinionsim.messages import ChatMessage, Reading, Reply, prompt_hash
+from opinionsim.schedules import Turn
+from opinionsim.testing import run_virtual
+from tests.llm._desk import PICKY, PROMPT, TURN, Client, Desk, fails
+
+DAY_S = 86_400.0
+NEVER_S = math.inf
+
+
+class Person:
+    """Answers each question after its seconds; an answer that is an error is raised."""
+
+    def __init__(self, *answers: tuple[float, str | Exception]) -> None:
+        self.answers = list(answers)
+        self.asked: list[tuple[Turn, str, tuple[ChatMessage, ...]]] = []
+        self.left = 0
+
+    async def answer(self, turn: Any, part: str, messages: tuple[ChatMessage, ...]) -> str:
+        self.asked.append((turn, part, messages))
+        seconds, text = self.answers[len(self.asked) - 1]
+        try:
+            if seconds == NEVER_S:
+                await asyncio.get_running_loop().create_future()
+            await asyncio.sleep(seconds)
+        except asyncio.CancelledError:
+            self.left += 1
+            raise
+        if isinstance(text, Exception):
+            raise text
+        return text
+
+
+class Table(Desk):
+    """A caller with a person in the seat of agent 2, and a chat model for the others."""
+
+    def __init__(
+        self,
+        *answers: tuple[float, str | Exception],
+        timeout_s: float | None = None,
+        journal: MemoryJournal | None = None,
+        client: Client | None = None,
+        **options: Any,
+    ) -> None:
+        self.person = Person(*answers)
+        self.model = client or Client()
+        endpoint = Endpoint(self.model)
+        super().__init__([endpoint, endpoint, Seat(self.person, timeout_s)], journal, **options)
+
+
+def again(table: Table, **options: Any) -> Table:
+    """The same run carried out anew, with a person who would say something else."""
+    return Table((1.0, "Something else."), journal=table.journal, **options)
+
+
+# -- what a person says --------------------------------------------------------------------------------------
+
+
+def test_a_persons_text_is_an_entry_without_seed_tokens_or_cost() -> None:
+    table = Table((90.0, "Yes."))
+    assert run_virtual(table.ask(dropped=2)) == Reply("Yes.")
+    assert table.person.asked == [(TURN, "reply", PROMPT)]
+    (record,) = table.journal.records
+    assert record.arrived_at is not None
+    assert replace(record, arrived_at=None) == Entry(
+        EntryKey(7, "reply", 0),
+        3,
+        2,
+        "write",
+        prompt_hash(PROMPT),
+        "Yes.",
+        prompt=PROMPT,
+        dropped=2,
+        latency_s=90.0,
+        source="person",
+    )
+    assert (table.calls.made, table.calls.answered, table.model.seeds) == (0, 0, [])
+
+
+def test_what_models_say_is_an_entry_of_a_model() -> None:
+    table = Table(client=Client("Yes."))
+    run_virtual(table.ask(turn=replace(TURN, agent=1)))
+    assert [record.source for record in table.journal.records] == ["model"]
+    assert (table.calls.made, table.person.asked) == (1, [])
+
+
+@pytest.mark.parametrize("text", ["Yes.", "", "  \n"])
+def test_a_resumed_run_is_answered_by_the_journal_and_asks_nobody_twice(text: str) -> None:
+    table = Table((5.0, text))
+    said = run_virtual(table.ask())
+    resumed = again(table)
+    assert run_virtual(resumed.ask()) == said
+    assert (resumed.person.asked, resumed.calls.answered) == ([], 1)
+
+
+@pytest.mark.parametrize("text", ["", "  \n"])
+def test_a_person_who_writes_nothing_has_written_nothing_and_is_not_asked_again(text: str) -> None:
+    table = Table((5.0, text), (5.0, "Yes."))
+    assert run_virtual(table.ask(PICKY)) == Reply(text, "empty")
+    (record,) = table.journal.records
+    assert (record.condition, record.outcome, record.finish_reason) == ("empty", "accepted", "")
+    assert len(table.person.asked) == 1
+
+
+def test_a_persons_text_decides_and_is_asked_for_again_where_it_cannot_be_used() -> None:
+    table = Table((60.0, "I would rather not say."), (30.0, "Yes."))
+    assert run_virtual(table.ask(PICKY)) == Reply("Yes.", decision="YES.")
+    assert table.attempts == [(0, "I would rather not say.", "rejected"), (1, "Yes.", "accepted")]
+    assert {record.source for record in table.journal.records} == {"person"}
+    assert [record.latency_s for record in table.journal.records] == [60.0, 30.0]
+    resumed = again(table)
+    assert run_virtual(resumed.ask(PICKY)) == Reply("Yes.", decision="YES.")
+    assert resumed.person.asked == []
+
+
+def test_a_person_whose_texts_cannot_be_used_stops_the_run_or_decides_nothing() -> None:
+    texts = [(1.0, f"far too long {number}") for number in range(2)]
+    two = PICKY._replace(attempts=2)
+    fails(Table(*texts), ModelCallError, "none of 2 replies was acceptable; the last one: 14 letters", two)
+    assert run_virtual(Table(*texts).ask(two._replace(after="none"))) == Reply("far too long 1", decision=None)
+
+
+def test_a_parse_that_breaks_keeps_what_the_person_wrote() -> None:
+    table = Table((1.0, "seven"))
+    fails(
+        table,
+        ScheduleError,
+        "turn 7, part 'reply': parse failed with ValueError",
+        Reading(lambda _, text, __: int(text)),
+    )
+    assert table.attempts == [(0, "seven", "unparsed")]
+    mended = again(table)
+    assert run_virtual(mended.ask(Reading(lambda part, text, received: len(text)))) == Reply("seven", decision=5)
+    assert mended.person.asked == []
+
+
+# -- time ----------------------------------------------------------------------------------------------------
+
+
+def test_an_answer_within_the_time_is_taken() -> None:
+    assert run_virtual(Table((59.0, "Yes."), timeout_s=60.0).ask()) == Reply("Yes.")
+
+
+def test_an_answer_that_comes_late_is_not_taken_and_the_message_stays_empty() -> None:
+    table = Table((61.0, "Yes."), timeout_s=60.0)
+
+    async def story() -> tuple[Reply, float]:
+        reply = await table.ask()
+        return reply, asyncio.get_running_loop().time()
+
+    assert run_virtual(story()) == (Reply("", "empty"), 60.0)
+    (record,) = table.journal.records
+    assert (record.text, record.condition, record.finish_reason) == ("", "empty", "timeout")
+    assert (record.outcome, record.source, record.latency_s) == ("accepted", "person", 60.0)
+    assert table.person.left == 1
+
+
+def test_a_question_whose_time_is_over_is_never_asked_again() -> None:
+    """Neither at once, whatever the act demands, nor when the run is carried out anew."""
+    table = Table((61.0, "Yes."), (1.0, "Yes."), timeout_s=60.0)
+    assert run_virtual(table.ask(PICKY)) == Reply("", "empty")
+    assert len(table.person.asked) == 1
+    for timeout_s in (60.0, None):
+        resumed = again(table, timeout_s=timeout_s)
+        assert run_virtual(resumed.ask(PICKY)) == Reply("", "empty")
+        assert resumed.person.asked == []
+    # Nor by a chat model that takes the seat, although it asks again for what is empty.
+    policy = dict.fromkeys(("refused", "empty", "truncated"), 3)
+    model = Client()
+    assert run_virtual(Desk([Endpoint(model, replies=policy)] * 3, table.journal).ask(PICKY)) == Reply("", "empty")
+    assert model.seeds == []
+
+
+def test_every_attempt_has_the_whole_time() -> None:
+    table = Table((50.0, "I would rather not say."), (50.0, "Yes."), timeout_s=60.0)
+    assert run_virtual(table.ask(PICKY)) == Reply("Yes.", decision="YES.")
+    late = Table((50.0, "I would rather not say."), (61.0, "Yes."), timeout_s=60.0)
+    assert run_virtual(late.ask(PICKY)) == Reply("", "empty")
+    assert late.attempts == [(0, "I would rather not say.", "rejected"), (1, "", "accepted")]
+
+
+def test_the_time_out_of_calls_is_not_that_of_a_seat() -> None:
+    table = Table((30 * DAY_S, "Yes."), patience=Patience(timeout_s=2.5, transient=0))
+    assert run_virtual(table.ask()) == Reply("Yes.")
+
+
+def test_without_a_time_out_a_seat_waits_until_the_run_is_stopped() -> None:
+    table = Table((NEVER_S, ""))
+
+    async def story() -> None:
+        asking = asyncio.create_task(table.ask())
+        await asyncio.sleep(10 * DAY_S)
+        assert not asking.done()
+        table.calls.stop()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+        assert asyncio.get_running_loop().time() == 10 * DAY_S
+
+    run_virtual(story())
+    assert table.journal.records == []
+    assert table.person.left == 1
+    # Whoever carries the run out anew puts the question once more.
+    resumed = again(table)
+    assert run_virtual(resumed.ask()) == Reply("Something else.")
+
+
+def test_a_stopped_run_puts_no_question_to_a_person() -> None:
+    table = Table((1.0, "Yes."))
+    table.calls.stop()
+
+    async def story() -> None:
+        with pytest.raises(asyncio.CancelledError):
+            await table.ask()
+
+    run_virtual(story())
+    assert (table.person.asked, table.journal.records) == ([], [])
+
+
+def test_who_asks_may_be_cancelled_and_leaves_nobody_waiting() -> None:
+    table = Table((NEVER_S, ""))
+
+    async def story() -> None:
+        asking = asyncio.create_task(table.ask())
+        await asyncio.sleep(1.0)
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    run_virtual(story())
+    assert (table.person.left, table.journal.records) == (1, [])
+
+
+# -- what a person does not take -----------------------------------------------------------------------------
+
+
+def test_a_person_who_thinks_takes_no_slot() -> None:
+    table = Table((100.0, "Yes."), client=Client("No."), slots=1)
+
+    async def story() -> None:
+        thinking = asyncio.create_task(table.ask())
+        await asyncio.sleep(10.0)
+        assert table.slots.in_flight == 0
+        assert await table.ask(turn=replace(TURN, index=8, agent=0)) == Reply("No.")
+        assert asyncio.get_running_loop().time() == 11.0
+        assert await thinking == Reply("Yes.")
+
+    run_virtual(story())
+    assert [record.source for record in table.journal.records] == ["model", "person"]
+
+
+def test_a_person_may_answer_while_all_slots_are_taken() -> None:
+    table = Table((1.0, "Yes."), client=Client("No.", latency=50.0), slots=1)
+
+    async def story() -> None:
+        model = asyncio.create_task(table.ask(turn=replace(TURN, index=8, agent=0)))
+        await asyncio.sleep(1.0)
+        assert table.slots.in_flight == 1
+        assert await table.ask() == Reply("Yes.")
+        assert asyncio.get_running_loop().time() == 2.0
+        await model
+
+    run_virtual(story())
+
+
+def test_a_persons_answer_takes_nothing_of_the_budget() -> None:
+    budget = Budget(Limits(calls=0, tokens=0, money=0.0))
+    table = Table((1.0, "Yes."), budget=budget)
+    assert run_virtual(table.ask()) == Reply("Yes.")
+    assert budget.paid.calls == budget.paid.tokens == budget.paid.money == 0
+    tokens = [(record.input_tokens, record.output_tokens, record.cost) for record in table.journal.records]
+    assert tokens == [(None, None, None)]
+
+
+# -- when it fails -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (RuntimeError("the page is gone"), "RuntimeError: the page is gone"),
+        (TimeoutError("the socket is slow"), "TimeoutError: the socket is slow"),
+    ],
+)
+@pytest.mark.parametrize("timeout_s", [None, 60.0])
+def test_a_seat_that_fails_names_run_step_and_agent(error: Exception, words: str, timeout_s: float | None) -> None:
+    table = Table((1.0, error), timeout_s=timeout_s)
+    fails(table, ModelCallError, rf"^run run-1, step 3, agent 2 \(write\): the seat failed with {words}$")
+    assert table.journal.records == []
+    resumed = again(table)
+    assert run_virtual(resumed.ask()) == Reply("Something else.")
+
+
+@pytest.mark.parametrize("error", [StoreError("the disk is full"), SpecError("no such page")])
+def test_an_error_of_our_own_reaches_the_run_in_its_own_words(error: Exception) -> None:
+    fails(Table((1.0, error)), type(error), f"^{error}$")
+
+
+@pytest.mark.parametrize("person", [None, "Ann", object()])
+def test_nobody_can_take_no_seat(person: Any) -> None:
+    with pytest.raises(SpecError, match=f"needs somebody to answer: .*got {type(person).__name__}$"):
+        Seat(person)
+
+
+@pytest.mark.parametrize("timeout_s", [0, 0.0, -1.0, math.nan])
+def test_a_time_must_be_above_nothing(timeout_s: float) -> None:
+    with pytest.raises(SpecError, match="timeout_s of a seat must be above 0 seconds, or none; got"):
+        Seat(Person(), timeout_s)

@@ -1,0 +1,265 @@
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from opinionsim.errors import StoreError
+from opinionsim.store import Store, _workers, open_store
+from opinionsim.testing._store_rows import call, claimed, completed, opinion_row, outcome, run_row
+from tests.store._served import age, cut
+
+_WORKER = """
+import sys
+from opinionsim.store import open_store
+from opinionsim.testing._store_rows import call, run_row
+
+store = open_store(sys.argv[1])
+store.register([run_row("r1")])
+journal = store.journal("r1", store.claim("r1", "child"))
+turn = 0
+while True:
+    journal.append(call(turn, f"reply {turn}", ("You are Ada.", f"post {turn}")))
+    turn += 1
+    if turn % 200 == 0:
+        store.flush()
+        print(turn, flush=True)
+"""
+
+_MEASURER = """
+import sys
+from opinionsim.store import open_store
+from opinionsim.testing._store_rows import completed
+
+store = open_store(sys.argv[1])
+completed(store)
+print(store.claim_complete("r1", "child"), flush=True)
+sys.stdin.read()
+"""
+
+
+def _child(source: str, url: str) -> subprocess.Popen[str]:
+    root = Path(__file__).parents[2]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    return subprocess.Popen([sys.executable, "-c", source, url], cwd=root, text=True, **pipes)
+
+
+def test_a_run_under_way_is_taken_over_once_its_owner_gives_no_sign_of_life(url: str, ask) -> None:
+    with open_store(url) as one, open_store(url) as two:
+        one.register([run_row()])
+        journal = one.journal("r1", claimed(one, owner="one"))
+        journal.append(call(0, "kept"))
+        journal.flush()
+        assert two.claim("r1", "two") is None
+        age(ask, _workers.EXPIRY_S - 5)
+        assert two.claim("r1", "two") is None
+        assert two.states()["r1"] == ("running", 1, "one", "")
+        age(ask, 10)
+        assert two.claim("r1", "two") == 2
+        journal.append(call(1, "lost"))
+        with pytest.raises(StoreError, match="run r1 has been claimed by somebody else"):
+            journal.flush()
+        with pytest.raises(StoreError, match="epoch 1"):
+            one.finish("r1", 1, outcome())
+        with pytest.raises(StoreError, match="epoch 1"):
+            one.journal("r1", 1)
+        two.finish("r1", 2, outcome())
+        assert two.states()["r1"] == ("complete", 2, "two", "")
+        assert [entry.text for entry in two.entries("r1")] == ["kept"]
+        assert one.claim("r1", "one") is None
+
+
+def test_every_claim_is_a_sign_of_life(url: str, ask) -> None:
+    """A worker that stalled could otherwise be deprived at once of what it claims next."""
+    with open_store(url) as one, open_store(url) as two:
+        one.register([run_row("r1"), run_row("r2")])
+        claimed(one, "r1", "one")
+        age(ask, _workers.EXPIRY_S + 1)
+        claimed(one, "r2", "one")
+        assert two.claim("r2", "two") is None
+
+
+def test_the_runs_of_a_closed_store_can_be_claimed_at_once(url: str, ask) -> None:
+    with open_store(url) as one:
+        one.register([run_row()])
+        claimed(one, owner="one")
+        assert ask("SELECT owner FROM workers") == [("one",)]
+    assert ask("SELECT owner FROM workers") == []
+    with open_store(url) as two:
+        assert two.claim("r1", "two") == 2
+
+
+def test_a_run_that_failed_can_be_claimed_by_anybody(url: str) -> None:
+    with open_store(url) as one, open_store(url) as two:
+        one.register([run_row()])
+        one.finish("r1", claimed(one, owner="one"), outcome(status="incomplete", error="turn 2 failed"))
+        assert two.claim("r1", "two") == 2
+
+
+def test_a_store_goes_on_giving_signs_of_life(url: str, ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_workers, "HEARTBEAT_S", 0.01)
+    with open_store(url) as store:
+        store.register([run_row("r1"), run_row("r2")])
+        claimed(store, "r1", "one")
+        claimed(store, "r2", "other")
+        ((first,),) = ask("SELECT min(heartbeat_at) FROM workers")
+        while ask("SELECT min(heartbeat_at) FROM workers") <= [(first,)]:
+            pass
+        ask("DELETE FROM workers")
+        while len(ask("SELECT owner FROM workers")) < 2:
+            pass
+        cut(ask)
+        ask("DELETE FROM workers")
+        while len(ask("SELECT owner FROM workers")) < 2:
+            pass
+
+
+def test_of_workers_that_claim_at_the_same_moment_one_wins(url: str) -> None:
+    runs = [f"r{number}" for number in range(12)]
+    with open_store(url) as one, open_store(url) as two, open_store(url) as three:
+        one.register([run_row(run_id) for run_id in runs])
+        stores = (one, two, three)
+        together = threading.Barrier(len(stores))
+
+        def race(number: int) -> list[int | None]:
+            won = []
+            for run_id in runs:
+                together.wait()
+                won.append(stores[number].claim(run_id, f"worker {number}"))
+            return won
+
+        with ThreadPoolExecutor(len(stores)) as pool:
+            won = list(zip(*pool.map(race, range(len(stores))), strict=True))
+        assert [sorted(each, key=str) for each in won] == [[1, None, None]] * len(runs)
+        owners = [f"worker {each.index(1)}" for each in won]
+        assert [one.states()[run_id].owner for run_id in runs] == owners
+
+
+def test_a_dead_worker_has_one_heir(url: str, ask) -> None:
+    with open_store(url) as dead, open_store(url) as one, open_store(url) as two:
+        dead.register([run_row()])
+        claimed(dead, owner="dead")
+        age(ask, 100)
+        together = threading.Barrier(2)
+
+        def take(store: Store, owner: str) -> int | None:
+            together.wait()
+            return store.claim("r1", owner)
+
+        with ThreadPoolExecutor(2) as pool:
+            taken = [each.result() for each in (pool.submit(take, one, "one"), pool.submit(take, two, "two"))]
+        assert sorted(taken, key=str) == [2, None]
+
+
+def test_a_run_another_worker_carries_out_is_not_forgotten(url: str, ask) -> None:
+    with open_store(url) as one, open_store(url) as two:
+        one.register([run_row("r1"), run_row("r2")])
+        journal = one.journal("r1", claimed(one, owner="one"))
+        journal.append(call(0))
+        one.finish("r2", claimed(one, "r2", "one"), outcome())
+        with pytest.raises(StoreError, match="run r1 is being carried out by one and cannot be started anew"):
+            two.forget(["r2", "r1"])
+        assert [state.status for state in two.states().values()] == ["running", "complete"]
+        one.forget(["r2"])
+        age(ask, 100)
+        two.forget(["r1"])
+        assert ask("SELECT status, owner, held FROM runs") == [("pending", "", 0)] * 2
+        assert two.entries("r1") == []
+        journal.append(call(1))
+        with pytest.raises(StoreError, match="claimed by somebody else"):
+            journal.flush()
+
+
+def test_a_run_is_measured_anew_once_whoever_measured_it_is_dead(url: str, ask) -> None:
+    with open_store(url) as one, open_store(url) as two:
+        first = completed(one, owner="one", error="not coded yet", opinions=())
+        assert ask("SELECT held FROM runs") == [(0,)]
+        epoch = one.claim_complete("r1", "one")
+        assert epoch == first + 1
+        assert ask("SELECT held FROM runs") == [(1,)]
+        journal = one.journal("r1", epoch)
+        one.save_opinions("r1", epoch, [opinion_row(0)])
+        age(ask, _workers.EXPIRY_S - 5)
+        assert two.claim_complete("r1", "two") is None
+        with pytest.raises(StoreError, match="run r1 is being measured by one and cannot be started anew"):
+            two.forget(["r1"])
+        age(ask, 10)
+        assert two.claim_complete("r1", "two") == epoch + 1
+        # It was only slow, and comes back.
+        journal.append(call(1, part="judge.m1"))
+        with pytest.raises(StoreError, match="run r1 has been claimed by somebody else"):
+            journal.flush()
+        with pytest.raises(StoreError, match=f"epoch {epoch}"):
+            one.save_opinions("r1", epoch, [opinion_row(1)])
+        with pytest.raises(StoreError, match=f"epoch {epoch}"):
+            one.release("r1", epoch)
+        assert ask("SELECT held, owner FROM runs") == [(1, "two")]
+        assert two.uncoded(["r1"], "m1", ["post", "report"]) == {"r1": [(1, None)]}
+        two.save_opinions("r1", epoch + 1, [opinion_row(1)])
+        two.release("r1", epoch + 1)
+        assert two.uncoded(["r1"], "m1", ["post", "report"]) == {}
+        assert two.entries("r1") == []
+        assert two.states()["r1"] == ("complete", epoch + 1, "two", "not coded yet")
+        assert one.claim_complete("r1", "one") == epoch + 2
+
+
+def test_a_killed_worker_that_measured_has_an_heir(url: str, ask) -> None:
+    child = _child(_MEASURER, url)
+    assert child.stdout is not None
+    with child:
+        assert child.stdout.readline() == "2\n"
+        child.send_signal(signal.SIGKILL)
+        assert child.wait() == -signal.SIGKILL
+    with open_store(url) as store:
+        assert store.claim_complete("r1", "heir") is None
+        age(ask, 100)
+        assert store.claim_complete("r1", "heir") == 3
+        assert store.states()["r1"] == ("complete", 3, "heir", "")
+
+
+def test_a_run_whose_measuring_store_is_closed_can_be_measured_at_once(url: str) -> None:
+    with open_store(url) as one:
+        completed(one, owner="one")
+        assert one.claim_complete("r1", "one") == 2
+    with open_store(url) as two:
+        assert two.claim_complete("r1", "two") == 3
+
+
+def test_of_workers_that_would_measure_at_the_same_moment_one_wins(url: str) -> None:
+    runs = [f"r{number}" for number in range(8)]
+    with open_store(url) as one, open_store(url) as two:
+        for run_id in runs:
+            completed(one, run_id, "before")
+        together = threading.Barrier(2)
+
+        def race(store: Store, owner: str) -> list[int | None]:
+            won = []
+            for run_id in runs:
+                together.wait()
+                won.append(store.claim_complete(run_id, owner))
+            return won
+
+        with ThreadPoolExecutor(2) as pool:
+            won = list(zip(*pool.map(race, (one, two), ("one", "two")), strict=True))
+        assert [sorted(each, key=str) for each in won] == [[2, None]] * len(runs)
+
+
+def test_a_killed_worker_leaves_a_prefix_to_its_heir(url: str, ask) -> None:
+    child = _child(_WORKER, url)
+    assert child.stdout is not None
+    with child:
+        durable = [int(child.stdout.readline()) for _ in range(2)][-1]
+        child.send_signal(signal.SIGKILL)
+        assert child.wait() == -signal.SIGKILL
+    with open_store(url) as store:
+        assert store.claim("r1", "heir") is None
+        age(ask, 100)
+        journal = store.journal("r1", claimed(store, owner="heir"))
+        texts = [entry.text for entry in journal.entries]
+        assert len(texts) >= durable
+        assert texts == [f"reply {turn}" for turn in range(len(texts))]
