@@ -119,13 +119,25 @@ def assert_nothing_imputed(stub: StubProvider, log: Iterable[Exchange], store: s
             assert "<think>" not in call.reply
     accepted = calls[(calls["part"] == "reply") & (calls["outcome"] == "accepted")]
     keys = ["run_id", "turn"]
+    skipped = results.turns["condition"] == "skipped"
     both = results.turns.merge(accepted, on=keys, suffixes=("", "_call"))
-    assert len(both) == len(results.turns)
+    assert len(both) == len(results.turns) - skipped.sum()
+    assert set(results.turns.loc[skipped, "message"]) <= {""}
+    _assert_skipped_where_nothing_was_left(results.turns)
     assert list(both["message"]) == list(both["reply"])
     assert list(both["condition"]) == list(both["condition_call"])
     conditions = results.turns.set_index(keys)["condition"].rename("of_the_turn")
     measured = results.opinions.join(conditions, on=keys)
     assert measured.loc[measured["of_the_turn"] != "answered", "value"].isna().all()
+
+
+def _assert_skipped_where_nothing_was_left(turns: pd.DataFrame) -> None:
+    """A review is skipped if, and only if, all it reads is refused, empty or skipped."""
+    condition = turns.set_index(["run_id", "turn"])["condition"]
+    reviews = turns[turns["act"] == "review"]
+    for review in reviews.itertuples():
+        left = [ref for ref in review.reads if condition[review.run_id, ref] in ("answered", "truncated")]
+        assert (review.condition == "skipped") == (not left)
 
 
 def assert_paid_once(log: Iterable[Exchange], calls: pd.DataFrame) -> None:

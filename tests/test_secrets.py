@@ -276,14 +276,12 @@ def _told(error: BaseException | None) -> Iterator[str]:
 
 
 class _Asked(NamedTuple):
-    """A turn and its act."""
+    """A turn."""
 
     index: int = 0
     step: int = 1
     agent: int = 0
     act: str = "write"
-    validator: None = None
-    attempts: int = 1
 
 
 @pytest.mark.parametrize("way", [*WAYS, *IN_HEADERS])
@@ -300,7 +298,7 @@ def test_no_error_of_a_run_holds_the_key(
     brief = Patience(transient=1, rate_limited=1, first_wait_s=0.001)
     calls = RunCalls("told", MemoryJournal(), client, SlotPool(1), patience=brief)
     with pytest.raises(OpinionSimError) as caught:
-        run_in_background(calls.ask(_Asked(), _Asked(), 0.0, "reply", [ChatMessage("user", "Hello.")]))
+        run_in_background(calls.ask(_Asked(), "reply", [ChatMessage("user", "Hello.")]))
     for text in (*_told(caught.value), "".join(traceback.format_exception(caught.value))):
         assert found_in(text) == [], text[:500]
     assert found_in(repr(model) + str(model) + repr(calls) + repr(client) + repr(vars(client)) + client.account) == []

@@ -120,11 +120,11 @@ def draw_flow(ax: Axes) -> None:
     steps = [
         (0.0, 1.7, "specification", "YAML, sweep", calm),
         (2.1, 1.4, "runs", "one identity each", calm),
-        (3.9, 1.55, "schedule", "graph of turns", live),
+        (3.9, 1.55, "schedule", "turns, acts, needs", live),
         (5.85, 1.55, "engine", "out of order", live),
-        (7.8, 1.55, "actors", "persona, memory", live),
-        (9.75, 1.55, "caller", "slots, journal", live),
-        (11.7, 1.5, "chat model", "scripted or any", calm),
+        (7.8, 1.55, "cast", "role, memory", live),
+        (9.75, 1.55, "caller", "journal, slots, parse", live),
+        (11.7, 1.5, "model", "or a person", calm),
     ]
     for x, width, name, what, colour in steps:
         box(ax, x, top, width, height, colour, f"{name}\n", size=10, weight="bold", edge=LINE)
@@ -132,9 +132,11 @@ def draw_flow(ax: Axes) -> None:
     for (x, width, *_), (following, *_) in pairwise(steps):
         arrow(ax, (x + width + 0.04, top + height / 2), (following - 0.04, top + height / 2))
     arrow(ax, (11.66, top + 0.2), (11.34, top + 0.2))
+    arrow(ax, (5.81, top + 0.2), (5.49, top + 0.2), ls="--")
+    ax.text(5.65, top + height + 0.16, "replies, decisions, opinions", ha="center", size=8, color=SOFT)
     lower = [
-        (9.55, 1.95, "store", "every call, SQLite", kept),
-        (6.45, 2.4, "instruments", "text to opinion", kept),
+        (9.55, 1.95, "store", "journal, turns, opinions", kept),
+        (6.45, 2.4, "instruments", "text to opinion, any number", kept),
         (3.9, 1.85, "frames", "tidy, with evidence", kept),
         (0.0, 3.2, "tables · figures · transcripts", "stamped with evidence", kept),
     ]
@@ -143,14 +145,16 @@ def draw_flow(ax: Axes) -> None:
         ax.text(x + width / 2, bottom + 0.24, what, ha="center", va="center", size=8, color=SOFT, zorder=5)
     arrow(ax, (10.52, top - 0.04), (10.52, bottom + height + 0.04), arrowstyle="<|-|>")
     ax.text(10.66, 1.33, "resume, replay", va="center", size=8, color=SOFT)
-    arrow(ax, (8.3, top - 0.04), (7.9, bottom + height + 0.04))
-    ax.text(8.22, 1.33, "messages", va="center", size=8, color=SOFT)
+    arrow(ax, (8.0, top - 0.04), (7.75, bottom + height + 0.04))
+    ax.text(7.8, 1.33, "texts", va="center", ha="right", size=8, color=SOFT)
+    arrow(ax, (8.6, bottom + height + 0.04), (9.95, top - 0.04), ls="--")
+    ax.text(9.1, 1.5, "judges ask", va="center", ha="right", size=8, color=SOFT)
     arrow(ax, (8.89, bottom + height / 2), (9.51, bottom + height / 2))
     ax.plot([10.52, 10.52, 4.82], [bottom - 0.04, bottom - 0.25, bottom - 0.25], color=SOFT, lw=1.3)
     arrow(ax, (4.82, bottom - 0.25), (4.82, bottom - 0.02))
     arrow(ax, (3.86, bottom + height / 2), (3.24, bottom + height / 2))
-    arrow(ax, (7.2, bottom + height + 0.04), (6.8, top - 0.04), ls="--")
-    ax.text(6.86, 1.33, "opinions an adaptive\nschedule acts on", va="center", ha="right", size=8, color=SOFT)
+    arrow(ax, (7.0, bottom + height + 0.04), (6.6, top - 0.04), ls="--")
+    ax.text(6.66, 1.33, "opinions a schedule\nacts on", va="center", ha="right", size=8, color=SOFT)
     for number, x, y in ((1, 3.9, top), (2, 5.85, top), (3, 9.75, top), (4, 6.45, bottom)):
         badge(ax, x, y + height, number)
     ax.set(xlim=(-0.15, 13.35), ylim=(-0.2, 2.8))

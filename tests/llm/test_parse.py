@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage
 
 from opinionsim.errors import JournalMismatch, ModelCallError, Rejected, ScheduleError
-from opinionsim.llm import Endpoint, MemoryJournal, ReplayOnly
+from opinionsim.llm import Endpoint, MemoryJournal, Patience, ReplayOnly
 from opinionsim.messages import Message, Reading, Reply, take_as_is
 from opinionsim.streams import call_seed
 from opinionsim.testing import run_virtual
@@ -121,6 +121,16 @@ def test_no_acceptable_reply_stops_with_place_and_reason() -> None:
     assert run_virtual(again.ask(PICKY)) == Reply("Yes.", decision="YES.")
     assert [record.key.attempt for record in desk.journal.records] == [0, 1, 2, 3, 4]
     assert len({record.seed for record in desk.journal.records}) == 5
+
+
+def test_a_run_that_is_carried_out_anew_has_as_many_attempts_as_before_and_no_more() -> None:
+    desk = Desk(Client(*[LONG] * 3))
+    fails(desk, ModelCallError, "none of 3 replies was acceptable", PICKY)
+    broken_off = Desk(Client(LONG, LONG, ConnectionAbortedError("gone")), desk.journal, patience=Patience(transient=0))
+    fails(broken_off, ModelCallError, "ConnectionAbortedError: gone", PICKY)
+    again = Desk(Client("the longest of all", "Yes."), desk.journal)
+    fails(again, ModelCallError, "none of 3 replies was acceptable; the last one: 18 letters", PICKY)
+    assert [attempt for attempt, _, _ in desk.attempts] == [0, 1, 2, 3, 4, 5]
 
 
 def test_draws_are_rejected_one_by_one() -> None:
