@@ -171,19 +171,7 @@ def critical_path(schedule: StaticSchedule, *, calls_per_event: int | Sequence[i
 class _Node:
     """A turn in the dataflow graph, and what has become of it."""
 
-    __slots__ = (
-        "actor",
-        "done",
-        "followers",
-        "message",
-        "priority",
-        "published",
-        "readers",
-        "rest",
-        "spec",
-        "turn",
-        "waiting",
-    )
+    # fmt: skip
 
     def __init__(self, turn: Turn, spec: ActSpec, actor: Actor) -> None:
         self.turn = turn
@@ -248,6 +236,10 @@ class Engine:
         #: The last step that is complete: every turn up to it is done, background turns aside. -1 before any.
         self.completed = -1
         self._acts = schedule.acts
+        #: How replies are read of acts that read nothing from them: alike in all their turns.
+        self._plain = {
+            name: Reading(None, (), act.attempts, act.after) for name, act in schedule.acts.items() if act.parse is None
+        }
         self._externals = {name: as_message(value) for name, value in schedule.externals.items()}
         self._calls = calls
         self._after = [calls_per_event(actor) for actor in actors]
@@ -354,21 +346,21 @@ class Engine:
         ScheduleError
             If one of them is not there yet.
         """
-        found = [self.message(ref) for ref in turn.reads]
-        return [message for message in found if message.passed_on]
+        found = []
+        for ref in turn.reads:
+            message = self._nodes[ref].message if isinstance(ref, int) else self._externals[ref.name]
+            if message is None:
+                raise ScheduleError(f"turn {ref} is read before it has published")
+            if message.condition == "answered" or message.passed_on:
+                found.append(message)
+        return found
 
-    def turn(self, index: int) -> tuple[Turn, Message]:
+    def published(self, index: int) -> tuple[Turn, Message]:
         """A turn that has published, with its message."""
-        return self._nodes[index].turn, self.message(index)
-
-    def message(self, ref: Ref) -> Message:
-        """The message of a turn that has published, or one from outside."""
-        if not isinstance(ref, int):
-            return self._externals[ref.name]
-        message = self._nodes[ref].message
-        if message is None:
-            raise ScheduleError(f"turn {ref} is read before it has published")
-        return message
+        node = self._nodes[index]
+        if node.message is None:
+            raise ScheduleError(f"turn {index} has not published")
+        return node.turn, node.message
 
     # -- what an adaptive schedule may wait for ----------------------------------------------------------
 
@@ -519,7 +511,11 @@ class Engine:
             if turn.reads and not received and node.spec.unread == "skip":
                 self._publish(node, Message("", agent=turn.agent, condition="skipped", act=turn.act))
             else:
-                await node.actor.act(turn, received, self._asking(node, received), partial(self._publish, node))
+                spec = node.spec
+                reading = self._plain.get(spec.name)
+                if reading is None:
+                    reading = Reading(spec.parse, tuple(received), spec.attempts, spec.after)
+                await node.actor.act(turn, received, partial(self._ask, node, reading), partial(self._publish, node))
         finally:
             self._under_way -= turn.agent not in self._seats
             if self._ready_turns:
@@ -537,20 +533,21 @@ class Engine:
         if not self._open[turn.step]:
             self._advance()
 
-    def _asking(self, node: _Node, received: list[Message]) -> Ask:
-        """The way of a turn to whoever answers it."""
-        spec = node.spec
-        own = Reading(spec.parse, tuple(received), spec.attempts, spec.after)
-
-        def ask(
-            part: str, messages: Iterable[ChatMessage], *, parse: Parse | None = None, dropped: int = 0
-        ) -> Awaitable[Reply]:
-            # Once a turn has published, only its agent waits for what it still asks.
-            priority = node.priority if node.message is None else node.rest
-            reading = own if parse is None else own._replace(parse=parse)
-            return self._calls.ask(node.turn, part, messages, reading=reading, priority=priority, dropped=dropped)
-
-        return ask
+    def _ask(
+        self,
+        node: _Node,
+        reading: Reading,
+        part: str,
+        messages: Iterable[ChatMessage],
+        *,
+        parse: Parse | None = None,
+        dropped: int = 0,
+    ) -> Awaitable[Reply]:
+        """Ask on behalf of a turn: once it has published, only its agent waits for what it still asks."""
+        priority = node.priority if node.message is None else node.rest
+        if parse is not None:
+            reading = reading._replace(parse=parse, received=tuple(self.received(node.turn)))
+        return self._calls.ask(node.turn, part, messages, reading=reading, priority=priority, dropped=dropped)
 
     def _publish(self, node: _Node, message: Message) -> None:
         if node.message is not None:

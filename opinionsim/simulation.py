@@ -150,7 +150,7 @@ class Simulation:
 
     def text(self, turn: int) -> Text:
         """The text of a turn that has published, as instruments see it."""
-        return self._text(*self.engine.turn(turn))
+        return self._text(*self.engine.published(turn))
 
     def texts(self) -> list[Text]:
         """All texts, by turn, as instruments see them."""
@@ -158,7 +158,7 @@ class Simulation:
 
     def _text(self, turn: Turn, message: Message) -> Text:
         received = self.engine.received(turn)
-        passed_on = [ref for ref in turn.reads if isinstance(ref, int) and self.engine.message(ref).passed_on]
+        passed_on = [ref for ref in turn.reads if isinstance(ref, int) and self.engine.published(ref)[1].passed_on]
         kind = self.schedule.acts[turn.act].kind
         shown = tuple(each.text for each in received)
         return Text(turn, kind, message.text, message.condition, tuple(passed_on), shown)

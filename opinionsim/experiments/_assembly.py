@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from opinionsim.actors import Cognition, Member, PersonaActor, persona_actors
 from opinionsim.classic import draw_opinions
 from opinionsim.errors import SpecError
 from opinionsim.experiments._equations import Equation, equation_of
+from opinionsim.experiments._interactions import SCHEDULES
 from opinionsim.experiments._model_spec import ClassicModelSpec, ModelSpec, agent_label, assign_models, model_label
 from opinionsim.experiments._resources import Resources
 from opinionsim.experiments._spec import (
@@ -31,6 +31,7 @@ from opinionsim.experiments._spec import (
     RewiringSpec,
     SimilaritySpec,
 )
+from opinionsim.experiments._sweep import PlannedRun
 from opinionsim.llm import Endpoint, ReplayOnly
 from opinionsim.memory import MEMORIES
 from opinionsim.networks import Network, build_network
@@ -38,57 +39,19 @@ from opinionsim.opinions import OpinionScale
 from opinionsim.personas import Persona, Population, draw_population
 from opinionsim.prompts import PromptPack
 from opinionsim.schedules import (
-    PROBE,
-    SELF_REPORT,
-    ActSpec,
     AdaptiveSchedule,
     AnySchedule,
-    BoundedConfidenceDyads,
     Broadcast,
     Dyads,
     Exposure,
-    Feed,
     IndependentReports,
     RememberedReports,
-    RewiringDyads,
-    Schedule,
-    SimilarityDyads,
     with_probes,
 )
 from opinionsim.streams import stream
 from opinionsim.topics import Claim, Topic
 
-if TYPE_CHECKING:
-    from opinionsim.experiments._sweep import PlannedRun
-
-__all__ = ["Parts", "acts_of", "assemble"]
-
-#: The schedule of each way of interacting of language-model agents.
-_SCHEDULES: Mapping[type, type[Schedule]] = MappingProxyType(
-    {
-        DyadicSpec: Dyads,
-        BroadcastSpec: Broadcast,
-        SimilaritySpec: SimilarityDyads,
-        BoundedConfidenceSpec: BoundedConfidenceDyads,
-        RewiringSpec: RewiringDyads,
-        FeedSpec: Feed,
-        IndependentSpec: IndependentReports,
-        NoRolePlaySpec: IndependentReports,
-        RememberedSpec: RememberedReports,
-        ExternalSpec: Exposure,
-    }
-)
-
-
-def acts_of(spec: ExperimentSpec) -> list[ActSpec]:
-    """The acts of a run's turns, known without drawing its schedule; none where agents follow an equation."""
-    if isinstance(spec.model, ClassicModelSpec):
-        return []
-    probe, asked = spec.measurement.probe, spec.measurement.self_report
-    own = _SCHEDULES.get(type(spec.interaction), Schedule)
-    acts = list(getattr(own, "acts", {}).values())
-    acts += [PROBE] if probe.before or probe.after else []
-    return acts + ([SELF_REPORT] if asked.before or asked.after else [])
+__all__ = ["Parts", "assemble"]
 
 
 @dataclass(frozen=True)
@@ -352,6 +315,6 @@ def _adaptive(
     """A schedule that acts on opinions: those assigned, until others are measured."""
     opinions = [float("nan") if opinion is None else opinion for opinion in assigned]
     own = interaction.model_dump(exclude={"kind", "network", "steps", "exposures"})
-    build: Any = _SCHEDULES[type(interaction)]
+    build: Any = SCHEDULES[type(interaction)]
     schedule: AdaptiveSchedule = build(joined, steps, opinions=opinions, seed=seed, **own)
     return schedule

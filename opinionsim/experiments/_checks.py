@@ -9,9 +9,9 @@ import numpy as np
 
 from opinionsim.documents import Document, KeyPath, fields_at, spell_path
 from opinionsim.errors import SpecError
-from opinionsim.experiments._assembly import acts_of
 from opinionsim.experiments._equations import check_equation
 from opinionsim.experiments._identity import RUN_FIELDS
+from opinionsim.experiments._interactions import acts_of
 from opinionsim.experiments._model_spec import ByAttributeSpec, ClassicModelSpec, assign_models
 from opinionsim.experiments._resources import Resources, is_path
 from opinionsim.experiments._spec import (

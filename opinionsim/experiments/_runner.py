@@ -19,10 +19,11 @@ from typing import Any, Literal, TypeVar
 import opinionsim
 from opinionsim.engine import critical_path
 from opinionsim.errors import BudgetExceeded, JournalMismatch, OpinionSimError, SpecError
-from opinionsim.experiments._assembly import Parts, acts_of, assemble
+from opinionsim.experiments._assembly import Parts, assemble
 from opinionsim.experiments._canaries import Canaries
 from opinionsim.experiments._coding import instrument_row, instruments_by_run, opinion_rows, stored_texts
 from opinionsim.experiments._edges import edge_rows
+from opinionsim.experiments._interactions import acts_of
 from opinionsim.experiments._loaded import LoadedParts
 from opinionsim.experiments._manifest import manifest
 from opinionsim.experiments._model_spec import ClassicModelSpec, model_label

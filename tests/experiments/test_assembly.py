@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import pytest
 
-from opinionsim.experiments import assemble, load_experiment
+from opinionsim.experiments import assemble, json_schema, load_experiment
+from opinionsim.experiments._interactions import acts_of
 
 
 @pytest.mark.parametrize(
@@ -28,3 +30,49 @@ def test_a_latin_square_gives_every_agent_every_place_once(size: int, initial: s
     held = [Counter(population.opinions[agent] for population in populations) for agent in range(size)]
     assert all(counts == held[0] for counts in held)
     assert held[0] == Counter(populations[0].opinions)
+
+
+INTERACTIONS = [
+    {"kind": "dyadic", "steps": 2},
+    {"kind": "broadcast", "steps": 2},
+    {"kind": "similarity", "steps": 2},
+    {"kind": "bounded-confidence", "steps": 2, "confidence": 1.0},
+    {"kind": "rewiring", "steps": 2, "tolerance": 1.0, "network": "ring"},
+    *({"kind": "feed", "steps": 2, "ranking": ranking} for ranking in ("similarity", "recency", "random")),
+    {"kind": "independent", "reports": 2},
+    {"kind": "remembered", "steps": 2},
+    {"kind": "no-role-play", "reports": 2},
+    {"kind": "external", "steps": 2, "messages": ["Hello."]},
+]
+
+
+@pytest.mark.parametrize("interaction", INTERACTIONS, ids=lambda each: each["kind"] + each.get("ranking", ""))
+@pytest.mark.parametrize("asked", [{}, {"probe": {"before": 1}, "self_report": {"after": 1}}], ids=["plain", "asked"])
+def test_what_is_known_of_a_schedule_beforehand_is_what_it_declares(
+    interaction: dict[str, Any], asked: dict[str, Any]
+) -> None:
+    """Identity and the check of prompts rest on the specification, for no schedule is drawn by then."""
+    experiment = load_experiment(
+        {
+            "name": "known",
+            "topic": {"name": "global-warming"},
+            "population": {"size": 4},
+            "interaction": interaction,
+            "measurement": asked,
+        }
+    )
+    (run,) = experiment.runs
+    schedule = assemble(run, experiment.resources).schedule
+    assert tuple(schedule.needs) == run.spec.interaction.needs
+    assert {act.name for act in acts_of(run.spec)} == set(schedule.acts)
+    kinds = {schema["properties"]["kind"]["const"] for schema in _interactions()}
+    assert kinds - {"native"} == {each["kind"] for each in INTERACTIONS}
+
+
+def _interactions() -> list[dict[str, Any]]:
+    schema = json_schema()
+    return [found for found in schema["$defs"].values() if "kind" in found["properties"] and _is_interaction(found)]
+
+
+def _is_interaction(schema: dict[str, Any]) -> bool:
+    return {"steps", "reports"} & schema["properties"].keys() != set()
