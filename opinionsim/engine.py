@@ -33,7 +33,6 @@ from opinionsim.schedules import (
     ActSpec,
     AdaptiveSchedule,
     AnySchedule,
-    Ref,
     StaticSchedule,
     Turn,
     check_schedule,
@@ -171,7 +170,10 @@ def critical_path(schedule: StaticSchedule, *, calls_per_event: int | Sequence[i
 class _Node:
     """A turn in the dataflow graph, and what has become of it."""
 
-    # fmt: skip
+    __slots__ = (
+        *("actor", "done", "followers", "message", "priority", "published"),
+        *("readers", "rest", "spec", "turn", "waiting"),
+    )
 
     def __init__(self, turn: Turn, spec: ActSpec, actor: Actor) -> None:
         self.turn = turn

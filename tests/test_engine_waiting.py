@@ -263,6 +263,16 @@ def test_members_may_remember_each_at_its_own_cost() -> None:
     assert critical_path(schedule) == CriticalPath(2, 6, 3)
 
 
+@pytest.mark.parametrize("reflects", [0, 1])
+def test_who_has_more_to_remember_goes_first(reflects: int) -> None:
+    """Both have two turns; of one member, four calls depend on each other."""
+    turns = [Turn(0, 1, 0, "write"), Turn(1, 1, 1, "write"), Turn(2, 2, 0, "write"), Turn(3, 2, 1, "write")]
+    actors = [Clerk(2 * (agent == reflects)) for agent in (0, 1)]
+    run = Run(Listed(2, *turns), slots=1, actors=actors)
+    run_virtual(run.whole())
+    assert run.client.order[0] == f"{reflects}"
+
+
 def test_acts_that_keep_nothing_cost_nothing_to_remember() -> None:
     schedule = Listed(1, *(Turn(index, 1, 0, REPORT_ONCE.name) for index in range(3)))
     assert critical_path(schedule, calls_per_event=2) == CriticalPath(1, 3, 3)

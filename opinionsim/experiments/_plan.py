@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,7 +22,7 @@ from opinionsim.experiments._sweep import Experiment, PlannedRun, require_experi
 from opinionsim.llm import PriceTable, load_prices
 from opinionsim.measurement import SELF_REPORT
 from opinionsim.messages import ChatMessage, Message, as_message
-from opinionsim.schedules import AdaptiveSchedule, outline
+from opinionsim.schedules import AdaptiveSchedule, AnySchedule, outline
 from opinionsim.streams import canonical_json
 from opinionsim.topics import Claim
 
@@ -38,11 +39,21 @@ _FEWEST_ACTED_OUT = 100
 
 @dataclass(frozen=True)
 class _Size:
-    """Calls of the agents of one run, their critical path, and the kind of text of each act."""
+    """Calls of the agents of one run, their critical path, and the kind of text of each act.
+
+    `reads` has how many earlier messages a turn of each act is shown on average.
+    """
 
     calls_of: Mapping[Sort, int]
     path: CriticalPath | None
     kinds: Mapping[str, str]
+    reads: Mapping[str, float]
+
+    def items(self, sort: Sort, reading: _Reading) -> float:
+        """Items that an instrument codes of the texts of one sort of call."""
+        if self.kinds.get(sort.kind) not in reading.kinds:
+            return 0
+        return self.calls_of[sort] * (self.reads[sort.kind] if reading.about else 1)
 
     @property
     def calls(self) -> int:
@@ -62,6 +73,7 @@ class _Reading:
     kinds: frozenset[str]
     judge: Judge | None
     needed: bool
+    about: str
 
 
 @dataclass(frozen=True)
@@ -274,6 +286,7 @@ def _readings(experiment: Experiment) -> dict[str, list[_Reading]]:
     judges = Judges(experiment.runs)
     kinds: dict[str, dict[str, frozenset[str]]] = {}
     needed: dict[str, set[str]] = {}
+    about = {each.instrument_id: each.about for cell in experiment.cells for each in cell.instruments}
     for run in experiment.runs:
         found = kinds.setdefault(run.run_id, {})
         acted_on = set(run.spec.interaction.needs)
@@ -286,7 +299,8 @@ def _readings(experiment: Experiment) -> dict[str, list[_Reading]]:
                 needed.setdefault(run.run_id, set()).add(each.instrument_id)
     return {
         run_id: [
-            _Reading(each, judges.of(identity), identity in needed.get(run_id, ())) for identity, each in found.items()
+            _Reading(each, judges.of(identity), identity in needed.get(run_id, ()), about[identity])
+            for identity, each in found.items()
         ]
         for run_id, found in kinds.items()
     }
@@ -298,12 +312,7 @@ def _claim(planned: PlannedRun, experiment: Experiment) -> Claim:
 
 def _texts(size: _Size, readings: Sequence[_Reading]) -> int:
     """Texts of a run that are coded, once for each instrument."""
-    return sum(
-        calls
-        for reading in readings
-        for sort, calls in size.calls_of.items()
-        if size.kinds.get(sort.kind) in reading.kinds
-    )
+    return round(sum(size.items(sort, reading) for reading in readings for sort in size.calls_of))
 
 
 def _judging(size: _Size, readings: Sequence[_Reading], claim: Claim, rates: Mapping[str, Rates]) -> _Judging:
@@ -318,10 +327,10 @@ def _judging(size: _Size, readings: Sequence[_Reading], claim: Claim, rates: Map
         judge = reading.judge
         if judge is None:
             continue
-        for sort, texts in size.calls_of.items():
-            kind = size.kinds.get(sort.kind)
-            awaited = reading.needed and kind == "report"
-            if not awaited and kind not in reading.kinds:
+        for sort, calls in size.calls_of.items():
+            awaited = reading.needed and size.kinds.get(sort.kind) == "report"
+            texts = calls if awaited else round(size.items(sort, reading))
+            if not texts:
                 continue
             judged = judge.judged(claim, rates[sort.model].of(sort.kind).characters)
             own = Sort(judge.key, JUDGE)
@@ -361,7 +370,7 @@ def _dumped(node: Any) -> Any:
 
 def _size(planned: PlannedRun, experiment: Experiment) -> _Size:
     """Calls and critical path of the agents of one run."""
-    nothing = _Size({}, CriticalPath(0, 0, 0), {})
+    nothing = _Size({}, CriticalPath(0, 0, 0), {}, {})
     try:
         parts = assemble(planned, experiment.resources)
     except SpecError:
@@ -370,9 +379,19 @@ def _size(planned: PlannedRun, experiment: Experiment) -> _Size:
         return nothing
     calls_of = {sort: len(remembered) for sort, remembered in survey(parts).items()}
     kinds = {name: act.kind for name, act in parts.schedule.acts.items()}
+    reads = _mean_reads(parts.schedule)
     if isinstance(parts.schedule, AdaptiveSchedule):
-        return _Size(calls_of, None, kinds)
-    return _Size(calls_of, critical_path(parts.schedule, calls_per_event=parts.calls_per_event), kinds)
+        return _Size(calls_of, None, kinds, reads)
+    return _Size(calls_of, critical_path(parts.schedule, calls_per_event=parts.calls_per_event), kinds, reads)
+
+
+def _mean_reads(schedule: AnySchedule) -> dict[str, float]:
+    """How many earlier messages a turn of each act reads on average."""
+    turns, reads = Counter[str](), Counter[str]()
+    for turn in outline(schedule):
+        turns[turn.act] += 1
+        reads[turn.act] += sum(isinstance(ref, int) for ref in turn.reads)
+    return {act: reads[act] / count for act, count in turns.items()}
 
 
 def _models(runs: list[PlannedRun]) -> dict[str, ModelSpec]:

@@ -247,3 +247,11 @@ HEAD = "name: small\ntopic: {name: flat-earth}\n"
 )
 def test_instruments_that_cannot_be_are_refused_before_any_call(text: str, told: str) -> None:
     assert pd.Series([_refused(text)]).str.contains(told, regex=True).all(), _refused(text)
+
+
+def test_a_forecast_counts_what_judges_of_pairs_are_asked() -> None:
+    """Six reports that read one post each; posts read nothing."""
+    judge = {"name": "chat", "options": {"model": "openai:gpt-4o-mini", "question": "Do the two agree?"}}
+    pairs = {"variable": "agreement", "classifier": judge, "texts": ["report", "post"], "about": "reads"}
+    forecast = osim.plan(load_experiment(changed(SMALL, measurement={"instruments": [pairs]})))
+    assert (forecast.calls, forecast.texts) == (12 + 6, 12 + 6)

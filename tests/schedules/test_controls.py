@@ -132,8 +132,8 @@ class _Chaired(Schedule):
         for index in range(1, self.steps):
             heard, chosen = await outcomes.reply(index - 1), await outcomes.decision(index - 1)
             mood = await outcomes.opinion(index - 1, "tone") - await outcomes.opinion(index - 1)
-            act = "write" if len(heard.text) % 2 or mood > 9 else "report"
-            yield Turn(index, index + 1, chosen % 4, act, (index - 1,))
+            told = int(heard.text.split()[1])
+            yield Turn(index, index + 1, chosen % 3, "write" if told % 3 == 1 or mood < 10 else "report", (index - 1,))
 
 
 BUILDERS: dict[str, Callable[[], AnySchedule]] = {
