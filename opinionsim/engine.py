@@ -30,6 +30,7 @@ import numpy as np
 from opinionsim.errors import ScheduleError
 from opinionsim.messages import Ask, ChatMessage, Message, Parse, Reading, Reply, as_message
 from opinionsim.schedules import (
+    PARTICIPANT,
     ActSpec,
     AdaptiveSchedule,
     AnySchedule,
@@ -157,7 +158,7 @@ def critical_path(schedule: StaticSchedule, *, calls_per_event: int | Sequence[i
         starts.append(start)
         widths.append(spec.draws)
         if spec.memory == "keep":
-            after = calls_per_event if isinstance(calls_per_event, int) else calls_per_event[turn.agent]
+            after = calls_per_event[turn.agent] if isinstance(calls_per_event, Sequence) else calls_per_event
             busy_until[turn.agent] = start + 1 + after
             starts += range(start + 1, start + 1 + after)
             widths += [1] * after
@@ -229,7 +230,7 @@ class Engine:
     ) -> None:
         self.schedule = check_schedule(schedule)
         if len(actors) != n_members(schedule):
-            others = f" and {len(schedule.others)} others" if schedule.others else ""
+            others = f" and others ({', '.join(schedule.others)})" if schedule.others else ""
             raise ScheduleError(
                 f"the schedule needs {schedule.n_agents} participants{others}; got {len(actors)} actors"
             )
@@ -238,6 +239,7 @@ class Engine:
         #: The last step that is complete: every turn up to it is done, background turns aside. -1 before any.
         self.completed = -1
         self._acts = schedule.acts
+        self._roles = (*(PARTICIPANT,) * schedule.n_agents, *schedule.others)
         #: How replies are read of acts that read nothing from them: alike in all their turns.
         self._plain = {
             name: Reading(None, (), act.attempts, act.after) for name, act in schedule.acts.items() if act.parse is None
@@ -372,11 +374,12 @@ class Engine:
 
     async def opinion(self, turn: int, instrument: str = "stance") -> float:
         """Measured opinion of a turn already yielded; NaN where its message is no answer."""
-        if instrument not in self.schedule.needs or self._rate is None:
-            raise ScheduleError(
-                f"{type(self.schedule).__name__} acts on the instrument {instrument!r}, which it does not declare: "
-                f"its needs are {', '.join(self.schedule.needs) or 'none'}"
-            )
+        name = type(self.schedule).__name__
+        if instrument not in self.schedule.needs:
+            declared = ", ".join(self.schedule.needs) or "none"
+            raise ScheduleError(f"{name} acts on {instrument!r}, which it does not declare; its needs: {declared}")
+        if self._rate is None:
+            raise ScheduleError(f"{name} acts on {instrument!r}, and nothing measures it here: give the engine a rate")
         message = await self.reply(turn)
         if message.condition != "answered":
             return math.nan
@@ -482,15 +485,17 @@ class Engine:
     def _launch(self, nodes: list[_Node]) -> None:
         """Queue turns that may start."""
         for node in nodes:
-            heapq.heappush(self._ready_turns, (-node.priority, node.turn.index, node))
+            if node.turn.agent not in self._seats:
+                heapq.heappush(self._ready_turns, (-node.priority, node.turn.index, node))
+            elif not self._stopping:
+                self._spawn(self._perform(node))
         self._fill()
 
     def _fill(self) -> None:
         """Start turns, the longest remaining path first: the first to ask gets the free slot."""
         while self._ready_turns and not self._stopping and (self._most is None or self._under_way < self._most):
-            node = heapq.heappop(self._ready_turns)[2]
-            self._under_way += node.turn.agent not in self._seats
-            self._spawn(self._perform(node))
+            self._under_way += 1
+            self._spawn(self._perform(heapq.heappop(self._ready_turns)[2]))
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = self._loop.create_task(work)
@@ -511,7 +516,7 @@ class Engine:
         try:
             received = self.received(turn)
             if turn.reads and not received and node.spec.unread == "skip":
-                self._publish(node, Message("", agent=turn.agent, condition="skipped", act=turn.act))
+                self._publish(node, Message("", "", turn.agent, "skipped", self._roles[turn.agent], turn.act))
             else:
                 spec = node.spec
                 reading = self._plain.get(spec.name)

@@ -50,6 +50,7 @@ _FLAGGED: dict[str, str] = {
     "refused": "[The author declined to answer.] {}",
     "empty": "[The author wrote nothing.]",
     "truncated": "{} [The text was cut off here.]",
+    "skipped": "",
 }
 
 

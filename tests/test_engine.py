@@ -414,7 +414,7 @@ def _failing_decisions() -> list[tuple[Callable[..., AsyncIterator[Turn]], type[
         (foresees, ScheduleError, "waits for turn 1, which it has not yielded"),
         (looks_back_too_far, ScheduleError, "waits for turn -1"),
         (jumps, ScheduleError, "turn 2 of step 1 is out of order; expected index 1"),
-        (acts_on_opinions, ScheduleError, "Decided acts on the instrument 'stance'"),
+        (acts_on_opinions, ScheduleError, "Decided acts on 'stance'"),
     ]
 
 

@@ -28,13 +28,29 @@ def carried_out(run: Run) -> Run:
 # -- what a turn reads ---------------------------------------------------------------------------------------
 
 
+def test_what_is_not_there_yet_cannot_be_read() -> None:
+    turns = [Turn(0, 1, 0, "write"), Turn(1, 1, 1, "review", (0,))]
+
+    async def story() -> None:
+        run = Run(Listed(2, *turns))
+        run.engine.start()
+        with pytest.raises(ScheduleError, match="turn 0 is read before it has published"):
+            run.engine.received(turns[1])
+        with pytest.raises(ScheduleError, match="turn 0 has not published"):
+            run.engine.published(0)
+        await run.engine.wait()
+        assert run.engine.published(1) == (turns[1], Message("re 1", agent=1, act="review"))
+
+    run_virtual(story())
+
+
 @pytest.mark.parametrize("kind", ["refused", "empty"])
 def test_a_turn_that_has_nothing_left_to_read_is_skipped_and_asks_nobody(kind: str) -> None:
     turns = [Turn(0, 1, 0, "write"), Turn(1, 1, 1, "review", (0,))]
     run = carried_out(Run(Listed(2, *turns), Client(says={"0": kind})))
     assert run.told == [kind, "skipped"]
     assert run.client.order == ["0"]
-    (_, message) = run.engine.turn(1)
+    (_, message) = run.engine.published(1)
     assert message == Message("", agent=1, condition="skipped", role=message.role, act="review")
     assert run.journal.lookup((1, "reply", 0)) is None  # type: ignore[arg-type]
 
@@ -222,7 +238,7 @@ def test_an_act_is_parsed_with_what_its_turn_had_received() -> None:
     """Not with what it was to read, nor with what was refused."""
     turns = [Turn(0, 1, 0, "write"), Turn(1, 1, 0, "write"), Turn(2, 1, 1, "vote", (External("news"), 0, 1))]
     run = carried_out(Run(Listed(2, *turns, acts=named(WRITE, VOTE)), Client(says={"0": "refused", "2": "for 3"})))
-    assert run.engine.turn(2)[1].decision == 23
+    assert run.engine.published(2)[1].decision == 23
 
 
 def test_a_rejected_reply_is_asked_for_again_and_holds_up_its_readers_alone() -> None:
@@ -256,7 +272,28 @@ def test_parts_that_are_not_the_acts_are_read_as_their_actor_says() -> None:
     act = ActSpec("speak", "write", "post", parse=once)
     run = carried_out(Run(Listed(1, Turn(0, 1, 0, "speak"), acts=named(act)), actors=[Judging()]))
     assert told == ["reply"]
-    assert run.engine.turn(0)[1].decision == ("re 0", ("judge", 4), None)
+    assert run.engine.published(0)[1].decision == ("re 0", ("judge", 4), None)
+
+
+@pytest.mark.parametrize("parse", [None, take_as_is])
+def test_parts_with_a_parse_of_their_own_are_told_what_the_turn_had_received(parse: Any) -> None:
+    """And are asked for as often as the act allows."""
+    told: list[tuple[str, tuple[str, ...]]] = []
+
+    class Asking(Clerk):
+        async def act(self, turn: Turn, received: Any, ask: Any, publish: Any) -> None:
+            def noted(part: str, text: str, heard: tuple[Message, ...]) -> None:
+                told.append((part, tuple(message.text for message in heard)))
+                raise Rejected("once more")
+
+            prompt = [ChatMessage("user", f"{turn.index}")]
+            publish(Message((await ask("reply", prompt)).text))
+            await ask("judge", prompt, parse=noted)
+
+    acts = named(WRITE, ActSpec("speak", "write", "post", parse=parse, attempts=2, after="none"))
+    turns = [Turn(0, 1, 0, "write"), Turn(1, 1, 0, "write"), Turn(2, 1, 1, "speak", (External("news"), 0, 1))]
+    carried_out(Run(Listed(2, *turns, acts=acts), Client(says={"0": "refused"}), actors=[Clerk(), Asking()]))
+    assert told == [("judge", ("something happened", "re 1"))] * 2
 
 
 def test_a_reply_that_cannot_be_used_stops_the_run_with_its_place_and_reason() -> None:
@@ -277,7 +314,7 @@ def test_a_parse_that_breaks_stops_the_run_and_is_made_good_by_a_mended_one() ->
     acts = named(WRITE, replace(VOTE, parse=lambda part, text, received: len(text)))
     again = carried_out(Run(Listed(2, *turns, acts=acts), journal=run.journal))
     assert again.told == ["nobody", "re 1"]
-    assert again.engine.turn(0)[1].decision == 6
+    assert again.engine.published(0)[1].decision == 6
     assert (again.calls.made, again.client.order) == (1, ["1"])
 
 
@@ -339,7 +376,7 @@ def test_an_opinion_nobody_was_told_of_stops_the_run(needs: tuple[str, ...], lis
         raise AssertionError("nothing is to be measured")
 
     run = Run(Decided(1, 1, decide, needs=needs), rate=rate)
-    words = f"Decided acts on the instrument 'stance', which it does not declare: its needs are {listed}$"
+    words = f"Decided acts on 'stance', which it does not declare; its needs: {listed}$"
     with pytest.raises(ScheduleError, match=words):
         run_virtual(run.whole())
 
@@ -368,7 +405,8 @@ def test_others_act_like_participants() -> None:
 @pytest.mark.parametrize("n_actors", [0, 2, 4])
 def test_a_cast_has_an_actor_for_every_member_and_no_more(n_actors: int) -> None:
     schedule = Listed(2, others=("moderator",))
-    with pytest.raises(ScheduleError, match=rf"the schedule needs 2 participants and 1 others; got {n_actors} actors"):
+    told = rf"the schedule needs 2 participants and others \(moderator\); got {n_actors} actors"
+    with pytest.raises(ScheduleError, match=told):
         Engine(schedule, [Clerk() for _ in range(n_actors)], Run(schedule).calls)
 
 
@@ -380,11 +418,10 @@ def test_nobody_beyond_the_cast_acts() -> None:
 
 def test_messages_from_outside_may_be_plain_text() -> None:
     externals = {"news": "It rained.", "radio": Message("It snowed.", "the radio")}
-    run = carried_out(
-        Run(Listed(1, Turn(0, 1, 0, "review", (External("news"), External("radio"))), externals=externals))
-    )
+    turn = Turn(0, 1, 0, "review", (External("news"), External("radio")))
+    run = carried_out(Run(Listed(1, turn, externals=externals)))
     assert run.client.shown["0"] == ["It rained.", "It snowed."]
-    assert run.engine.message(External("news")) == Message("It rained.")
+    assert run.engine.received(turn) == [Message("It rained."), Message("It snowed.", "the radio")]
 
 
 @pytest.mark.parametrize("name", ["acts", "others", "externals", "needs"])

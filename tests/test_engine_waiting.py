@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from opinionsim.engine import CriticalPath, critical_path
+from opinionsim.engine import CriticalPath, Engine, critical_path
 from opinionsim.errors import ModelCallError, OpinionSimError
 from opinionsim.llm import Seat
-from opinionsim.messages import ChatMessage
+from opinionsim.messages import ChatMessage, Message
 from opinionsim.schedules import REPORT_ONCE, REVIEW, WRITE, ActSpec, Turn, named
 from opinionsim.testing import run_virtual
 from tests._engines import Clerk, Client, Decided, Listed, Run
@@ -276,3 +276,35 @@ def test_who_has_more_to_remember_goes_first(reflects: int) -> None:
 def test_acts_that_keep_nothing_cost_nothing_to_remember() -> None:
     schedule = Listed(1, *(Turn(index, 1, 0, REPORT_ONCE.name) for index in range(3)))
     assert critical_path(schedule, calls_per_event=2) == CriticalPath(1, 3, 3)
+
+
+def test_a_person_is_asked_at_once_however_many_turns_are_under_way() -> None:
+    """One turn may be under way, a slow one; the seat's question does not wait for it."""
+    asked: dict[int, float] = {}
+
+    class Actor:
+        def __init__(self, wait: float) -> None:
+            self.wait = wait
+
+        async def act(self, turn, received, ask, publish) -> None:
+            asked[turn.agent] = asyncio.get_running_loop().time()
+            await asyncio.sleep(self.wait)
+            publish(Message("done"))
+
+        def fork(self):
+            return self
+
+    class Nobody:
+        def ask(self, *_, **__):
+            raise AssertionError("nobody is asked")
+
+        def stop(self) -> None: ...
+
+    async def story() -> None:
+        schedule = Listed(2, Turn(0, 1, 1, "report-once"), Turn(1, 1, 0, "report-once"))
+        engine = Engine(schedule, [Actor(1.0), Actor(100.0)], Nobody(), seats=[0], most=1)
+        engine.start()
+        await engine.wait()
+
+    run_virtual(story())
+    assert asked == {0: 0.0, 1: 0.0}

@@ -366,6 +366,11 @@ class RunCalls:
         answer = asyncio.ensure_future(seat.answer(turn, part, prompt))
         try:
             await self._stoppable(answer)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if self._stopped or (task is not None and task.cancelling()):
+                raise
+            raise ModelCallError(f"{self._place(turn)}: the seat was given up before there was an answer") from None
         except OpinionSimError:
             raise
         except Exception as error:  # whoever puts the question to a person may raise anything

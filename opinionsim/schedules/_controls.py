@@ -161,7 +161,10 @@ class _Probed(Schedule):
         self.steps = schedule.steps
         self.externals = schedule.externals
         self.needs = schedule.needs
-        self.acts = named(*schedule.acts.values(), *(each for each in (PROBE, SELF_REPORT) if each.name == act))
+        asked = PROBE if act == PROBE.name else SELF_REPORT
+        if schedule.acts.get(act, asked) is not asked:
+            raise SpecError(f"{type(schedule).__name__} has an act {act!r} of its own; rename it to ask this question")
+        self.acts = named(*schedule.acts.values(), asked)
         self._act = act
         self._n_before = before * schedule.n_agents
         self._n_after = after * schedule.n_agents

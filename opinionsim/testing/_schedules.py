@@ -133,11 +133,16 @@ class _OneByOne:
     async def run(self) -> None:
         """Carry out every turn."""
         async for turn in self._each():
-            received = [
+            read = [
                 as_message(self._schedule.externals[ref.name]) if isinstance(ref, External) else self.messages[ref]
                 for ref in turn.reads
             ]
+            received = [message for message in read if message.passed_on]
             spec = self._schedule.acts[turn.act]
+            self.turns.append(turn)
+            if read and not received and spec.unread == "skip":
+                self.messages.append(Message("", agent=turn.agent, condition="skipped", act=turn.act))
+                continue
             reading = Reading(spec.parse, tuple(received), spec.attempts, spec.after)
 
             async def ask(
@@ -152,7 +157,6 @@ class _OneByOne:
                 return await self._answers.ask(turn, part, messages, reading=reading)
 
             await self._actors[turn.agent].act(turn, received, ask, self.messages.append)
-            self.turns.append(turn)
 
 
 class ScheduleContract(ABC):

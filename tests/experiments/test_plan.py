@@ -19,7 +19,7 @@ from opinionsim.experiments import _plan, assemble, count_calls, load_experiment
 from opinionsim.experiments._forecast import Actual, compare_forecast
 from opinionsim.experiments._model_spec import models_of
 from opinionsim.experiments._pricing import model_price
-from opinionsim.llm import EntryKey, Entry, ScriptedChatModel, load_prices
+from opinionsim.llm import Entry, EntryKey, ScriptedChatModel, load_prices
 from tests._running import SMALL, carry_out, changed
 from tests.classifiers._judge import Bench, judge_model
 
