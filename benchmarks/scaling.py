@@ -22,7 +22,7 @@ from langchain_core.messages import AIMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 
 import opinionsim as osim
-from opinionsim.llm import EntryKey, Entry
+from opinionsim.llm import Entry, EntryKey
 from opinionsim.messages import ChatMessage, prompt_hash
 from opinionsim.store import RunRow, open_store
 

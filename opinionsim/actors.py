@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from operator import index
 from typing import Literal
 
 from opinionsim.engine import Actor, Publish
@@ -219,9 +220,11 @@ async def _draw(spec: ActSpec, ask: Callable[[str], Awaitable[Reply]]) -> Reply:
     for reply in drawn:
         if isinstance(reply, BaseException):
             raise reply
-    replies = [reply for reply in drawn if isinstance(reply, Reply)]
+    every = [reply for reply in drawn if isinstance(reply, Reply)]
+    # A draw that is no answer is chosen only where all are.
+    replies = [reply for reply in every if reply.condition in ("answered", "truncated")] or every
     try:
-        chosen = spec.selector([reply.text for reply in replies]) if spec.selector is not None else 0
+        chosen = 0 if spec.selector is None else index(spec.selector([reply.text for reply in replies]))
     except Exception as error:  # a selector is a function of the user's
         raise ScheduleError(f"the selector of act {spec.name!r} failed with {type(error).__name__}: {error}") from error
     if not 0 <= chosen < len(replies):

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Iterable
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple, Protocol
 
+from opinionsim.errors import SpecError
 from opinionsim.streams import _ID_LENGTH, digest
 
 __all__ = [
@@ -89,8 +90,17 @@ class Message(NamedTuple):
 
 
 def as_message(value: Message | str) -> Message:
-    """A message from outside, which may be given as plain text."""
-    return value if isinstance(value, Message) else Message(value)
+    """A message from outside, which may be given as plain text.
+
+    Raises
+    ------
+    SpecError
+        If it is neither, or a message that says nothing.
+    """
+    message = Message(value) if isinstance(value, str) else value
+    if not isinstance(message, Message) or not isinstance(message.text, str) or not message.passed_on:
+        raise SpecError(f"a message from outside must be a text, or a Message with one; got {value!r:.80}")
+    return message
 
 
 class Reply(NamedTuple):

@@ -44,8 +44,9 @@ from opinionsim.topics import Claim, Framing, load_topics
 
 __all__ = ["OpinionModel", "PersonaAgent"]
 
-#: Kinds of text that are coded.
-_KINDS = ("report", "post", "probe", SELF_REPORT)
+#: Kinds of text that change no agent's opinion as a step shows it: posts are written for others, questions off the
+#: record are no part of what happens.
+_PASSED_OVER = frozenset({"post", "probe", SELF_REPORT})
 
 
 class _WeakCounts(weakref.WeakKeyDictionary[mesa.Model, Iterator[int]]):
@@ -89,15 +90,18 @@ class PersonaAgent(mesa.Agent):
         self.last_report = ""
 
     def _see(self, happening: Happening) -> None:
-        """Take over the outcome of one of its turns."""
+        """Take over the outcome of one of its turns; a skipped one has none."""
+        if happening.message.condition == "skipped":
+            return
         if happening.kind == "post":
             self.posts += 1
             self.last_post = happening.message.text
         elif happening.kind == "report":
             self.reports += 1
             self.last_report = happening.message.text
-            if happening.estimate is not None and not np.isnan(happening.estimate.value):
-                self.opinion = happening.estimate.value
+        told = happening.kind not in _PASSED_OVER and happening.estimate is not None
+        if told and not np.isnan(happening.estimate.value):  # type: ignore[union-attr]
+            self.opinion = happening.estimate.value  # type: ignore[union-attr]
 
 
 class _Unnamed(Enum):
@@ -117,8 +121,9 @@ class OpinionModel(mesa.Model):
     ----------
     population : Population or str
         The agents, or the name of a persona set, of which all persons take part with their opinions.
-    topic : Claim or str
-        What opinions are about: a claim, or the name of a topic, taken with `framing`.
+    topic : Claim, str or None
+        What opinions are about: a claim, or the name of a topic, taken with `framing`; None for no claim, where
+        `classifier` must be one that needs none, or None.
     schedule : StaticSchedule, AdaptiveSchedule or int
         Who does what when; a number of steps stands for that many random dyads on the complete graph.
     chat_model : str or BaseChatModel
@@ -167,7 +172,7 @@ class OpinionModel(mesa.Model):
     def __init__(
         self,
         population: Population | str = "chuang2024",
-        topic: Claim | str = "flat-earth",
+        topic: Claim | str | None = "flat-earth",
         schedule: AnySchedule | int = 100,
         chat_model: str | BaseChatModel = "scripted",
         classifier: str | Classifier | _Unnamed | None = _Unnamed.LEXICON,
@@ -204,7 +209,8 @@ class OpinionModel(mesa.Model):
         kinds = {self._client.evidence, *(_evidence(each) for each in self._others)}
         self.evidence = kinds.pop() if len(kinds) == 1 else "mixed"
         self.classifier = _classifier(classifier, self.scale, self.evidence)
-        self._instruments = [] if self.classifier is None else [Instrument.of(self.classifier, _KINDS)]
+        kinds_of_text = {act.kind for act in self.schedule.acts.values()}
+        self._instruments = [] if self.classifier is None else [Instrument.of(self.classifier, kinds_of_text)]
         measured = {each.variable for each in self._instruments}
         for variable in self.schedule.needs:
             if variable not in measured:
@@ -290,7 +296,7 @@ class OpinionModel(mesa.Model):
         model = self._client.model
         parts = [
             seed,
-            self.claim.text,
+            None if self.claim is None else self.claim.text,
             [persona.name for persona in self.population.personas],
             self.population.opinions,
             asdict(self.cognition),
@@ -420,9 +426,9 @@ def _population(population: Population | str, scale: OpinionScale, seed: int) ->
     )
 
 
-def _claim(topic: Claim | str, framing: str | Framing) -> Claim:
-    """A claim as given, or that of a topic in the package's data."""
-    if isinstance(topic, Claim):
+def _claim(topic: Claim | str | None, framing: str | Framing) -> Claim | None:
+    """A claim as given, or that of a topic in the package's data; None where there is none."""
+    if topic is None or isinstance(topic, Claim):
         return topic
     topics = load_topics(_data_file("topics", "chuang2024"))
     if topic not in topics:
@@ -453,7 +459,10 @@ def _classifier(
     """The instrument as given or named; the embedded one is taken for granted for scripted text only."""
     if isinstance(classifier, _Unnamed):
         if evidence != "scripted":
-            raise SpecError("classifier must be named when the model is not 'scripted', for instance 'lexicon'")
+            raise SpecError(
+                "classifier must be named where a model other than 'scripted', or a person, takes part, for instance "
+                "'lexicon'"
+            )
         return load_classifier(classifier.value, scale)
     return load_classifier(classifier, scale) if isinstance(classifier, str) else classifier
 

@@ -150,8 +150,10 @@ def run_fields(spec: ExperimentSpec, resources: Resources) -> dict[str, Any]:
         fields["scale"] = {"points": scale.points, "labels": scale.labels}
     if spec.interaction.needs:
         fields["measurement"]["needs"] = {
-            variable: next((each.instrument_id for each in spec.instruments if each.variable == variable), None)
-            for variable in spec.interaction.needs
+            each.variable: each.instrument_id
+            # Of several of one variable, the first is meant.
+            for each in reversed(spec.instruments)
+            if each.variable in spec.interaction.needs and not each.about
         }
     if spec.independent_over:
         fields["independent"] = {path: value_at(fields, spec, path) for path in spec.independent_over}

@@ -10,6 +10,7 @@ from typing import Any
 from langchain_core.language_models import BaseChatModel
 
 from opinionsim.classifiers import Classifier, asks, load_classifier
+from opinionsim.documents import KeyPath
 from opinionsim.errors import SpecError
 from opinionsim.experiments._measurement_spec import WantedInstrument
 from opinionsim.experiments._model_spec import ClassicModelSpec, ModelSpec, models_of
@@ -59,6 +60,7 @@ class LoadedParts:
 
     def __init__(self, experiment: Experiment, chat_model: BaseChatModel | None = None) -> None:
         self._chat_model = chat_model
+        self._source = experiment.source
         self._specs: dict[str, ModelSpec] = {}
         self._models: dict[str, BaseChatModel] = {}
         self._clients: dict[str, ModelClient] = {}
@@ -171,9 +173,11 @@ class LoadedParts:
     def _instrument(self, wanted: WantedInstrument, spec: ExperimentSpec) -> Instrument:
         key = canonical_json([wanted.instrument_id, sorted(wanted.kinds)])
         if key not in self._instruments:
-            with _field(_place(wanted, spec)):
+            try:
                 classifier = self.classifier(wanted)
                 check_abilities(classifier, wanted.variable, context=wanted.context, about=wanted.about)
+            except SpecError as error:
+                raise self._source.error(_place(wanted, spec), str(error)) from error.__cause__
             self._instruments[key] = Instrument(
                 wanted.instrument_id, wanted.variable, classifier, wanted.kinds, wanted.context, wanted.about
             )
@@ -195,11 +199,11 @@ class LoadedParts:
         return self._classifiers[key]
 
 
-def _place(wanted: WantedInstrument, spec: ExperimentSpec) -> str:
-    """The field of a specification that names an instrument."""
+def _place(wanted: WantedInstrument, spec: ExperimentSpec) -> KeyPath:
+    """The field of a specification that names the classifier of an instrument."""
     offset = len(spec.instruments) - len(spec.measurement.instruments)
     position = spec.instruments.index(wanted) - offset
-    return "measurement.classifier" if position < 0 else f"measurement.instruments[{position}].classifier"
+    return ("measurement", *(() if position < 0 else ("instruments", position)), "classifier")
 
 
 @contextmanager

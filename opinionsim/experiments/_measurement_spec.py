@@ -163,6 +163,11 @@ class MeasurementSpec(DocumentModel):
         return "classifier" not in self.model_fields_set and not self._lists_stance
 
     @property
+    def leaves_texts_unused(self) -> bool:
+        """Whether `texts` is given although a listed instrument takes its place."""
+        return self._lists_stance and "texts" in self.model_fields_set and "classifier" not in self.model_fields_set
+
+    @property
     def _lists_stance(self) -> bool:
         return any(each.variable == STANCE for each in self.instruments)
 

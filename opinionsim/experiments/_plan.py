@@ -294,7 +294,7 @@ def _readings(experiment: Experiment) -> dict[str, list[_Reading]]:
             before = found.get(each.instrument_id, frozenset())
             # Self-reports say themselves what they say.
             found[each.instrument_id] = before | each.kinds - {SELF_REPORT}
-            if each.variable in acted_on:
+            if each.variable in acted_on and not each.about:
                 acted_on.remove(each.variable)
                 needed.setdefault(run.run_id, set()).add(each.instrument_id)
     return {

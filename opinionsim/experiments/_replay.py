@@ -148,7 +148,7 @@ class _Unanswered:
 
 def _on_record(planned: PlannedRun, parts: Parts, calls: RunCalls) -> Simulation:
     """A run that measures nothing: the opinions a schedule acts on are those of the journal."""
-    identities = {each.variable: each.instrument_id for each in reversed(planned.cell.instruments)}
+    identities = {each.variable: each.instrument_id for each in reversed(planned.cell.instruments) if not each.about}
 
     async def rate(turn: Turn, message: Message, variable: str) -> float:
         known = recorded_rating(calls.journal, turn.index, identities[variable], message.text)

@@ -670,7 +670,8 @@ class Sweep:
                 simulation = played.simulation
                 texts = {text.site.index: text for text in simulation.texts()}
                 error = await self._measured(run_id, played.epoch, played.measuring, texts)
-            status: Literal["complete", "incomplete"] = "complete" if error is None else "incomplete"
+            # Whether its texts could be coded is another matter than whether the run is complete.
+            status: Literal["complete", "incomplete"] = "complete" if played.error is None else "incomplete"
             outcome = RunOutcome(status, error="" if error is None else str(error))
             await self._in_store(self._store.finish, run_id, played.epoch, outcome)
         except HeldElsewhereError:

@@ -760,7 +760,12 @@ def _instrument_conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]
                 "must differ in classifier, options, scale or context, and kinds of text go into one list",
             )
         seen[each.instrument_id] = position
-    variables = {each.variable for each in wanted}
+    if spec.measurement.leaves_texts_unused:
+        yield (
+            ("measurement", "texts"),
+            "has no effect beside a listed instrument of stance; name the kinds of text there, or give classifier",
+        )
+    variables = {each.variable for each in wanted if not each.about}
     for variable in spec.interaction.needs:
         if variable not in variables:
             yield (

@@ -81,7 +81,8 @@ class Cell:
     @cached_property
     def instrument_id(self) -> str | None:
         """Identity of its first instrument of stance, which tables and figures read it with; None without one."""
-        return next((each.instrument_id for each in self.instruments if each.variable == STANCE), None)
+        found = (each for each in self.instruments if each.variable == STANCE and not each.about)
+        return next((each.instrument_id for each in found), None)
 
     @property
     def stream_key(self) -> tuple[Any, ...]:

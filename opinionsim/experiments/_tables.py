@@ -330,7 +330,8 @@ def _notes(runs: pd.DataFrame, metrics: pd.DataFrame, frame: pd.DataFrame, kind:
     outdated = int(used.merge(complete[complete["error"].fillna("") != ""][["run_id", "cell"]]).shape[0])
     if outdated:
         answer = "answers" if outdated == 1 else "answer"
-        notes.append(f"{outdated} of the runs used {answer} an earlier wording of the prompts; see runs.error.")
+        fault = "an earlier wording of the prompts or could not be coded"
+        notes.append(f"{outdated} of the runs used {answer} {fault}; see runs.error.")
     if silent:
         notes.append(f"Complete runs without a text of kind {kind}, not used: {silent}.")
     further = len(of_kind.merge(read[["run_id", "cell"]])) - len(used)

@@ -491,7 +491,7 @@ class RunCalls:
         if record.seed is not None and record.seed != call_seed(self.run_id, *record.key):
             raise JournalMismatch(f"{self._place(turn)}: the journal is that of another run; give each its own")
 
-    def _unreadable(self, turn: CallSite, part: str, error: Exception) -> ScheduleError:
+    def _unreadable(self, turn: CallSite, part: str, error: Exception | SystemExit) -> ScheduleError:
         """The error of a `parse` that broke."""
         failed = f"parse failed with {type(error).__name__}: {error}"
         found = ScheduleError(
@@ -538,7 +538,7 @@ class _Verdict(NamedTuple):
     """``accepted``, ``rejected`` or ``unparsed``."""
     reason: str = ""
     decision: Any = None
-    failure: Exception | None = None
+    failure: Exception | SystemExit | None = None
     """The error of a `parse` that broke. It is raised after the journal has the reply, which was paid for."""
 
 
@@ -550,7 +550,7 @@ def _parsed(reading: Reading, part: str, text: str) -> _Verdict:
         return _Verdict("accepted", decision=reading.parse(part, text, reading.received))
     except Rejected as rejected:
         return _Verdict("rejected", str(rejected))
-    except Exception as error:  # a parse is a function of the user's
+    except (Exception, SystemExit) as error:  # a parse is a function of the user's
         return _Verdict("unparsed", f"parse failed with {type(error).__name__}: {error}", failure=error)
 
 

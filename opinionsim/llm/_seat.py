@@ -73,8 +73,9 @@ class Seat:
                 f"a seat needs somebody to answer: an object with `async answer(turn, part, messages)`; "
                 f"got {type(self.person).__name__}"
             )
-        if self.timeout_s is not None and not self.timeout_s > 0:
-            raise SpecError(f"timeout_s of a seat must be above 0 seconds, or none; got {self.timeout_s}")
+        number = isinstance(self.timeout_s, int | float) and not isinstance(self.timeout_s, bool)
+        if self.timeout_s is not None and not (number and self.timeout_s > 0):
+            raise SpecError(f"timeout_s of a seat must be above 0 seconds, or none; got {self.timeout_s!r}")
 
     async def answer(self, turn: Any, part: str, messages: tuple[ChatMessage, ...]) -> Arrival:
         """The answer as it arrives; empty, with the finish reason ``timeout``, when the time is over."""
@@ -85,4 +86,6 @@ class Seat:
             if not limit.expired():
                 raise
             return Arrival("", condition="empty", finish_reason=TIMED_OUT)
+        if not isinstance(text, str):
+            raise SpecError(f"a person answers with a text; got {type(text).__name__}")
         return Arrival(text, condition="answered" if text.strip() else "empty")

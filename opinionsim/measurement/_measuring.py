@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
 from opinionsim.classifiers import AskingClassifier, Context, Item, asks, parse_closed
-from opinionsim.errors import MeasurementError, OpinionSimError, StoreError
+from opinionsim.errors import MeasurementError, ModelCallError, OpinionSimError, StoreError
 from opinionsim.llm import Entry, EntryKey, Journal, RunCalls
 from opinionsim.measurement._instruments import (
     SELF_REPORT,
@@ -110,8 +110,8 @@ class Measuring:
         self._under_way: WeakValueDictionary[OpinionKey, _Shared] = WeakValueDictionary()
 
     def instrument(self, variable: str) -> Instrument | None:
-        """The first instrument of a variable; None where there is none."""
-        return next((each for each in self.instruments if each.variable == variable), None)
+        """The first instrument of a variable that judges texts by themselves; None where there is none."""
+        return next((each for each in self.instruments if each.variable == variable and not each.about), None)
 
     def stance(self, turn: int) -> Estimate | None:
         """What the first instrument of stance says of a turn; None where it has not coded it."""
@@ -275,6 +275,11 @@ class Measuring:
         try:
             found = await classifier.rate(ask, item)
             (self.estimates[key],) = estimates_of(found)
+        except ModelCallError as error:
+            # The place it names is that of the text, whose author has done nothing wrong.
+            raise ModelCallError(
+                f"the judge of {instrument.variable!r} (classifier {classifier.name!r}) failed over the text of {error}"
+            ) from error
         except OpinionSimError:
             raise
         except Exception as error:  # a classifier of the user's own may raise anything

@@ -164,13 +164,13 @@ def _is_set(level: Any) -> bool:
 
 
 def outdated(runs: Sequence[pd.Series]) -> str:
-    """How many of the runs drawn answer an earlier wording of the prompts; empty when none does."""
+    """How many of the runs drawn answer an earlier wording or could not be coded; empty when none does."""
     n = sum(run["status"] == "complete" and _is_set(run["error"]) and run["error"] != "" for run in runs)
     if not n:
         return ""
-    return (
-        f"{n} of the runs drawn {'answers' if n == 1 else 'answer'} an earlier wording of the prompts; see runs.error"
-    )
+    answer = "answers" if n == 1 else "answer"
+    fault = "an earlier wording of the prompts or could not be coded"
+    return f"{n} of the runs drawn {answer} {fault}; see runs.error"
 
 
 def name_instrument(kind: str, classifier: str) -> str:

@@ -22,8 +22,11 @@ ConfirmationBias = Literal["none", "weak", "strong"]
 #: Whether prompts shut out all other sources of information (A6).
 World = Literal["closed", "open"]
 
-#: What an act was, as memory tells it: wrote a post, read something and answered, or answered unprompted.
-Case = Literal["write", "review", "report"]
+#: What an act was, as memory tells it: wrote a post, read something and said what it believes, said so unprompted, or
+#: answered something else.
+Case = Literal["write", "review", "report", "response"]
+#: Kinds of text in which an agent says what it believes.
+_OPINIONS = frozenset({"report", "probe", "self-report"})
 
 
 class Act(Protocol):
@@ -68,6 +71,8 @@ class Act(Protocol):
 def _case(act: Act, received: Sequence[Message]) -> Case:
     if act.kind == "post":
         return "write"
+    if act.kind not in _OPINIONS:
+        return "response"
     return "review" if received else "report"
 
 
@@ -77,9 +82,9 @@ class Past:
 
     Attributes
     ----------
-    previous : {"", "write", "review", "report"}
-        The previous act: a text of kind ``post`` is a write; any other is a review when it read
-        something, else a report. Empty before the first.
+    previous : {"", "write", "review", "report", "response"}
+        The previous act: a text of kind ``post`` is a write; one that says what the agent believes is a review when
+        it read something, else a report; any other is a response. Empty before the first.
     previous_reads : int
         Messages shown in the previous act.
     posts_written, posts_seen, reports_given : int

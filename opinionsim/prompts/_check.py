@@ -347,7 +347,7 @@ def _check_events(setting: _Setting, scenes: list[_Scene]) -> None:
     """Events are wrapped, and hold what was received and what was answered."""
     if "event" not in setting.pack.frames:
         return
-    for kind, (past, received, labelling) in product(("post", "report"), scenes):
+    for kind, (past, received, labelling) in product(("post", "report", "response"), scenes):
         at = setting.at("event", f"{kind} {_spell(past, received, labelling)}")
         told = setting.prompts.event(PlainAct("qzact", "qzact", kind, labelling), received, _OWN, past).content
         at.balanced(told)

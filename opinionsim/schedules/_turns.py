@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from inspect import iscoroutinefunction
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
@@ -115,7 +116,8 @@ class ActSpec:
     draws : int
         Replies drawn per turn (parts ``reply``, ``reply.2``, ...), at least 1.
     selector : callable or None
-        Picks one of the drawn texts by its position; None takes the first.
+        Picks one of the drawn texts by its position; None takes the first. Draws that are no answers are not among
+        them, unless all are.
     parse : Parse or None
         Makes a decision of every reply that is an answer, or raises :class:`opinionsim.errors.Rejected`; None
         accepts every reply and decides nothing.
@@ -148,10 +150,14 @@ class ActSpec:
     background: bool = False
 
     def __post_init__(self) -> None:
-        if self.draws < 1 or self.attempts < 1:
-            raise ScheduleError(
-                f"act {self.name!r}: draws and attempts must be at least 1; got {self.draws} and {self.attempts}"
-            )
+        for count in ("draws", "attempts"):
+            number = getattr(self, count)
+            if not isinstance(number, int) or isinstance(number, bool) or number < 1:
+                raise ScheduleError(f"act {self.name!r}: {count} must be a whole number of at least 1; got {number!r}")
+        for function in ("parse", "selector"):
+            given = getattr(self, function)
+            if given is not None and (not callable(given) or iscoroutinefunction(given)):
+                raise ScheduleError(f"act {self.name!r}: {function} must be a plain function; got {given!r:.80}")
         choices = {
             "labelling": ("anonymous", "numbered", "named", "you-other"),
             "memory": ("keep", "fork", "none"),
@@ -290,12 +296,24 @@ def check_schedule(schedule: object) -> AnySchedule:
         )
     if not isinstance(schedule, StaticSchedule | AdaptiveSchedule):
         raise ScheduleError(f"{kind} yields no turns: give it turns(), or decide(outcomes)")
+    for name, least in (("n_agents", 1), ("steps", 0)):
+        number = getattr(schedule, name)
+        if not isinstance(number, int) or isinstance(number, bool) or number < least:
+            raise ScheduleError(f"{kind}.{name} must be a whole number of at least {least}; got {number!r}")
+    for name in ("acts", "externals"):
+        if not isinstance(getattr(schedule, name), Mapping):
+            raise ScheduleError(f"{kind}.{name} must be a mapping by name; got {getattr(schedule, name)!r:.80}")
     for name, act in schedule.acts.items():
         if not isinstance(act, ActSpec) or act.name != name:
             raise ScheduleError(f"{kind}.acts: {name!r} must lead to the ActSpec of that name; got {act!r:.80}")
     for name in ("others", "needs"):
-        if isinstance(getattr(schedule, name), str):
-            raise ScheduleError(f"{kind}.{name} must be a sequence of names; got {getattr(schedule, name)!r}")
+        names = getattr(schedule, name)
+        if (
+            not isinstance(names, Sequence)
+            or isinstance(names, str)
+            or not all(isinstance(each, str) for each in names)
+        ):
+            raise ScheduleError(f"{kind}.{name} must be a sequence of names; got {names!r:.80}")
     if PARTICIPANT in schedule.others:
         raise ScheduleError(f"{kind}.others: participants are counted by n_agents; name another role")
     return schedule

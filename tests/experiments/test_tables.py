@@ -16,6 +16,9 @@ from tests._running import SMALL, carry_out, changed
 from tests.metrics._frames import Frames, final, make, one_run, opinion_rows, run_row, study
 from tests.metrics._instruments import assert_same, beside, measured, moderated, plain
 
+#: What is said of runs that carry an error although they are complete.
+OUTDATED = "an earlier wording of the prompts or could not be coded; see runs.error"
+
 PACK = Path(prompts.__file__).parent / "default"
 FRAMINGS = ("falsehood", "truth")
 BIASES = ("none", "weak", "strong")
@@ -297,10 +300,10 @@ def test_runs_that_answer_an_earlier_wording_are_counted() -> None:
     assert not any("earlier wording" in note for note in table1(frames.runs, _metrics(frames)).notes)
     frames.runs["error"] = ["run r0: the prompts were edited", ""]
     notes = table1(frames.runs, _metrics(frames)).notes
-    assert "1 of the runs used answers an earlier wording of the prompts; see runs.error." in notes
+    assert f"1 of the runs used answers {OUTDATED}." in notes
     frames.runs["error"] = "edited"
     notes = table1(frames.runs, _metrics(frames)).notes
-    assert "2 of the runs used answer an earlier wording of the prompts; see runs.error." in notes
+    assert f"2 of the runs used answer {OUTDATED}." in notes
 
 
 def test_an_edited_template_is_said_in_table_and_figure(tmp_path: Path) -> None:
@@ -311,9 +314,9 @@ def test_an_edited_template_is_said_in_table_and_figure(tmp_path: Path) -> None:
     for template in ("report.j2", "write.j2"):
         (pack / template).write_text((pack / template).read_text(encoding="utf-8") + "Be brief.", encoding="utf-8")
     after = _of_sweep(tmp_path, {"topic.framing": list(FRAMINGS)}, prompts=str(pack))
-    assert "2 of the runs used answer an earlier wording of the prompts; see runs.error." in after.notes
+    assert f"2 of the runs used answer {OUTDATED}." in after.notes
     note = plots.panels_data(load(f"sqlite:///{tmp_path / 'results.sqlite'}")).note
-    assert "2 of the runs drawn answer an earlier wording of the prompts; see runs.error" in note
+    assert f"2 of the runs drawn answer {OUTDATED}" in note
 
 
 def test_a_ragged_union_of_sweeps_is_drawn_cell_by_cell(tmp_path: Path) -> None:

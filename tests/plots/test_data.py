@@ -12,6 +12,9 @@ from opinionsim.plots import Frames, final_data, opinion_colours, panels_data, t
 from opinionsim.plots._style import model_colours
 from tests.metrics._frames import final, make, one_run, opinion_rows, run_row, study
 
+#: What is said of runs that carry an error although they are complete.
+OUTDATED = "an earlier wording of the prompts or could not be coded; see runs.error"
+
 FRAMINGS = ("falsehood", "truth")
 BIASES = ("none", "weak", "strong")
 CONTROLS = [{"interaction": "no-role-play", "n_agents": 1}, {"interaction": "remembered"}]
@@ -259,7 +262,7 @@ def test_one_seed_is_drawn_and_named() -> None:
 
 def test_runs_that_answer_an_earlier_wording_are_stated() -> None:
     frames = study([{"framing": f, "error": "" if f == "truth" else "edited"} for f in FRAMINGS], steps=5)
-    assert "1 of the runs drawn answers an earlier wording of the prompts; see runs.error" in panels_data(frames).note
+    assert f"1 of the runs drawn answers {OUTDATED}" in panels_data(frames).note
     assert "earlier wording" in trajectory_data(frames, 0).title
     assert "earlier wording" not in trajectory_data(frames, 1).title
 

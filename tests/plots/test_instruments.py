@@ -68,6 +68,13 @@ def test_a_second_instrument_changes_no_numbers_of_stance(name: str, two_scales:
 
 
 @pytest.mark.parametrize("name", DATA)
+def test_rows_are_told_apart_by_what_they_measure_where_they_share_an_instrument(name: str) -> None:
+    alone = measured()
+    both = beside(alone)
+    assert_same(DATA[name](both._replace(opinions=both.opinions.assign(instrument_id="m0"))), DATA[name](alone))
+
+
+@pytest.mark.parametrize("name", DATA)
 @pytest.mark.parametrize("kind", ["report", "post"])
 def test_others_than_participants_change_no_numbers(name: str, kind: str) -> None:
     # A moderator's reports do not make reports the kind of text that is drawn.
