@@ -56,7 +56,9 @@ def test_a_run_whose_judge_fails_is_finished_by_the_next(bench: Bench, number: i
     summary, results = carry_out(JUDGED, "judged.sqlite", slots=1)
     (error,) = summary.errors.values()
     assert "the judge is gone" in error
-    assert results.runs["status"].tolist() == ["incomplete"]
+    assert "the judge of 'stance' (classifier 'bench') failed over the text of run" in error
+    # The run is complete; its texts are still to be coded.
+    assert results.runs[["status", "error"]].values.tolist() == [["complete", error]]
     model, watch = watched()
     bench.fails = lambda n: False
     summary, results = carry_out(JUDGED, "judged.sqlite", model)
@@ -113,7 +115,8 @@ def test_the_budget_counts_judgements(bench: Bench) -> None:
     summary, results = carry_out(limited, "limited.sqlite")
     assert "calls" in summary.exceeded
     assert summary.paid.calls == 20
-    assert results.runs["status"].tolist() == ["incomplete"]
+    assert results.runs["status"].tolist() == ["complete"]
+    assert results.runs["error"].str.contains("the budget is used up").all()
     assert len(bench.prompts) == 8
     summary, _ = carry_out(JUDGED, "limited.sqlite")
     assert (summary.complete, len(bench.prompts), summary.paid.calls) == (1, 12, 24)

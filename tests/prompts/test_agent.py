@@ -97,7 +97,7 @@ def test_the_cases_of_an_event_all_differ(agent: Agent) -> None:
 
 
 def test_an_event_of_several_messages_holds_each_and_the_answer_outside(pack: PromptPack, agent: Agent) -> None:
-    read = ActSpec("read-all", template="review", kind="response", labelling="named")
+    read = ActSpec("read-all", template="review", kind="report", labelling="named")
     posts = (_POST, Message("Goats can climb."), Message("Hens can fly.", "Cy"))
     told = agent().event(read, posts, "My words.", _NONE).content
     assert [block.strip() for block in pack.marks.blocks("post", told)] == [post.text for post in posts]
@@ -448,3 +448,14 @@ def test_prompts_are_a_function_of_their_values(agent: Agent) -> None:
     assert one.system() == other.system()
     assert one.task(ACTS["write"], (), _NONE) == other.task(ACTS["write"], (), _NONE)
     assert isinstance(one.task(ACTS["write"], (), _NONE), ChatMessage)
+
+
+def test_an_event_of_another_kind_is_told_as_an_answer(pack: PromptPack, agent: Agent) -> None:
+    """What is neither a post nor an opinion is narrated as neither."""
+    sum_up = ActSpec("sum-up", template="review", kind="summary")
+    told = agent().event(sum_up, (_POST,), "My words.", _NONE)
+    assert told.content.startswith("<memory>\nYou were shown this message:\n")
+    assert told.content.endswith("You answered:\nMy words.\n</memory>")
+    later = _NONE.advance(sum_up, (_POST,))
+    assert "After your last answer, you answered:\nMore." in agent().event(sum_up, (), "More.", later).content
+    assert "After your last answer, you now see a post" in agent().task(ACTS["review"], (_POST,), later).content
