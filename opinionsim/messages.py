@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Awaitable, Iterable
 from functools import lru_cache
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, get_args
 
 from opinionsim.errors import SpecError
 from opinionsim.streams import _ID_LENGTH, digest
@@ -95,11 +95,14 @@ def as_message(value: Message | str) -> Message:
     Raises
     ------
     SpecError
-        If it is neither, or a message that says nothing.
+        If it is neither, or a message of an unknown condition.
     """
     message = Message(value) if isinstance(value, str) else value
-    if not isinstance(message, Message) or not isinstance(message.text, str) or not message.passed_on:
+    if not isinstance(message, Message) or not isinstance(message.text, str):
         raise SpecError(f"a message from outside must be a text, or a Message with one; got {value!r:.80}")
+    if message.condition not in get_args(Condition):
+        valid = ", ".join(get_args(Condition))
+        raise SpecError(f"a message from outside has the condition {message.condition!r}; valid: {valid}")
     return message
 
 

@@ -121,7 +121,7 @@ class Simulation:
             self.engine.allow(step + 1 + lookahead)
 
     async def commit(self, step: int) -> list[Happening]:
-        """Wait until all turns up to `step` are done and measured.
+        """Wait until all turns up to `step` are done, and those of participants measured.
 
         Returns
         -------
@@ -139,7 +139,9 @@ class Simulation:
             behind = [pair for pair in self.engine.transcript() if self._in_background(pair[0])]
             found = sorted([*found, *behind], key=lambda pair: pair[0].index)
         if self.measuring is not None:
-            texts = [self._text(turn, message) for turn, message in found]
+            # A moderator's or an analyst's text says nothing of what participants think.
+            participants = self.schedule.n_agents
+            texts = [self._text(turn, message) for turn, message in found if turn.agent < participants]
             await self.measuring.code_all(texts, self.text, urgent=True)
         self._next = upto
         return [self._happening(turn, message) for turn, message in found]

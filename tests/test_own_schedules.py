@@ -43,6 +43,14 @@ def test_a_kind_of_text_of_ones_own_is_coded_and_moves_its_author() -> None:
     assert opinions[1] != opinions[1]
 
 
+def test_what_a_moderator_says_is_no_opinion_and_is_not_coded() -> None:
+    schedule = Listed((2, "say", ()), (0, "say", ()), acts=named(SAY), others=("moderator",))
+    with _model(schedule, lambda prompt: "I am sure that Theory XYZ is true.") as model:
+        model.run()
+        coded = [(each.turn.agent, each.estimate is not None) for each in model.history]
+    assert coded == [(2, False), (0, True)]
+
+
 def test_a_skipped_turn_is_no_report() -> None:
     schedule = Listed((0, "write", ()), (1, "review", (0,)), acts=named(WRITE, REVIEW))
     refusal = AIMessage("", additional_kwargs={"refusal": "No."})

@@ -100,8 +100,8 @@ def test_acts_are_declared_by_name_and_for_good() -> None:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"draws": 0}, "draws and attempts must be at least 1; got 0 and 3"),
-        ({"attempts": 0}, "draws and attempts must be at least 1; got 1 and 0"),
+        ({"draws": 0}, "draws must be a whole number of at least 1; got 0"),
+        ({"attempts": 0}, "attempts must be a whole number of at least 1; got 0"),
         ({"after": "retry"}, "after must be one of stop, none; got 'retry'"),
         ({"unread": "wait"}, "unread must be one of skip, ask; got 'wait'"),
         ({"memory": "forget"}, "memory must be one of keep, fork, none; got 'forget'"),
