@@ -48,7 +48,7 @@ Rate = Callable[[Turn, Message, str], Awaitable[float]]
 
 
 class Actor(Protocol):
-    """Whoever carries out turns: a persona, a moderator, an equation, a person at a seat.
+    """A member of the cast that carries out turns: a persona, a moderator, an equation, a person at a seat.
 
     An actor that asks to remember what it did says how often in an attribute `calls_per_event`; see
     :func:`calls_per_event`.

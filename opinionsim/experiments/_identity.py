@@ -151,7 +151,7 @@ def run_fields(spec: ExperimentSpec, resources: Resources) -> dict[str, Any]:
     if spec.interaction.needs:
         fields["measurement"]["needs"] = {
             each.variable: each.instrument_id
-            # Of several of one variable, the first is meant.
+            # The first of several of one variable is meant: it is written last.
             for each in reversed(spec.instruments)
             if each.variable in spec.interaction.needs and not each.about
         }

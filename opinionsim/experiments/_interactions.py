@@ -1,4 +1,4 @@
-"""Which schedule stands for which way of interacting, and what its agents do, before any of it is drawn."""
+"""The schedule of each way of interacting, and the acts of its agents, known before any of it is drawn."""
 
 from __future__ import annotations
 

@@ -529,7 +529,7 @@ class Sweep:
             await asyncio.wait_for(self._stopping.wait(), _LOOK_AGAIN_S)
         states = await self._in_opening(self._store.states, [planned.run_id for planned in held])
         done = [planned for planned in held if states[planned.run_id].status == "complete"]
-        # Whoever finished them may have had other instruments in mind.
+        # Another worker that finished them may have had other instruments in mind.
         await self._measure_finished(done)
         return [planned for planned in held if states[planned.run_id].status != "complete"]
 

@@ -19,7 +19,7 @@ TIMED_OUT = "timeout"
 
 
 class Person(Protocol):
-    """Whoever puts a prompt before a person and brings the answer: a page, a terminal, a double in a test."""
+    """The way to a person: it shows a prompt and brings the answer. A page, a terminal, or a double in a test."""
 
     async def answer(self, turn: Any, part: str, messages: tuple[ChatMessage, ...]) -> str:
         """The person's text.

@@ -45,7 +45,7 @@ class Estimate(NamedTuple):
 
 
 class OpinionKey(NamedTuple):
-    """Which opinion of a run: of which text, by which instrument."""
+    """Identity of an opinion within its run: the text it is of, and the instrument."""
 
     instrument_id: str
     turn: int

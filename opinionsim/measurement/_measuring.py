@@ -43,7 +43,7 @@ class _Shared:
 
     def __init__(self, work: Coroutine[Any, Any, None]) -> None:
         self._task = asyncio.ensure_future(work)
-        # Whoever would have raised its error may have been cancelled.
+        # All who would have raised its error may have been cancelled.
         self._task.add_done_callback(lambda task: task.cancelled() or task.exception())
         self._waiting = 0
 

@@ -126,7 +126,7 @@ class _Queue:
         while waiting and (not batch or n_items + len(waiting[0].items) <= _FULL):
             job = waiting.popleft()
             self._n_items -= len(job.items)
-            # Whoever brought it may have been stopped.
+            # The run that brought it may have been stopped.
             if not job.estimates.done():
                 batch.append(job)
                 n_items += len(job.items)
