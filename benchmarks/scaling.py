@@ -23,7 +23,7 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 
 import opinionsim as osim
 from opinionsim.llm import Entry, EntryKey
-from opinionsim.messages import ChatMessage, prompt_hash
+from opinionsim.messages import ChatMessage, Prompt
 from opinionsim.store import RunRow, open_store
 
 #: Characters of a post and of a report: 60 and 250 tokens at four characters a token.
@@ -86,14 +86,13 @@ def append_s(calls: int, events: int = 10) -> float:
         store.register([RunRow("r1", 0, "block", "model", {}, _SUMMARY)])
         epoch = store.claim("r1", "benchmark")
         assert epoch is not None
-        journal = store.journal("r1", epoch)
+        journal = store.record("r1", epoch)
         began = time.perf_counter()
         for turn in range(calls):
-            prompt = (system, *past[turn : turn + events], ChatMessage("user", f"{turn % 50}: " + "z" * 1000))
+            task = ChatMessage("user", f"{turn % 50}: " + "z" * 1000)
+            prompt = Prompt.of((system, *past[turn : turn + events], task))
             text = f"{turn} " + "w" * ((POST + REPORT) // 2)
-            journal.append(
-                Entry(EntryKey(turn, "reply", 0), turn, 0, "write", prompt_hash(prompt), text, prompt=prompt)
-            )
+            journal.append(Entry(EntryKey(turn, "reply", 0), turn, 0, "write", prompt.identity, text, prompt=prompt))
         journal.flush()
         return (time.perf_counter() - began) / calls
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from opinionsim.model import OpinionModel, PersonaAgent
     from opinionsim.opinions import OpinionScale
     from opinionsim.personas import Persona, Population
-    from opinionsim.store import Results, load
+    from opinionsim.store import Results, follow, load
     from opinionsim.topics import Claim, Framing, Topic
 
 __version__ = "0.1.0"
@@ -53,6 +53,7 @@ __all__ = [
     "Topic",
     "__version__",
     "classic",
+    "follow",
     "load",
     "load_chat_model",
     "load_classifier",
@@ -87,7 +88,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "opinions": ("OpinionScale",),
     "personas": ("Persona", "Population"),
     "plots": (),
-    "store": ("Results", "load"),
+    "store": ("Results", "follow", "load"),
     "topics": ("Claim", "Framing", "Topic"),
 }
 

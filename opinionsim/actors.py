@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from operator import index
@@ -14,7 +14,7 @@ from opinionsim.errors import ScheduleError, SpecError
 from opinionsim.llm import Endpoint, ReplayOnly, Seat
 from opinionsim.measurement import Author
 from opinionsim.memory import Memory, new_memory, templates_of
-from opinionsim.messages import Ask, ChatMessage, Message, Parse, Reply
+from opinionsim.messages import EMPTY_PROMPT, Ask, ChatMessage, Message, Prompt, Reply
 from opinionsim.opinions import OpinionScale
 from opinionsim.personas import Persona, Population
 from opinionsim.prompts import AgentPrompts, PromptPack
@@ -143,7 +143,7 @@ class PersonaActor:
     prompts : AgentPrompts
         Everything it may be told, for its persona and the run's conditions.
     memory : Memory
-        Its memory before the first turn.
+        Its memory before the first turn, which begins its prompts: with its system message, if it has one.
     acts : mapping of str to ActSpec
         What the turns' acts mean.
     role : str
@@ -170,18 +170,16 @@ class PersonaActor:
         self.calls_per_event = memory.calls_per_event
         self._blank = memory
         self._acts = acts
-        system = prompts.system()
-        self._system = () if system is None else (system,)
 
     async def act(self, turn: Turn, received: Sequence[Message], ask: Ask, publish: Publish) -> None:
         """Answer the turn's task from memory, hand the answer over, then remember it."""
         spec = self._acts[turn.act]
         memory = self.memory if spec.memory != "none" else self._blank
-        messages = (*self._system, *memory.messages(), self.prompts.task(spec, received, memory.past))
-        reply = await _draw(spec, partial(ask, messages=messages, dropped=memory.dropped))
+        prompt = memory.prompt().then(self.prompts.task(spec, received, memory.past))
+        reply = await _draw(spec, partial(ask, messages=prompt, dropped=memory.dropped))
         publish(self.message(turn, reply))
         if spec.memory == "keep":
-            self.memory = await memory.remember(spec, received, reply.shown, self._in_role(ask))
+            self.memory = await memory.remember(spec, received, reply.shown, ask)
 
     def message(self, turn: Turn, reply: Reply) -> Message:
         """What others may read of a reply."""
@@ -196,18 +194,7 @@ class PersonaActor:
 
     def preview(self, act: str, received: Sequence[Message] = ()) -> tuple[ChatMessage, ...]:
         """The literal prompt of an act from the present memory, without asking anybody."""
-        task = self.prompts.task(self._acts[act], received, self.memory.past)
-        return (*self._system, *self.memory.messages(), task)
-
-    def _in_role(self, ask: Ask) -> Ask:
-        """Ask with the system message in front: memory does not know it."""
-
-        def asking(
-            part: str, messages: Iterable[ChatMessage], *, parse: Parse | None = None, dropped: int = 0
-        ) -> Awaitable[Reply]:
-            return ask(part, (*self._system, *messages), parse=parse, dropped=dropped)
-
-        return asking
+        return tuple(self.memory.prompt().then(self.prompts.task(self._acts[act], received, self.memory.past)))
 
 
 async def _draw(spec: ActSpec, ask: Callable[[str], Awaitable[Reply]]) -> Reply:
@@ -230,6 +217,12 @@ async def _draw(spec: ActSpec, ask: Callable[[str], Awaitable[Reply]]) -> Reply:
     if not 0 <= chosen < len(replies):
         raise ScheduleError(f"the selector of act {spec.name!r} chose {chosen}; valid: 0..{len(replies) - 1}")
     return replies[chosen]
+
+
+def _start(prompts: AgentPrompts) -> Prompt:
+    """What stands before everything an agent is asked: its system message, or nothing."""
+    system = prompts.system()
+    return EMPTY_PROMPT if system is None else EMPTY_PROMPT.then(system)
 
 
 def persona_actors(
@@ -290,7 +283,8 @@ def persona_actors(
             interactive=interactive,
             agent=agent,
         )
-        memory = new_memory(cognition.memory, prompts, cognition.token_budget, leads=agent == leader)
+        leads, start = agent == leader, _start(prompts)
+        memory = new_memory(cognition.memory, prompts, cognition.token_budget, leads=leads, start=start)
         actors.append(PersonaActor(agent, prompts, memory, schedule.acts))
     return actors
 
@@ -341,5 +335,6 @@ def other_actors(
             agent=agent,
             role=role,
         )
-        actors.append(PersonaActor(agent, prompts, new_memory(memory, prompts), schedule.acts, role))
+        blank = new_memory(memory, prompts, start=_start(prompts))
+        actors.append(PersonaActor(agent, prompts, blank, schedule.acts, role))
     return actors

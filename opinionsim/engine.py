@@ -21,11 +21,8 @@ from collections.abc import (
     Iterator,
     Sequence,
 )
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
-
-import numpy as np
 
 from opinionsim.errors import ScheduleError
 from opinionsim.messages import Ask, ChatMessage, Message, Parse, Reading, Reply, as_message
@@ -34,13 +31,12 @@ from opinionsim.schedules import (
     ActSpec,
     AdaptiveSchedule,
     AnySchedule,
-    StaticSchedule,
     Turn,
     check_schedule,
     n_members,
 )
 
-__all__ = ["Actor", "CriticalPath", "Engine", "Publish", "Rate", "TurnCalls", "calls_per_event", "critical_path"]
+__all__ = ["Actor", "Engine", "Publish", "Rate", "TurnCalls", "Witness", "calls_per_event"]
 
 Publish = Callable[[Message], None]
 #: ``await rate(turn, message, instrument)`` gives the opinion an instrument measures in a message; NaN for none.
@@ -105,67 +101,25 @@ class TurnCalls(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class CriticalPath:
-    """How far a static schedule can be sped up, in units of one call's latency.
-
-    Attributes
-    ----------
-    length : int
-        Calls on the longest chain of dependent calls: no order of execution is faster.
-    calls : int
-        Calls in all: the time of a sequential execution.
-    peak_width : int
-        Most calls in flight at a time when every call starts as early as it can.
-    """
-
-    length: int
-    calls: int
-    peak_width: int
+class Witness(Protocol):
+    """Keeps a record of a run while it is carried out."""
 
     @property
-    def mean_width(self) -> float:
-        """Calls / length: the largest possible speed-up, and the mean number of calls in flight."""
-        return self.calls / self.length if self.length else 0.0
+    def full(self) -> bool:
+        """Whether turns should wait until what was told has been written."""
+        ...
 
+    def published(self, turn: Turn, message: Message) -> None:
+        """A turn has published; told before its readers start."""
+        ...
 
-def critical_path(schedule: StaticSchedule, *, calls_per_event: int | Sequence[int] = 0) -> CriticalPath:
-    """Critical path and width of a schedule before its first call.
+    def moved(self) -> None:
+        """An adaptive schedule has gone on, and may have changed its ties."""
+        ...
 
-    Parameters
-    ----------
-    schedule : StaticSchedule
-        Turns known in advance.
-    calls_per_event : int or sequence of int
-        Calls each member of the cast makes to remember a turn, or all of them: 0 for cumulative, 1 for reflective
-        memory.
-
-    Returns
-    -------
-    CriticalPath
-        In calls, each of unit latency; draws of one turn count as made side by side.
-    """
-    published: list[int] = []
-    busy_until: dict[int, int] = {}
-    starts: list[int] = []
-    widths: list[int] = []
-    for turn in schedule.turns():
-        spec = schedule.acts[turn.act]
-        start = max((published[ref] for ref in turn.reads if isinstance(ref, int)), default=0)
-        if spec.memory != "none":
-            start = max(start, busy_until.get(turn.agent, 0))
-        published.append(start + 1)
-        starts.append(start)
-        widths.append(spec.draws)
-        if spec.memory == "keep":
-            after = calls_per_event[turn.agent] if isinstance(calls_per_event, Sequence) else calls_per_event
-            busy_until[turn.agent] = start + 1 + after
-            starts += range(start + 1, start + 1 + after)
-            widths += [1] * after
-    if not starts:
-        return CriticalPath(0, 0, 0)
-    in_flight = np.bincount(starts, weights=widths)
-    return CriticalPath(len(in_flight), int(in_flight.sum()), int(in_flight.max()))
+    async def room(self) -> None:
+        """Wait until it is not full any more."""
+        ...
 
 
 class _Node:
@@ -209,6 +163,8 @@ class Engine:
         Turns of later steps wait until :meth:`allow` moves it; None lets everything start.
     most : int or None
         Turns under way at a time, >= 1: each holds its prompt. None sets no bound.
+    witness : Witness or None
+        Is told what happens, as it happens.
 
     Notes
     -----
@@ -227,6 +183,7 @@ class Engine:
         seats: Collection[int] = (),
         horizon: int | None = None,
         most: int | None = None,
+        witness: Witness | None = None,
     ) -> None:
         self.schedule = check_schedule(schedule)
         if len(actors) != n_members(schedule):
@@ -257,6 +214,7 @@ class Engine:
         self._ready_turns: list[tuple[float, int, _Node]] = []
         self._under_way = 0
         self._most = most
+        self._witness = witness
         self._tasks: set[asyncio.Task[None]] = set()
         self._exhausted = False
         self._stopping = False
@@ -405,6 +363,8 @@ class Engine:
         """Take turns from an adaptive schedule as it decides them, one step past the horizon at most."""
         try:
             async for turn in turns:
+                if self._witness is not None:
+                    self._witness.moved()
                 node = self._take(turn)
                 # Its longest path is not known; the steps that are left bound it.
                 node.priority = node.rest = float(self.schedule.steps - turn.step + 1)
@@ -419,6 +379,8 @@ class Engine:
         finally:
             if isinstance(turns, AsyncGenerator):
                 await turns.aclose()
+        if self._witness is not None:
+            self._witness.moved()
         self._exhausted = True
         self._advance()
 
@@ -512,8 +474,10 @@ class Engine:
             self.stop(error)
 
     async def _perform(self, node: _Node) -> None:
-        turn = node.turn
+        turn, witness = node.turn, self._witness
         try:
+            if witness is not None and witness.full:
+                await witness.room()
             received = self.received(turn)
             if turn.reads and not received and node.spec.unread == "skip":
                 self._publish(node, Message("", "", turn.agent, "skipped", self._roles[turn.agent], turn.act))
@@ -560,6 +524,8 @@ class Engine:
         if node.message is not None:
             raise ScheduleError(f"turn {node.turn.index} ({node.turn.act}) published twice")
         node.message = message
+        if self._witness is not None:
+            self._witness.published(node.turn, message)
         if node.published is not None and not node.published.done():
             node.published.set_result(message)
         self._release(node.readers)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 __all__ = [
     "BudgetExceeded",
+    "DamagedError",
     "JournalMismatch",
     "MeasurementError",
     "ModelCallError",
@@ -64,6 +65,13 @@ class BudgetExceeded(OpinionSimError):
 
 class StoreError(OpinionSimError):
     """The store cannot be opened, is in use, is foreign, or disagrees with the run."""
+
+
+class DamagedError(StoreError):
+    """Something in a store is missing, or not as it was written; the message says what."""
+
+    def __str__(self) -> str:
+        return f"the store is damaged: {super().__str__()}"
 
 
 class JournalMismatch(StoreError):

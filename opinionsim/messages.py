@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable, Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import Any, Literal, NamedTuple, Protocol, get_args
+from typing import Any, Literal, NamedTuple, Protocol, final, get_args, overload
 
 from opinionsim.errors import SpecError
-from opinionsim.streams import _ID_LENGTH, digest
+from opinionsim.streams import digest
 
 __all__ = [
     "AS_IS",
+    "EMPTY_PROMPT",
     "Ask",
     "ChatMessage",
     "Condition",
     "Message",
     "Parse",
+    "Prompt",
     "Reading",
     "Reply",
     "as_message",
     "flagged",
     "prompt_hash",
+    "prompt_identity",
     "take_as_is",
     "text_id",
 ]
@@ -190,22 +192,168 @@ class Ask(Protocol):
 
 @lru_cache(maxsize=1 << 16)
 def text_id(text: str) -> str:
-    """Content identity of a message text; cached, for memory repeats its texts in every prompt."""
+    """Content identity of a message text; cached, for agents of all runs are asked the same in the same words."""
     return digest(text)
 
 
-def prompt_hash(messages: Iterable[ChatMessage]) -> str:
-    """Identity of a whole prompt: a hash over the roles and text identities, in order.
+def prompt_identity(before: str, role: str, text_id: str) -> str:
+    """Identity of a prompt, from that of the prompt without its last message.
 
     Parameters
     ----------
-    messages : iterable of ChatMessage
-        The prompt.
+    before : str
+        Identity of the prompt without its last message; ``""`` where that is empty.
+    role : str
+        Role of the last message.
+    text_id : str
+        Content identity of the text of the last message.
 
     Returns
     -------
     str
         24 hexadecimal characters.
     """
-    spelled = "\n".join(f"{message.role}:{text_id(message.content)}" for message in messages)
-    return hashlib.sha256(spelled.encode()).hexdigest()[:_ID_LENGTH]
+    return digest(f"{before}\n{role}:{text_id}")
+
+
+def _weight(text: str) -> int:
+    """Pairs of ASCII characters, a single one counted as a pair, and bytes of all other characters."""
+    if text.isascii():
+        return (len(text) + 1) // 2
+    n_ascii, n_bytes = len(text.encode("ascii", "ignore")), len(text.encode("utf-8", "surrogatepass"))
+    return (n_ascii + 1) // 2 + n_bytes - n_ascii
+
+
+@final
+class Prompt(Sequence[ChatMessage]):
+    """A prompt: its last message, and the prompt before that.
+
+    The prompts of an agent begin alike, with its system message and what it remembers. As chains they share what they
+    begin with, so that each is hashed, converted for a model, bounded in tokens and stored as what it adds. To whoever
+    reads it, a prompt is an immutable sequence of messages, oldest first. Prompts are equal where their identities are.
+
+    Parameters
+    ----------
+    before : Prompt, optional
+        The prompt without its last message; default none, which makes the empty prompt.
+    message : ChatMessage, optional
+        Its last message; given together with `before`.
+
+    Attributes
+    ----------
+    before : Prompt or None
+        As given.
+    message : ChatMessage or None
+        As given.
+    text_id : str
+        Content identity of the text of the last message; ``""`` for the empty prompt.
+    identity : str
+        Identity of the whole prompt, 24 hexadecimal characters (:func:`prompt_identity`); ``""`` for the empty prompt.
+    length : int
+        Number of messages.
+    weight : int
+        Pairs of ASCII characters and bytes of all other characters, summed over the messages: what bounds its tokens
+        (``opinionsim.llm._budget.bound_tokens``).
+    converted : object
+        The last message in the form a chat model takes, kept there by whoever converts it; None before.
+    """
+
+    __slots__ = ("before", "converted", "identity", "length", "message", "text_id", "weight")
+
+    before: Prompt | None
+    message: ChatMessage | None
+    text_id: str
+    identity: str
+    length: int
+    weight: int
+    converted: Any
+
+    def __init__(self, before: Prompt | None = None, message: ChatMessage | None = None) -> None:
+        keep = super().__setattr__
+        keep("before", before)
+        keep("message", message)
+        keep("converted", None)
+        if before is None or message is None:
+            if before is not None or message is not None:
+                raise TypeError("a prompt has both a prompt before its last message and that message, or neither")
+            keep("text_id", "")
+            keep("identity", "")
+            keep("length", 0)
+            keep("weight", 0)
+            return
+        content = text_id(message.content)
+        keep("text_id", content)
+        keep("identity", prompt_identity(before.identity, message.role, content))
+        keep("length", before.length + 1)
+        keep("weight", before.weight + _weight(message.content))
+
+    @classmethod
+    def of(cls, messages: Iterable[ChatMessage]) -> Prompt:
+        """The prompt of these messages, oldest first; a prompt is returned as it is."""
+        return messages if isinstance(messages, Prompt) else EMPTY_PROMPT.then(*messages)
+
+    def then(self, *messages: ChatMessage) -> Prompt:
+        """The prompt with further messages behind its own, oldest first; shares what it begins with."""
+        link = self
+        for message in messages:
+            link = Prompt(link, message)
+        return link
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name != "converted":
+            raise AttributeError(f"a prompt does not change; then() makes a longer one (tried to set {name!r})")
+        super().__setattr__(name, value)
+
+    def __reversed__(self) -> Iterator[ChatMessage]:
+        link = self
+        while link.before is not None and link.message is not None:
+            yield link.message
+            link = link.before
+
+    def __iter__(self) -> Iterator[ChatMessage]:
+        return reversed(list(reversed(self)))
+
+    def __len__(self) -> int:
+        return self.length
+
+    @overload
+    def __getitem__(self, place: int) -> ChatMessage: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[ChatMessage, ...]: ...
+    def __getitem__(self, place: int | slice) -> ChatMessage | tuple[ChatMessage, ...]:
+        if place == -1 and self.message is not None:
+            return self.message
+        return tuple(self)[place]
+
+    def __eq__(self, other: object) -> bool:
+        return self.identity == other.identity if isinstance(other, Prompt) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.identity)
+
+    def __repr__(self) -> str:
+        return f"<Prompt of {self.length} messages {self.identity}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Link by link, a long chain would exceed the depth that pickling and copying can go to.
+        return Prompt.of, (tuple(self),)
+
+
+#: The prompt without messages.
+EMPTY_PROMPT = Prompt()
+
+
+def prompt_hash(messages: Iterable[ChatMessage]) -> str:
+    """Identity of a whole prompt: that of :class:`Prompt`.
+
+    Parameters
+    ----------
+    messages : iterable of ChatMessage
+        The prompt, oldest first.
+
+    Returns
+    -------
+    str
+        24 hexadecimal characters; ``""`` for no messages.
+    """
+    return Prompt.of(messages).identity

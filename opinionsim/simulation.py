@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from opinionsim.actors import Member, check_cast
-from opinionsim.engine import Engine, Rate
+from opinionsim.engine import Engine, Rate, Witness
 from opinionsim.errors import OpinionSimError, ScheduleError
 from opinionsim.llm import RunCalls, Seat
 from opinionsim.measurement import Estimate, Measuring, Text
@@ -49,6 +49,8 @@ class Simulation:
         Answers a schedule that acts on opinions, in the place of `measuring`: what a replay or a forecast gives.
     lookahead : int or None
         Steps dispatched beyond the last complete one; None for no bound.
+    witness : Witness or None
+        Is told what happens, as it happens.
 
     Raises
     ------
@@ -71,6 +73,7 @@ class Simulation:
         measuring: Measuring | None = None,
         rate: Rate | None = None,
         lookahead: int | None = None,
+        witness: Witness | None = None,
     ) -> None:
         check_cast(schedule, cast)
         if rate is None:
@@ -92,6 +95,7 @@ class Simulation:
             seats=[agent for agent, member in enumerate(cast) if isinstance(member.endpoint, Seat)],
             horizon=None if lookahead is None else lookahead + 1,
             most=_TURNS_PER_SLOT * calls.limit,
+            witness=witness,
         )
 
     async def run(self) -> None:

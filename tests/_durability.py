@@ -34,6 +34,7 @@ from pydantic import PrivateAttr
 from opinionsim.experiments import Experiment, _runner, load_experiment, under_way
 from opinionsim.llm import ScriptedChatModel
 from opinionsim.store import Results, _workers
+from tests import _reader
 from tests._running import assert_same, carry_out, loaded
 
 SPEC: dict[str, Any] = {
@@ -137,6 +138,8 @@ class Figures:
         Longest time between the arrival of a lost reply and the kill; 0 when none was lost.
     oldest_let_run_s : float
         The longest of these times without those in which the machine did not let the process run.
+    read : int
+        Rows that a reader beside the sweep saw, each once, in order, and as they are in the end.
     """
 
     kills: int = 0
@@ -146,6 +149,7 @@ class Figures:
     in_flight: int = 0
     oldest_lost_s: float = 0.0
     oldest_let_run_s: float = 0.0
+    read: int = 0
 
     def __add__(self, other: Figures) -> Figures:
         return Figures(
@@ -156,6 +160,7 @@ class Figures:
             self.in_flight + other.in_flight,
             max(self.oldest_lost_s, other.oldest_lost_s),
             max(self.oldest_let_run_s, other.oldest_let_run_s),
+            self.read + other.read,
         )
 
 
@@ -457,8 +462,11 @@ def study(supervisor: Supervisor, kind: Kind, folder: Path, kills: int, whole: R
     while figures.kills < kills:
         name = f"{kind.name}-{sweeps}"
         store, log = kind.address(name), folder / f"{name}.log"
-        found = supervisor.kill_over_and_over(kind, store, log, min(_PER_STORE, kills - figures.kills), seed=sweeps)
+        with _reader.reading(store, folder / f"{name}.notes") as reader:
+            found = supervisor.kill_over_and_over(kind, store, log, min(_PER_STORE, kills - figures.kills), seed=sweeps)
+            read = reader.end()
         figures += check(log, found)
+        figures += Figures(read=_reader.check(read, store))
         results = loaded(store)
         assert set(results.runs["status"]) == {"complete"}
         assert_same(results, whole)
@@ -472,7 +480,8 @@ def describe(kind: Kind, figures: Figures) -> str:
         f"{kind.name}: {figures.kills} kills, {figures.asked} calls asked, {figures.repeated} of them again, none of "
         f"which was in the store; {figures.in_flight} calls were in flight, {figures.lost} replies had arrived and "
         f"were lost, the oldest {figures.oldest_lost_s:.3f} s old, {figures.oldest_let_run_s:.3f} s without those in "
-        f"which its process was not let run (bar {PROMISED_S} s); tables equal"
+        f"which its process was not let run (bar {PROMISED_S} s); tables equal; a reader saw all {figures.read} rows "
+        "once and in order"
     )
 
 

@@ -7,7 +7,7 @@ import pwd
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
@@ -34,10 +34,14 @@ class Server:
     ----------
     folder : Path
         Of its socket.
+    start, stop : callable
+        Start it, and end it at once, as a crash would.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, start: Callable[[], None], stop: Callable[[], None]) -> None:
         self.folder = folder
+        self.start = start
+        self.stop = stop
 
     def url(self, database: str, *, user: str = "postgres", password: str = "") -> str:
         """Address of a database."""
@@ -108,10 +112,18 @@ def server() -> Iterator[Server]:
         hba = data / "pg_hba.conf"
         hba.write_text("local all locked scram-sha-256\nlocal all all trust\n", encoding="ascii")
         settings = [f"-c {name}={value or chr(39) * 2}" for name, value in _SETTINGS.items()]
-        call("pg_ctl", "-w", "-s", "-l", str(folder / "log"), "-o", " ".join(["-k", str(folder), *settings]), "start")
-        try:
-            yield Server(folder)
-        finally:
+        options = " ".join(["-k", str(folder), *settings])
+
+        def start() -> None:
+            call("pg_ctl", "-w", "-s", "-l", str(folder / "log"), "-o", options, "start")
+
+        def stop() -> None:
             call("pg_ctl", "-w", "-s", "-m", "immediate", "stop")
+
+        start()
+        try:
+            yield Server(folder, start, stop)
+        finally:
+            stop()
     finally:
         shutil.rmtree(folder)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -195,6 +196,31 @@ def test_reflections_are_not_what_the_act_parses(memory: str) -> None:
     ]
     assert {record.outcome for record in journal.records} == {"accepted"}
     assert "at length" in model.prompts[2]
+
+
+@pytest.mark.parametrize("memory", ["none", "cumulative", "reflective", "reflective-as-run"])
+def test_everything_an_agent_is_asked_begins_with_its_system_message(memory: str) -> None:
+    schedule = Listed(named(WRITE), *(Turn(index, 1 + index, 0, "write") for index in range(3)))
+    ann, *_ = cast_of(schedule, memory)
+    system = ann.prompts.system()
+    assert system is not None
+    assert ann.preview("write")[0] == system
+    _, journal = carried_out(schedule, Script(*["Rain."] * 6), memory=memory)
+    prompts = [record.prompt for record in journal.records]
+    assert len(prompts) == (6 if "reflective" in memory else 3)
+    for prompt in prompts:
+        assert [message.role for message in prompt] == ["system", *["user"] * (len(prompt) - 1)]
+        assert prompt[0] == system
+
+
+def test_what_an_agent_is_asked_shares_what_it_remembers() -> None:
+    schedule = Listed(named(WRITE), *(Turn(index, 1 + index, 0, "write") for index in range(4)))
+    _, journal = carried_out(schedule, Script(*"abcd"))
+    prompts = [record.prompt for record in journal.records]
+    assert [len(prompt) for prompt in prompts] == [2, 3, 4, 5]
+    for prompt, later in pairwise(prompts):
+        # Before its task stands what stood before the last one's, and an event more.
+        assert later.before.before is prompt.before
 
 
 def test_a_refusal_is_remembered_by_whoever_refused_and_received_by_nobody() -> None:

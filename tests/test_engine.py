@@ -11,11 +11,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opinionsim.engine import CriticalPath, Engine, critical_path
+from opinionsim.engine import Engine
 from opinionsim.errors import OpinionSimError, ScheduleError
 from opinionsim.llm import SlotPool
 from opinionsim.messages import Message, Reply
-from opinionsim.schedules import Broadcast, Dyads, External, IndependentReports, Turn, with_probes
+from opinionsim.schedules import (
+    Broadcast,
+    CriticalPath,
+    Dyads,
+    External,
+    IndependentReports,
+    Turn,
+    critical_path,
+    with_probes,
+)
 from opinionsim.testing import run_virtual
 from tests._engines import ACTS, Clerk, Client, Decided, Listed, Run
 

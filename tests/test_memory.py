@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from opinionsim import messages
 from opinionsim.errors import SpecError
 from opinionsim.memory import MEMORIES, Memory, NoMemory, estimated_tokens, new_memory
-from opinionsim.messages import ChatMessage, Message, Parse, Reply, take_as_is
+from opinionsim.messages import EMPTY_PROMPT, ChatMessage, Message, Parse, Prompt, Reply, take_as_is
 from opinionsim.opinions import OpinionScale
 from opinionsim.personas import Persona
 from opinionsim.prompts import AgentPrompts, Past, PromptPack, load_pack
@@ -45,6 +46,8 @@ def _prompts(pack: PromptPack = _PACK) -> AgentPrompts:
 
 
 _PROMPTS = _prompts()
+_SYSTEM = ChatMessage("system", "You are Ann Lee.")
+_START = Prompt.of([_SYSTEM])
 
 #: An act with what it read and what was answered.
 Event = tuple[str, tuple[Message, ...], str]
@@ -59,7 +62,7 @@ _EVENTS = st.lists(
 
 
 class Model:
-    """Answers the n-th request with ``reflection n``, and keeps what it was asked."""
+    """Answers the n-th request with ``reflection n``, and keeps what it was asked after the system message."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, tuple[ChatMessage, ...], int]] = []
@@ -68,7 +71,9 @@ class Model:
     async def __call__(
         self, part: str, messages: Iterable[ChatMessage], *, parse: Parse | None = None, dropped: int = 0
     ) -> Reply:
-        self.asked.append((part, tuple(messages), dropped))
+        system, *asked = messages
+        assert system == _SYSTEM
+        self.asked.append((part, tuple(asked), dropped))
         self.parsed_by.append(parse)
         return Reply(f"reflection {len(self.asked)}")
 
@@ -85,7 +90,7 @@ def _lives(
     model = Model()
 
     async def live() -> list[Memory]:
-        memory = new_memory(kind, prompts, budget, leads=leads)
+        memory = new_memory(kind, prompts, budget, leads=leads, start=_START)
         memories = [memory]
         for act, received, text in events:
             memory = await memory.remember(ACTS[act], received, text, model)
@@ -93,6 +98,13 @@ def _lives(
         return memories
 
     return asyncio.run(live()), model
+
+
+def _told(memory: Memory) -> tuple[ChatMessage, ...]:
+    """What a memory puts behind the system message."""
+    system, *told = memory.prompt()
+    assert system == _SYSTEM
+    return tuple(told)
 
 
 _THREE: list[Event] = [
@@ -106,16 +118,52 @@ _THREE: list[Event] = [
 def test_cumulative_messages_are_a_prefix_of_all_later_ones(events: list[Event]) -> None:
     memories, model = _lives("cumulative", events)
     for number, (memory, later) in enumerate(pairwise(memories)):
-        assert later.messages()[:-1] == memory.messages()
-        assert len(memory.messages()) == number
+        assert _told(later)[:-1] == _told(memory)
+        assert len(_told(memory)) == number
         assert memory.dropped == 0
     assert model.asked == []
-    assert memories[0].messages() == ()
+    assert _told(memories[0]) == ()
+
+
+def test_prompts_of_a_cumulative_memory_share_what_they_begin_with() -> None:
+    memories, _ = _lives("cumulative", _THREE)
+    assert memories[0].prompt() is _START
+    for memory, later in pairwise(memories):
+        assert later.prompt().before is memory.prompt()
+    task = ChatMessage("user", "Write.")
+    assert memories[3].prompt().then(task).before is memories[3].prompt()
+
+
+def test_a_memory_begins_with_nothing_unless_told() -> None:
+    for kind in MEMORIES:
+        assert new_memory(kind, _PROMPTS).prompt() is EMPTY_PROMPT
+        assert new_memory(kind, _PROMPTS, start=_START).prompt() is _START
+
+
+def _hashes_per_event(kind: str, number: int, budget: int | None, monkeypatch: pytest.MonkeyPatch) -> int:
+    """How many hashes it takes to remember one more of so many events, and to ask the next task."""
+    memory = _lives(kind, [("write", (), f"{kind} words {each}.") for each in range(number)], budget=budget)[0][-1]
+    hashed: list[str] = []
+    digest = messages.digest
+    with monkeypatch.context() as patch:
+        patch.setattr(messages, "digest", lambda text: hashed.append(text) or digest(text))
+        later = asyncio.run(memory.remember(ACTS["write"], (), f"{kind} {number} {budget} one more.", Model()))
+        later.prompt().then(ChatMessage("user", f"{kind} {number} {budget} write!"))
+    return len(hashed)
+
+
+@pytest.mark.parametrize(("kind", "budget"), [*((kind, None) for kind in MEMORIES), ("cumulative", 500)])
+def test_remembering_costs_the_same_however_much_is_remembered(
+    kind: str, budget: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few, many = (_hashes_per_event(kind, number, budget, monkeypatch) for number in (30, 300))
+    assert few == many
+    assert many <= (30 if budget else 6)
 
 
 def test_cumulative_messages_narrate_the_events_in_order() -> None:
     memories, _ = _lives("cumulative", _THREE)
-    one, two, three = memories[-1].messages()
+    one, two, three = _told(memories[-1])
     assert {message.role for message in (one, two, three)} == {"user"}
     assert "1st post" in one.content
     assert "Words one." in one.content
@@ -128,9 +176,9 @@ def test_cumulative_messages_narrate_the_events_in_order() -> None:
 
 def test_reflective_memory_holds_only_the_newest_reflection() -> None:
     memories, model = _lives("reflective", _THREE)
-    assert memories[0].messages() == ()
+    assert _told(memories[0]) == ()
     for number, memory in enumerate(memories[1:], 1):
-        assert memory.messages() == (_PROMPTS.recollection(f"reflection {number}"),)
+        assert _told(memory) == (_PROMPTS.recollection(f"reflection {number}"),)
     assert memories[-1].past == Past("write", 0, posts_written=2, posts_seen=1)
     assert [part for part, _, _ in model.asked] == ["reflect"] * 3
     first, second, third = (messages for _, messages, _ in model.asked)
@@ -155,12 +203,12 @@ def test_as_run_the_first_writer_of_the_run_keeps_its_raw_event_and_reflections_
     memories, model = _lives("reflective-as-run", _THREE, leads=True)
     event = _PROMPTS.event(ACTS["write"], (), "Words one.", Past())
     recollections = tuple(_PROMPTS.recollection(f"reflection {n}") for n in (1, 2, 3))
-    assert memories[1].messages() == (event, recollections[0])
-    assert memories[3].messages() == (event, *recollections)
+    assert _told(memories[1]) == (event, recollections[0])
+    assert _told(memories[3]) == (event, *recollections)
     assert model.asked[0][1] == (_PROMPTS.reflection(event, None),)
     # From then on the newest event stands where the past reflection belongs.
     told = _PROMPTS.event(ACTS["review"], (Message("Cows can swim."),), "Words two.", memories[1].past)
-    assert model.asked[1][1] == (*memories[1].messages(), _PROMPTS.reflection(None, told))
+    assert model.asked[1][1] == (*_told(memories[1]), _PROMPTS.reflection(None, told))
 
 
 def test_as_run_everybody_else_starts_with_the_later_wording_and_keeps_no_event() -> None:
@@ -168,7 +216,7 @@ def test_as_run_everybody_else_starts_with_the_later_wording_and_keeps_no_event(
     event = _PROMPTS.event(ACTS["write"], (), "Words one.", Past())
     assert model.asked[0][1] == (_PROMPTS.reflection(None, event),)
     assert "sum it up" not in model.asked[0][1][0].content
-    assert memories[3].messages() == tuple(_PROMPTS.recollection(f"reflection {n}") for n in (1, 2, 3))
+    assert _told(memories[3]) == tuple(_PROMPTS.recollection(f"reflection {n}") for n in (1, 2, 3))
 
 
 def test_the_two_reflective_memories_differ() -> None:
@@ -176,8 +224,8 @@ def test_the_two_reflective_memories_differ() -> None:
     (_, *as_run), asked_as_run = _lives("reflective-as-run", _THREE, leads=True)
     assert asked.asked[0] == asked_as_run.asked[0]
     assert asked.asked[1] != asked_as_run.asked[1]
-    assert [len(memory.messages()) for memory in published] == [1, 1, 1]
-    assert [len(memory.messages()) for memory in as_run] == [2, 3, 4]
+    assert [len(_told(memory)) for memory in published] == [1, 1, 1]
+    assert [len(_told(memory)) for memory in as_run] == [2, 3, 4]
 
 
 @pytest.mark.parametrize("kind", MEMORIES)
@@ -190,9 +238,9 @@ def test_the_stated_number_of_calls_is_the_real_one(kind: str) -> None:
 @pytest.mark.parametrize("kind", MEMORIES)
 def test_remembering_leaves_the_old_memory_as_it_was(kind: str) -> None:
     memories, _ = _lives(kind, _THREE)
-    shown = memories[1].messages()
+    shown = _told(memories[1])
     later = asyncio.run(memories[1].remember(ACTS["write"], (), "Elsewhere.", Model()))
-    assert memories[1].messages() == shown
+    assert _told(memories[1]) == shown
     one, two = (Past("write", 0, posts_written=written) for written in (1, 2))
     assert (memories[1].past, later.past) == ((Past(), Past()) if kind == "none" else (one, two))
 
@@ -201,7 +249,7 @@ def test_remembering_leaves_the_old_memory_as_it_was(kind: str) -> None:
 def test_a_budget_keeps_the_newest_that_fit_and_counts_the_rest(events: list[Event], budget: int, kind: str) -> None:
     (*_, memory), _ = _lives(kind, events, budget=budget)
     (*_, unlimited), _ = _lives(kind, events)
-    everything, kept = unlimited.messages(), memory.messages()
+    everything, kept = _told(unlimited), _told(memory)
     size = sum(estimated_tokens(message.content) for message in kept)
     assert size <= budget
     assert kept == everything[len(everything) - len(kept) :]
@@ -213,13 +261,13 @@ def test_a_budget_keeps_the_newest_that_fit_and_counts_the_rest(events: list[Eve
 
 def test_an_event_larger_than_the_budget_is_dropped_too() -> None:
     (*_, memory), _ = _lives("cumulative", [*_THREE, ("write", (), "long " * 100)], budget=100)
-    assert memory.messages() == ()
+    assert _told(memory) == ()
     assert memory.dropped == 4
     # What follows is remembered again.
     after = asyncio.run(memory.remember(ACTS["write"], (), "short", Model()))
-    assert len(after.messages()) == 1
+    assert len(_told(after)) == 1
     assert after.dropped == 4
-    assert "your 4th post" in after.messages()[0].content
+    assert "your 4th post" in _told(after)[0].content
 
 
 def test_what_a_budget_leaves_out_of_a_request_to_reflect_is_counted_with_the_call() -> None:
@@ -229,7 +277,7 @@ def test_what_a_budget_leaves_out_of_a_request_to_reflect_is_counted_with_the_ca
 
 def test_without_a_memory_nothing_is_kept_and_nobody_asked() -> None:
     memories, model = _lives("none", _THREE, budget=1)
-    assert {memory.messages() for memory in memories} == {()}
+    assert {_told(memory) for memory in memories} == {()}
     assert {memory.past for memory in memories} == {Past()}
     assert {memory.dropped for memory in memories} == {0}
     assert model.asked == []

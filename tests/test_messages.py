@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
+import pickle
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opinionsim.messages import ChatMessage, Condition, Message, Reply, as_message, prompt_hash, text_id
+from opinionsim import messages
+from opinionsim.messages import (
+    EMPTY_PROMPT,
+    ChatMessage,
+    Condition,
+    Message,
+    Prompt,
+    Reply,
+    as_message,
+    prompt_hash,
+    prompt_identity,
+    text_id,
+)
 from opinionsim.streams import digest
 
 roles = st.sampled_from(["system", "user", "assistant"])
@@ -55,10 +69,110 @@ def test_a_prompt_may_come_as_any_iterable() -> None:
 
 def test_identities_are_pinned() -> None:
     """A change here orphans every stored call."""
+    assert prompt_hash([]) == ""
+    assert prompt_identity("", "system", digest("You are Ann.")) == "f2af115778f69e4789a0c55b"
     assert (
         prompt_hash([ChatMessage("system", "You are Ann."), ChatMessage("user", "Write.")])
-        == "200e2d2d8494c1184e609494"
+        == "2761c867343e6687ee231263"
     )
+
+
+# -- prompts as chains ---------------------------------------------------------------------------------------
+
+
+@given(prompts, st.lists(st.integers(0, 4), max_size=4))
+def test_a_prompt_is_the_same_in_whatever_pieces_it_is_built(whole: list[ChatMessage], cuts: list[int]) -> None:
+    places = [0, *sorted(min(cut, len(whole)) for cut in cuts), len(whole)]
+    built = EMPTY_PROMPT
+    for begin, end in itertools.pairwise(places):
+        longer = built.then(*whole[begin:end])
+        assert _links(longer)[: len(built)] == _links(built), "what it begins with is the very same"
+        built = longer
+    at_once = Prompt.of(whole)
+    assert (built.identity, built.length, built.weight) == (at_once.identity, at_once.length, at_once.weight)
+    assert built == at_once
+    assert hash(built) == hash(at_once)
+    assert list(built) == whole
+    identity = ""
+    for message in whole:
+        identity = prompt_identity(identity, message.role, text_id(message.content))
+    assert built.identity == prompt_hash(whole) == identity
+
+
+def _links(prompt: Prompt) -> list[int]:
+    """Which objects a prompt consists of, oldest first."""
+    found = []
+    link: Prompt | None = prompt
+    while link is not None and link.before is not None:
+        found.append(id(link))
+        link = link.before
+    return found[::-1]
+
+
+@given(prompts)
+def test_a_prompt_reads_like_a_list_of_its_messages(whole: list[ChatMessage]) -> None:
+    prompt = Prompt.of(whole)
+    assert Prompt.of(prompt) is prompt
+    assert (len(prompt), bool(prompt)) == (len(whole), bool(whole))
+    assert list(reversed(prompt)) == whole[::-1]
+    for place in range(-len(whole), len(whole)):
+        assert prompt[place] == whole[place]
+    assert prompt[1:] == tuple(whole[1:])
+    with pytest.raises(IndexError):
+        prompt[len(whole)]
+    for message in whole:
+        assert message in prompt
+
+
+def test_a_longer_prompt_consists_of_the_shorter_one_and_its_last_message() -> None:
+    system, task = ChatMessage("system", "You are Ann."), ChatMessage("user", "Write.")
+    shorter = Prompt.of([system])
+    longer = shorter.then(task)
+    assert longer.before is shorter
+    assert shorter.then(ChatMessage("user", "Review.")).before is shorter
+    assert shorter.then() is shorter
+    assert (longer.message, longer.text_id) == (task, digest("Write."))
+    assert (longer.weight, shorter.weight) == (6 + 3, 6)
+    assert (EMPTY_PROMPT.before, EMPTY_PROMPT.message, EMPTY_PROMPT.text_id) == (None, None, "")
+    assert repr(longer) == f"<Prompt of 2 messages {longer.identity}>"
+
+
+def test_a_prompt_does_not_change() -> None:
+    prompt = Prompt.of([ChatMessage("user", "Write.")])
+    for name in ("message", "identity", "before", "else"):
+        with pytest.raises(AttributeError, match="a prompt does not change"):
+            setattr(prompt, name, None)
+    assert prompt.converted is None
+    prompt.converted = "what a model takes"
+    assert prompt.converted == "what a model takes"
+    assert prompt != (ChatMessage("user", "Write."),)
+
+
+def test_half_a_link_is_none() -> None:
+    for half in ({"before": EMPTY_PROMPT}, {"message": ChatMessage("user", "Write.")}):
+        with pytest.raises(TypeError, match="or neither"):
+            Prompt(**half)
+
+
+def test_a_long_prompt_can_be_copied_kept_elsewhere_and_forgotten() -> None:
+    prompt = Prompt.of(ChatMessage("user", str(number)) for number in range(20_000))
+    assert pickle.loads(pickle.dumps(prompt)) == prompt  # noqa: S301
+    assert list(copy.deepcopy(prompt)) == list(prompt)
+    del prompt
+
+
+@pytest.mark.parametrize("length", [10, 1000])
+def test_a_prompt_is_hashed_as_what_it_adds(length: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    prompt = Prompt.of(ChatMessage("user", f"event {number}") for number in range(length))
+    hashed: list[str] = []
+    monkeypatch.setattr(messages, "digest", lambda text: hashed.append(text) or digest(text))
+    task = f"task {length}"
+    assert prompt.then(ChatMessage("user", task)).identity == prompt_identity(prompt.identity, "user", digest(task))
+    step = f"{prompt.identity}\nuser:{digest(task)}"
+    assert hashed == [task, step, step]
+
+
+# -- messages ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from opinionsim.engine import critical_path
 from opinionsim.memory import MEMORIES, estimated_tokens
 from opinionsim.networks import build_network
-from opinionsim.schedules import Dyads
+from opinionsim.schedules import Dyads, critical_path
 from opinionsim.streams import stream
 
 _TOP = Path(__file__).resolve().parents[1]

@@ -17,8 +17,7 @@ import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
-from opinionsim.engine import critical_path
-from opinionsim.schedules import Dyads, Turn
+from opinionsim.schedules import Dyads, Turn, critical_path
 from opinionsim.streams import stream
 
 INK, SOFT, LINE = "#22313a", "#5f717c", "#c9d3d9"

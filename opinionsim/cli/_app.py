@@ -20,8 +20,10 @@ from opinionsim.cli._doctor import doctor
 from opinionsim.cli._forecast import plan, preview, schema
 from opinionsim.cli._listing import list_names
 from opinionsim.cli._outputs import export, plot, table
-from opinionsim.cli._reading import replay, show, status
+from opinionsim.cli._reading import replay, show
 from opinionsim.cli._run import run
+from opinionsim.cli._status import status
+from opinionsim.cli._watch import watch
 from opinionsim.errors import OpinionSimError
 
 __all__ = ["app", "main"]
@@ -34,7 +36,7 @@ _BROKEN_PIPE = 141
 _COMMANDS: dict[str, tuple[Callable[..., None], ...]] = {
     "Start here": (demo,),
     "Experiments": (plan, preview, run, schema),
-    "Results": (status, show, table, plot, export, replay),
+    "Results": (status, watch, show, table, plot, export, replay),
     "Classic models": (abm,),
     "Tools": (classify, list_names, doctor),
 }

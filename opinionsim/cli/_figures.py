@@ -36,6 +36,7 @@ _GO_WITH: Mapping[str, tuple[Figures, ...]] = {
     "--run": (Figures.TRAJECTORIES, Figures.DISTRIBUTION, Figures.NETWORK),
     "--where": (Figures.PANELS, Figures.RIBBONS, Figures.DENSITY, Figures.TRANSITIONS, Figures.PHASE),
     "--by": (Figures.RIBBONS, Figures.DENSITY, Figures.TRANSITIONS),
+    "--wording": (Figures.PANELS, Figures.RIBBONS, Figures.DENSITY, Figures.TRANSITIONS, Figures.PHASE),
     "--replicate": (Figures.PANELS,),
     "--color-by": (Figures.PANELS, Figures.TRAJECTORIES),
     "--ddof": (Figures.PANELS, Figures.DISTRIBUTION),

@@ -10,7 +10,18 @@ import typer
 if TYPE_CHECKING:
     from opinionsim.experiments import Experiment
 
-__all__ = ["AsJson", "Changes", "ExperimentName", "Prompts", "Slots", "Spec", "StorePath", "TextKind", "read_spec"]
+__all__ = [
+    "AsJson",
+    "Changes",
+    "DesignNumber",
+    "ExperimentName",
+    "Prompts",
+    "Slots",
+    "Spec",
+    "StorePath",
+    "TextKind",
+    "read_spec",
+]
 
 
 class TextKind(StrEnum):
@@ -68,10 +79,21 @@ StorePath = Annotated[
 ExperimentName = Annotated[
     str | None,
     typer.Option(
-        "--experiment", metavar="NAME", help="Which experiment of the store; default the last one saved.",
+        "--experiment", metavar="NAME", help="Which experiment of the store. Default: the one run last.",
         show_default=False,
     ),
 ]  # fmt: skip
+DesignNumber = Annotated[
+    int | None,
+    typer.Option(
+        "--design",
+        metavar="N",
+        min=1,
+        help="Which design of the experiment, where its cells or instruments were changed (see: opinionsim status). "
+        "Default: the one run last.",
+        show_default=False,
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 

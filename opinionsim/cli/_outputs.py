@@ -11,14 +11,15 @@ import typer
 
 from opinionsim.cli._console import note, say, say_json
 from opinionsim.cli._figures import Figures, check_options, draw, numbers
-from opinionsim.cli._options import AsJson, ExperimentName, StorePath, TextKind
-from opinionsim.cli._stores import row_of
+from opinionsim.cli._options import AsJson, DesignNumber, ExperimentName, StorePath, TextKind
+from opinionsim.cli._stores import note_standing, read_results, row_of
 from opinionsim.errors import SpecError
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from opinionsim.experiments import Table
+    from opinionsim.store import Results
 
 __all__ = ["export", "plot", "table"]
 
@@ -29,13 +30,25 @@ Kind = Annotated[
         show_default=False,
     ),
 ]  # fmt: skip
+Wording = Annotated[
+    str | None,
+    typer.Option(
+        "--wording",
+        metavar="HASH",
+        help="Where several runs enter: the wording of the prompts they have, by column wording of the runs or a start "
+        "of its hash. Default: that of the run begun last.",
+        show_default=False,
+    ),
+]
 Ddof = Annotated[int, typer.Option("--ddof", min=0, max=1, help="Correction of the standard deviation.")]
 
 
 def table(
     store: StorePath,
     experiment: ExperimentName = None,
+    design: DesignNumber = None,
     kind: Kind = None,
+    wording: Wording = None,
     ddof: Ddof = 0,
     csv: Annotated[
         Path | None,
@@ -46,11 +59,10 @@ def table(
     """Print bias and diversity of final opinions by condition."""
     from opinionsim.experiments import tables
     from opinionsim.metrics import run_metrics
-    from opinionsim.store import load
 
-    results = load(store, experiment)
+    results = read_results(store, experiment, design)
     measured = run_metrics(results.runs, results.opinions, results.agents, ddof)
-    made = tables(results.runs, measured, None if kind is None else kind.value)
+    made = tables(results.runs, measured, None if kind is None else kind.value, wording)
     if as_json:
         say_json([_table_json(each) for each in made])
     else:
@@ -90,6 +102,7 @@ class Format(StrEnum):
 def plot(
     store: StorePath,
     experiment: ExperimentName = None,
+    design: DesignNumber = None,
     what: Annotated[
         Figures,
         typer.Option(
@@ -161,6 +174,7 @@ def plot(
         typer.Option("--y", metavar="COLUMN", help="For phase: what else was swept.", show_default=False),
     ] = None,
     kind: Kind = None,
+    wording: Wording = None,
     color_by: Annotated[
         ColourBy,
         typer.Option(
@@ -194,7 +208,6 @@ def plot(
 ) -> None:
     """Draw a figure into a file and print its path."""  # fmt: skip
     from opinionsim.plots import save
-    from opinionsim.store import load
 
     check_options(
         what,
@@ -202,6 +215,7 @@ def plot(
             "--run": run is not None,
             "--where": bool(where),
             "--by": bool(by),
+            "--wording": wording is not None,
             "--replicate": replicate is not None,
             "--color-by": color_by != ColourBy.OPINION,
             "--ddof": ddof != 0,
@@ -213,13 +227,14 @@ def plot(
         },
     )
     file = _file_named(out, file_format)
-    results = load(store, experiment)
-    row = None if run is None else row_of(results, run)
+    results = read_results(store, experiment, design)
+    row = None if run is None else _row(results, run)
     conditions = dict(_condition(text) for text in where or [])
     given = {
         "run": row,
         "where": conditions or None,
         "by": by or None,
+        "wording": wording,
         "replicate": replicate,
         "value" if what == Figures.PHASE else "measure": measure,
         "steps": step or None,
@@ -231,7 +246,9 @@ def plot(
     }
     options = {name: value for name, value in given.items() if value is not None}
     named = [*conditions.values(), *(by or ()), *(part for part in (measure, x, y) if part)]
+    named += [] if design is None else [f"design{design}"]
     named += [f"replicate{replicate}"] if replicate else []
+    named += [] if wording is None else [f"wording-{wording}"]
     named += [] if row is None else [f"run{row}"]
     named += [] if color_by == ColourBy.OPINION else [f"by-{color_by}"]
     suffix = "".join(f"-{_file_part(str(part))}" for part in named)
@@ -241,6 +258,17 @@ def plot(
     say(str(save(draw(results, what, options), file)))
     if csv is not None:
         _write_numbers(numbers(results, what, options), csv)
+
+
+def _row(results: Results, run: str) -> int:
+    """The row of a run, with a note where it is not complete."""
+    from opinionsim.store import open_store
+
+    run_ids = [str(run_id) for run_id in results.runs["run_id"]]
+    row = row_of(results.name, run_ids, run)
+    with open_store(results.url, write=False) as opened:
+        note_standing(opened, run_ids[row], row)
+    return row
 
 
 def _file_named(out: Path | None, file_format: Format | None) -> Path | None:
@@ -291,10 +319,10 @@ def export(
     store: StorePath,
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder to write, new or empty.", show_default=False)],
     experiment: ExperimentName = None,
+    design: DesignNumber = None,
 ) -> None:
     """Write all frames as CSV, and the manifest, into a folder."""
     from opinionsim.cli._export import write_export
-    from opinionsim.store import load
 
-    for path in write_export(load(store, experiment), folder):
+    for path in write_export(read_results(store, experiment, design), folder):
         say(str(path))

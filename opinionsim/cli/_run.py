@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import re
 import signal
 import time
 from collections.abc import Collection, Iterable, Iterator
@@ -16,6 +15,7 @@ import typer
 
 from opinionsim.cli._console import note, stderr
 from opinionsim.cli._options import Changes, Prompts, Slots, Spec, read_spec
+from opinionsim.cli._reasons import reasons
 from opinionsim.cli._stores import spelled
 from opinionsim.errors import SpecError
 
@@ -35,10 +35,6 @@ _ABORT_S = 10.0
 _REASONS_SHOWN = 5
 _INCOMPLETE, _BUDGET, _INTERRUPTED = 1, 3, 130
 
-#: Where in a run an error arose, as errors begin with it.
-_PLACE = re.compile(r"run [0-9a-f]+(?:, step -?\d+, agent \d+ \([\w-]+\))?: ")
-#: What differs between errors of one cause: digests of prompts, and who was asked.
-_PARTICULAR = re.compile(r"prompt [0-9a-f]+|agent \d+|act '[\w-]+'")
 #: By this an error says that nothing but --fresh, or undoing an edit, lets its run go on.
 _CHANGED_PROMPTS = "start these runs anew with --fresh"
 
@@ -334,13 +330,9 @@ def _say_rest(takes: str) -> None:
 
 def _say_reasons(url: str, errors: Iterable[str]) -> None:
     """Why runs are not complete: one error of each cause, with the number of runs it stands for."""
-    causes: dict[str, list[str]] = {}
-    for error in errors:
-        causes.setdefault(_PARTICULAR.sub("", _PLACE.sub("", error, count=1)), []).append(error)
-    ordered = sorted(causes.values(), key=len, reverse=True)
-    for alike in ordered[:_REASONS_SHOWN]:
-        count = "1 run" if len(alike) == 1 else f"{len(alike)} runs"
-        note(f"  {count}{', for instance' if len(set(alike)) > 1 else ':'} {alike[0]}")
-    hidden = sum(map(len, ordered[_REASONS_SHOWN:]))
+    found = reasons(errors)
+    for reason in found[:_REASONS_SHOWN]:
+        note(f"  {reason}")
+    hidden = sum(reason.runs for reason in found[_REASONS_SHOWN:])
     if hidden:
         note(f"  and {hidden} more (see: opinionsim status {spelled(url)})")

@@ -1,19 +1,40 @@
-"""Stores and runs as they are named on the command line."""
+"""Stores, designs and runs as they are named on the command line."""
 
 from __future__ import annotations
 
+import math
 import shlex
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, NamedTuple
 
+from opinionsim.cli._console import note
 from opinionsim.errors import SpecError
 
 if TYPE_CHECKING:
-    from opinionsim.store import Results
+    from opinionsim.store import DesignRow, ExperimentRun, Results, RunState, StoreReader
 
-__all__ = ["row_of", "spelled"]
+__all__ = [
+    "STATES",
+    "Replies",
+    "cells_of",
+    "count_states",
+    "design_of",
+    "how_far",
+    "note_standing",
+    "read_results",
+    "replies_of",
+    "row_of",
+    "spelled",
+    "state_of",
+]
 
 #: Longest number that is taken for a row; an id may consist of digits.
 _ROW_DIGITS = 7
+#: What a run can be, in the order in which it is told: those marked as running are under way or were cut off.
+STATES = ("complete", "incomplete", "under way", "cut off", "pending")
+#: Runs that one query names; below every database's limit.
+_PORTION = 500
 
 
 def spelled(url: str) -> str:
@@ -25,25 +46,169 @@ def spelled(url: str) -> str:
     return shlex.quote(path if path.endswith((".sqlite", ".sqlite3", ".db")) else address)
 
 
-def row_of(results: Results, run: str) -> int:
-    """Row of ``results.runs`` that a number or the beginning of an id stands for.
+# -- experiments and designs ---------------------------------------------------------------------------------
+
+
+def read_results(store: str, experiment: str | None, design: int | None) -> Results:
+    """The results of an experiment, with a note of its other designs and of whether it is under way.
+
+    Parameters
+    ----------
+    store, experiment, design
+        As for :func:`opinionsim.load`.
+
+    Raises
+    ------
+    StoreError
+        If the store cannot be read, or has no such experiment or design.
+    """
+    from opinionsim.store import load
+
+    results = load(store, experiment, design=design)
+    if len(results.designs) > 1:
+        note(_designs_text(results.design, results.designs))
+    if results.under_way:
+        runs = f"{results.under_way} of {len(results.run_ids)} runs {'is' if results.under_way == 1 else 'are'}"
+        note(f"{runs} under way; this is what was on record at {datetime.now(UTC).astimezone():%H:%M:%S}")
+    return results
+
+
+def _designs_text(shown: int, designs: Sequence[int]) -> str:
+    """Which design is shown, and how to see the others."""
+    others = [number for number in designs if number != shown]
+    which = "the others" if len(others) > 1 else "the earlier one" if others[0] < shown else "the later one"
+    *most, last = map(str, others)
+    listed = f"{', '.join(most)} or {last}" if most else last
+    return f"design {shown} of {len(designs)}; --design {listed} for {which}"
+
+
+def design_of(opened: StoreReader, results: Results) -> DesignRow:
+    """The design that results are of, as it is on record now."""
+    return next(row for row in opened.designs() if (row.name, row.design) == (results.name, results.design))
+
+
+# -- runs ----------------------------------------------------------------------------------------------------
+
+
+def cells_of(design: DesignRow) -> list[ExperimentRun]:
+    """Cells and replicates of a design in the order of the rows of ``Results.runs``, by whose numbers runs go."""
+    return sorted(design.runs, key=lambda each: (each.cell, each.replicate, each.run_id, each.instrument_id or ""))
+
+
+def row_of(name: str, run_ids: Sequence[str], run: str) -> int:
+    """Row that a number or the beginning of an id stands for.
+
+    Parameters
+    ----------
+    name : str
+        Of the experiment, for messages.
+    run_ids : sequence of str
+        Run of each row; a run that is measured in several ways has several.
+    run : str
+        As given on the command line.
 
     Raises
     ------
     SpecError
         If it stands for none, or for several runs.
     """
-    runs = results.runs
-    if not len(runs):
-        raise SpecError(f"--run {run}: the experiment {results.name!r} has no runs on record")
+    if not run_ids:
+        raise SpecError(f"--run {run}: the experiment {name!r} has no runs on record")
+    last = len(run_ids) - 1
     if run.isdecimal() and len(run) <= _ROW_DIGITS:
-        if int(run) < len(runs):
+        if int(run) <= last:
             return int(run)
-        raise SpecError(f"--run {run}: there is no such run; valid: 0 to {len(runs) - 1}, or a run id")
-    found = runs.index[runs["run_id"].str.startswith(run)]
-    if len(found) == 0 or runs["run_id"].iloc[found].nunique() > 1:
+        raise SpecError(f"--run {run}: there is no such run; valid: 0 to {last}, or a run id")
+    found = [row for row, run_id in enumerate(run_ids) if run and run_id.startswith(run)]
+    n_runs = len({run_ids[row] for row in found})
+    if n_runs != 1:
         raise SpecError(
-            f"--run {run}: {runs['run_id'].iloc[found].nunique()} runs have such an id; give a number from 0 to "
-            f"{len(runs) - 1} or the beginning of one id (see: opinionsim status STORE --runs)"
+            f"--run {run}: {n_runs or 'no'} runs have such an id; give a number from 0 to {last} or the beginning of "
+            "one id (see: opinionsim status STORE --runs)"
         )
-    return int(found[0])
+    return found[0]
+
+
+def state_of(run_id: str, state: RunState, alive: Collection[str]) -> str:
+    """What a run is, one of :data:`STATES`; `alive` are those that somebody is carrying out or measuring."""
+    if state.status != "running":
+        return state.status
+    return "under way" if run_id in alive else "cut off"
+
+
+def count_states(states: Mapping[str, RunState], alive: Collection[str]) -> dict[str, int]:
+    """How many runs are what, by each of :data:`STATES`."""
+    found = dict.fromkeys(STATES, 0)
+    for run_id, state in states.items():
+        found[state_of(run_id, state, alive)] += 1
+    return found
+
+
+def how_far(state: RunState, calls: int) -> str:
+    """Calls of a run on record, and how many it is thought to take where that is known."""
+    if not state.expected:
+        return f"{calls:,} {'call' if calls == 1 else 'calls'}"
+    return f"{calls:,} of {max(state.expected, calls):,} calls"
+
+
+def note_standing(opened: StoreReader, run_id: str, row: int) -> None:
+    """Say on standard error how far a run is that is not simply complete."""
+    states = opened.states([run_id])
+    if run_id not in states:
+        return
+    state = states[run_id]
+    far = how_far(state, opened.usage([run_id]).calls)
+    error = f": {state.error}" if state.error else ""
+    match state_of(run_id, state, opened.under_way(states)):
+        case "pending":
+            note(f"run {row} has not begun")
+        case "under way":
+            note(f"run {row} is under way; {far} are on record")
+        case "cut off":
+            note(f"run {row} was cut off after {far}; `opinionsim run` goes on with it")
+        case "incomplete":
+            note(f"run {row} is incomplete, after {far}{error}")
+        case _ if error:
+            note(f"run {row} is complete{error}")
+
+
+class Replies(NamedTuple):
+    """Replies of models that are on record of a run."""
+
+    number: int = 0
+    """How many, rejected ones included."""
+    last_at: float | None = None
+    """Unix time at which the last one arrived."""
+    recent: int = 0
+    """How many arrived after the moment that was asked about."""
+    recent_from: float | None = None
+    """When the first of these arrived."""
+
+
+def replies_of(opened: StoreReader, run_ids: Iterable[str], since: float = math.inf) -> dict[str, Replies]:
+    """Replies on record by run; runs without any are absent.
+
+    Parameters
+    ----------
+    opened : StoreReader
+        An open store.
+    run_ids : iterable of str
+        The runs.
+    since : float
+        Unix time after which a reply counts as recent.
+    """
+    from sqlalchemy import bindparam, text
+
+    statement = text(
+        "SELECT run_id, COUNT(*), MAX(arrived_at), SUM(CASE WHEN arrived_at > :since THEN 1 ELSE 0 END), "
+        "MIN(CASE WHEN arrived_at > :since THEN arrived_at END) "
+        "FROM journal WHERE source = 'model' AND run_id IN :runs GROUP BY run_id"
+    ).bindparams(bindparam("runs", expanding=True))
+    wanted = list(run_ids)
+    found = {}
+    with opened.reading() as connection:
+        for start in range(0, len(wanted), _PORTION):
+            some = wanted[start : start + _PORTION]
+            for run_id, number, last_at, recent, first in connection.execute(statement, {"since": since, "runs": some}):
+                found[run_id] = Replies(number, last_at, int(recent), first)
+    return found

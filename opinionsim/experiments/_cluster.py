@@ -626,10 +626,10 @@ class ClusterSweep(Sweep):
         ]
 
     def _paid(self, run_ids: Iterable[str] | None = None) -> Usage:
-        """What runs, by default all of the sweep, have paid on record, where anything is limited."""
+        """What runs, by default the experiment, have paid on record, where anything is limited."""
         if self._budget is None:
             return Usage()
-        return self._used([planned.run_id for planned in self._planned] if run_ids is None else list(run_ids))
+        return self._spent() if run_ids is None else self._used(list(run_ids))
 
     def _end_budget(self, run_ids: list[str]) -> None:
         """Stop for the budget: what is left of it is too little for any call."""

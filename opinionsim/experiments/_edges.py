@@ -1,48 +1,53 @@
-"""The connections of a run as the store keeps them, each for as long as it lasted."""
+"""The ties of a run as the store keeps them: those at the start, and those that move."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from opinionsim.networks import Network
 from opinionsim.schedules import TieChange
-from opinionsim.store import EdgeRow
+from opinionsim.store import EdgeRow, TieRow
 
-__all__ = ["edge_rows"]
+__all__ = ["edge_rows", "moved_ties"]
 
 
-def edge_rows(network: Any, changes: Sequence[TieChange] = ()) -> tuple[EdgeRow, ...]:
-    """The connections a run began with and those that came up in it.
+def edge_rows(network: Any) -> tuple[EdgeRow, ...]:
+    """The ties a run begins with.
 
     Parameters
     ----------
     network : Network, networkx graph or None
-        As it was before the first step; None and a complete one list no connection.
-    changes : sequence of TieChange
-        What moved, in order of steps.
-
-    Returns
-    -------
-    tuple of EdgeRow
-        The network after step t is what has ``since <= t`` and ``until`` beyond t or None. A connection that moves
-        takes its weight along.
+        As it is before the first step; None and a complete one list no tie.
     """
     if network is None:
         return ()
-    found = Network.of(network)
-    pairs, weights = found.edges
+    pairs, weights = Network.of(network).edges
+    heavy = [1.0] * len(pairs) if weights is None else weights.tolist()
+    return tuple(
+        EdgeRow(source, target, weight) for (source, target), weight in zip(pairs.tolist(), heavy, strict=True)
+    )
+
+
+def moved_ties(network: Any, changes: Iterable[TieChange]) -> list[TieRow]:
+    """Ties that moved, each from where :func:`edge_rows` or an earlier change has it.
+
+    Parameters
+    ----------
+    network : Network, networkx graph or None
+        As it was before the first step.
+    changes : iterable of TieChange
+        In order of steps.
+    """
+    moved = list(changes)
+    if not moved:
+        return []
+    directed = Network.of(network).directed
 
     def joined(speaker: int, listener: int) -> tuple[int, int]:
-        return (speaker, listener) if found.directed else (min(speaker, listener), max(speaker, listener))
+        return (speaker, listener) if directed else (min(speaker, listener), max(speaker, listener))
 
-    ends: list[tuple[int, int]] = [(source, target) for source, target in pairs.tolist()]
-    heavy = [1.0] * len(ends) if weights is None else weights.tolist()
-    lasting = {pair: EdgeRow(*pair, weight) for pair, weight in zip(ends, heavy, strict=True)}
-    over: list[EdgeRow] = []
-    for step, listener, dropped, followed in changes:
-        ended = lasting.pop(joined(dropped, listener))
-        over.append(ended._replace(until=step))
-        pair = joined(followed, listener)
-        lasting[pair] = EdgeRow(*pair, ended.weight, since=step)
-    return (*over, *lasting.values())
+    return [
+        TieRow(step, *joined(dropped, listener), *joined(followed, listener))
+        for step, listener, dropped, followed in moved
+    ]

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from opinionsim.actors import PersonaActor
-from opinionsim.engine import CriticalPath, critical_path
 from opinionsim.errors import SpecError
 from opinionsim.experiments._assembly import assemble
 from opinionsim.experiments._assumptions import Assumptions, Rates, observe
@@ -22,7 +21,7 @@ from opinionsim.experiments._sweep import Experiment, PlannedRun, require_experi
 from opinionsim.llm import PriceTable, load_prices
 from opinionsim.measurement import SELF_REPORT
 from opinionsim.messages import ChatMessage, Message, as_message
-from opinionsim.schedules import AdaptiveSchedule, AnySchedule, outline
+from opinionsim.schedules import AdaptiveSchedule, AnySchedule, CriticalPath, critical_path, outline
 from opinionsim.streams import canonical_json
 from opinionsim.topics import Claim
 
@@ -251,14 +250,19 @@ def count_calls(experiment: Experiment, *, only: Collection[str] | None = None) 
         If `experiment` is something else, or a run is not one of its own.
     """
     require_experiment(experiment)
+    return sum(calls_by_run(experiment, only=only).values())
+
+
+def calls_by_run(experiment: Experiment, *, only: Collection[str] | None = None) -> dict[str, int]:
+    """How many calls each run makes, judges' included, if no reply is rejected; parameters as :func:`count_calls`."""
     runs = _chosen(experiment, only)
     readings = _readings(experiment)
     assumed = Assumptions()
     rates = {key: assumed.rates(model) for key, model in _models(runs).items()}
-    return sum(
-        size.calls + _judging(size, readings[run.run_id], _claim(run, experiment), rates).calls
+    return {
+        run.run_id: size.calls + _judging(size, readings[run.run_id], _claim(run, experiment), rates).calls
         for run, size in zip(runs, _sizes(runs, experiment), strict=True)
-    )
+    }
 
 
 def only_scripted(experiment: Experiment) -> bool:

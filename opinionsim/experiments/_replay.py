@@ -4,27 +4,35 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
+import numpy as np
 from langchain_core.messages import AIMessage
 
 from opinionsim import background
+from opinionsim.classifiers import Classifier, asks, load_classifier
 from opinionsim.errors import JournalMismatch, OpinionSimError, StoreError
 from opinionsim.experiments._assembly import Parts, assemble
+from opinionsim.experiments._coding import opinion_rows
+from opinionsim.experiments._edges import edge_rows, moved_ties
+from opinionsim.experiments._measurement_spec import WantedInstrument
+from opinionsim.experiments._recording import agent_rows, turn_row
 from opinionsim.experiments._resources import Resources
-from opinionsim.experiments._sweep import PlannedRun, load_experiment
+from opinionsim.experiments._sweep import Experiment, PlannedRun, load_experiment
 from opinionsim.llm import Entry, MemoryJournal, ReplayOnly, RunCalls, SlotPool
-from opinionsim.measurement import recorded_rating
+from opinionsim.measurement import Instrument, Measuring, Queues, recorded_rating
 from opinionsim.messages import ChatMessage, Message
-from opinionsim.schedules import External, Turn
+from opinionsim.schedules import Turn, tie_changes
 from opinionsim.simulation import Simulation
-from opinionsim.store import Results, TurnRow, open_store
+from opinionsim.store import OpinionRow, Results, StoreReader, TurnRow, open_store
 
 __all__ = ["Replayed", "check_prompts", "replay", "replay_run", "turn_rows"]
 
 #: Turns of the event loop without a further answer after which nothing more can come of a journal alone.
 #: From one answer to the next question there are only a few.
 _IDLE_TURNS = 100
+#: How far probabilities that are computed again may be from those stored: batches differ in their rounding.
+_TOLERANCE = 1e-4
 
 
 @dataclass(frozen=True)
@@ -39,15 +47,23 @@ class Replayed:
         Turns on record.
     difference : str
         The first difference between record and replay, in words; empty when they are equal.
+    opinions : int
+        Opinions that were computed again and compared.
+    unread : tuple of str
+        Instruments whose opinions were not computed again, each with the reason.
     """
 
     run_id: str
     turns: int
     difference: str
+    opinions: int = 0
+    unread: tuple[str, ...] = ()
 
 
 def replay(results: Results) -> list[Replayed]:
     """Rebuild every complete run of an experiment from its stored calls, and compare.
+
+    Compared are the cast, the ties, the turns with their messages, and the opinions of classifiers that compute.
 
     Parameters
     ----------
@@ -64,20 +80,19 @@ def replay(results: Results) -> list[Replayed]:
     SpecError
         If the manifest cannot be read.
     StoreError
-        If the store cannot be read.
+        If the store cannot be read. Damage to one run is a difference of that run.
 
     Notes
     -----
-    Specification, prompts, personas and topics are those of the manifest; no model, key or file is needed.
+    Specification, prompts, personas and topics are those of the manifest; no chat model, key or file is needed.
     """
     experiment = load_experiment(results.manifest)
+    computing = _Computing(experiment)
     with open_store(results.url, write=False) as store:
-        states = store.states()
+        states = store.states(results.run_ids)
         planned = {run.run_id: run for run in experiment.runs}
         complete = [run for run_id, run in planned.items() if run_id in states and states[run_id].status == "complete"]
-        return [
-            _compared(run, experiment.resources, store.entries(run.run_id), store.turns(run.run_id)) for run in complete
-        ]
+        return [_compared(run, experiment.resources, store, computing) for run in complete]
 
 
 async def replay_run(planned: PlannedRun, resources: Resources, records: Iterable[Entry]) -> list[TurnRow]:
@@ -99,10 +114,15 @@ async def replay_run(planned: PlannedRun, resources: Resources, records: Iterabl
     StoreError
         If a call is missing.
     """
+    return list(turn_rows(await _replayed(planned, assemble(planned, resources), records)))
+
+
+async def _replayed(planned: PlannedRun, parts: Parts, records: Iterable[Entry]) -> Simulation:
+    """A run carried out again from its calls."""
     calls = RunCalls(planned.run_id, MemoryJournal(records), ReplayOnly(), SlotPool(1))
-    simulation = _on_record(planned, assemble(planned, resources), calls)
+    simulation = _on_record(planned, parts, calls)
     await simulation.run()
-    return list(turn_rows(simulation))
+    return simulation
 
 
 async def check_prompts(planned: PlannedRun, resources: Resources, records: Sequence[Entry]) -> None:
@@ -161,17 +181,64 @@ def _on_record(planned: PlannedRun, parts: Parts, calls: RunCalls) -> Simulation
 
 def turn_rows(simulation: Simulation) -> Iterator[TurnRow]:
     """The turns of a simulation as the store keeps them."""
-    for turn, message, kind, _ in simulation.happenings():
-        reads = tuple(ref.name if isinstance(ref, External) else ref for ref in turn.reads)
-        yield TurnRow(turn.index, turn.step, turn.agent, turn.act, kind, reads, message.text, message.condition)
+    for turn, message, _, _ in simulation.happenings():
+        yield turn_row(turn, message, simulation.schedule.acts)
 
 
-def _compared(planned: PlannedRun, resources: Resources, records: Sequence[Entry], stored: list[TurnRow]) -> Replayed:
+class _Computing:
+    """The classifiers of an experiment that compute, by the instruments of each run."""
+
+    def __init__(self, experiment: Experiment) -> None:
+        self._wanted: dict[str, dict[str, WantedInstrument]] = {}
+        for run in experiment.runs:
+            own = self._wanted.setdefault(run.run_id, {})
+            for each in run.spec.instruments:
+                before = own.get(each.instrument_id)
+                own[each.instrument_id] = each if before is None else replace(before, kinds=before.kinds | each.kinds)
+        self._loaded: dict[str, Classifier | str] = {}
+
+    def of(self, run_id: str) -> tuple[list[Instrument], tuple[str, ...]]:
+        """The instruments of a run that can be computed again, and why the others cannot."""
+        found, unread = [], []
+        for identity, wanted in self._wanted[run_id].items():
+            classifier = self._classifier(identity, wanted)
+            if isinstance(classifier, str):
+                unread.append(f"{wanted.variable} by {wanted.classifier.name}: {classifier}")
+            else:
+                own = (wanted.variable, classifier, wanted.kinds, wanted.context, wanted.about)
+                found.append(Instrument(identity, *own))
+        return found, tuple(unread)
+
+    def _classifier(self, identity: str, wanted: WantedInstrument) -> Classifier | str:
+        """The classifier of an instrument, or why there is none that computes."""
+        if identity not in self._loaded:
+            named = wanted.classifier
+            try:
+                classifier = load_classifier(named.name, wanted.scale, **named.options)
+                self._loaded[identity] = "a chat model was asked" if asks(classifier) else classifier
+            except OpinionSimError as error:
+                self._loaded[identity] = str(error)
+        return self._loaded[identity]
+
+
+def _compared(planned: PlannedRun, resources: Resources, store: StoreReader, computing: _Computing) -> Replayed:
+    run_id = planned.run_id
+    n_turns = 0
     try:
-        again = background.run(replay_run(planned, resources, records))
+        store.require_whole([run_id])
+        turns = store.turns(run_id)
+        n_turns = len(turns)
+        parts = assemble(planned, resources)
+        simulation = background.run(_replayed(planned, parts, store.entries(run_id)))
+        difference = _difference(turns, list(turn_rows(simulation))) or _other_cast(store, run_id, parts)
+        if difference:
+            return Replayed(run_id, n_turns, difference)
+        instruments, unread = computing.of(run_id)
+        opinions = store.opinions(run_id)
+        coded = background.run(_coded(planned, parts, simulation, instruments, store.entries(run_id)))
+        return Replayed(run_id, n_turns, _other_opinions(opinions, coded, instruments), len(coded), unread)
     except OpinionSimError as error:
-        return Replayed(planned.run_id, len(stored), str(error))
-    return Replayed(planned.run_id, len(stored), _difference(stored, again))
+        return Replayed(run_id, n_turns, str(error))
 
 
 def _difference(stored: list[TurnRow], again: list[TurnRow]) -> str:
@@ -183,3 +250,60 @@ def _difference(stored: list[TurnRow], again: list[TurnRow]) -> str:
     if len(stored) != len(again):
         return f"{len(stored)} turns are on record; the replay has {len(again)}"
     return ""
+
+
+def _other_cast(store: StoreReader, run_id: str, parts: Parts) -> str:
+    """The first difference in who took part or in ties, in words; what models are evidence of is not known here."""
+    stored = [replace(row, evidence="") for row in store.agents(run_id)]
+    again = [replace(row, evidence="", persona=dict(row.persona)) for row in agent_rows(parts.cast())]
+    if len(stored) != len(again):
+        return f"{len(stored)} agents are on record; the replay has {len(again)}"
+    for here, there in zip(stored, again, strict=True):
+        if here != there:
+            return f"agent {here.agent} differs"
+    if store.edges(run_id) != sorted(edge_rows(parts.network)):
+        return "the ties at the start differ"
+    if store.ties(run_id) != moved_ties(parts.network, tie_changes(parts.schedule)):
+        return "the ties that moved differ"
+    return ""
+
+
+async def _coded(
+    planned: PlannedRun,
+    parts: Parts,
+    simulation: Simulation,
+    instruments: Sequence[Instrument],
+    records: Iterable[Entry],
+) -> list[OpinionRow]:
+    """What classifiers that compute say of a run's texts."""
+    calls = RunCalls(planned.run_id, MemoryJournal(records), ReplayOnly(), SlotPool(1))
+    authors = [member.author for member in simulation.cast]
+    measuring = Measuring(instruments, Queues(), calls, parts.claim, authors)
+    texts = simulation.texts()
+    found: list[OpinionRow] = []
+    for instrument in instruments:
+        keys = [key for text in texts for key in instrument.keys(text)]
+        found += opinion_rows(instrument, await measuring.code(instrument, keys, simulation.text, urgent=True))
+    return found
+
+
+def _other_opinions(stored: list[OpinionRow], again: list[OpinionRow], instruments: Sequence[Instrument]) -> str:
+    """The first difference in what these instruments say, in words."""
+    own = {each.instrument_id: each.variable for each in instruments}
+    left = {(row.instrument_id, row.turn, row.about): row for row in stored if row.instrument_id in own}
+    for row in again:
+        before = left.pop((row.instrument_id, row.turn, row.about), None)
+        what = f"{own[row.instrument_id]} of turn {row.turn}"
+        if before is None:
+            return f"{what} is not on record"
+        if not _close(before, row):
+            return f"{what} differs: {before.value:g} is on record, and {row.value:g} comes of it now"
+    for row in left.values():
+        return f"{own[row.instrument_id]} of turn {row.turn} is on record, and nothing comes of it now"
+    return ""
+
+
+def _close(one: OpinionRow, other: OpinionRow) -> bool:
+    """Whether two opinions are the same but for rounding."""
+    here, there = ((each.value, each.off_scale, *each.probabilities) for each in (one, other))
+    return len(here) == len(there) and bool(np.allclose(here, there, rtol=0, atol=_TOLERANCE, equal_nan=True))

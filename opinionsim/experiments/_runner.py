@@ -14,37 +14,29 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
+from pathlib import PurePath
 from typing import Any, Literal, TypeVar
 
 import opinionsim
-from opinionsim.engine import critical_path
-from opinionsim.errors import BudgetExceeded, JournalMismatch, OpinionSimError, SpecError
+from opinionsim.errors import BudgetExceeded, DamagedError, JournalMismatch, OpinionSimError, SpecError
 from opinionsim.experiments._assembly import Parts, assemble
 from opinionsim.experiments._canaries import Canaries
 from opinionsim.experiments._coding import instrument_row, instruments_by_run, opinion_rows, stored_texts
-from opinionsim.experiments._edges import edge_rows
 from opinionsim.experiments._interactions import acts_of
 from opinionsim.experiments._loaded import LoadedParts
 from opinionsim.experiments._manifest import manifest
 from opinionsim.experiments._model_spec import ClassicModelSpec, model_label
-from opinionsim.experiments._replay import check_prompts, replay_run, turn_rows
+from opinionsim.experiments._plan import calls_by_run
+from opinionsim.experiments._recording import Recording
+from opinionsim.experiments._replay import check_prompts, replay_run
 from opinionsim.experiments._spec import ExperimentSpec, NoRolePlaySpec
-from opinionsim.experiments._sweep import Experiment, PlannedRun
-from opinionsim.llm import Budget, Entry, Journal, Limits, Patience, RunCalls, SlotPool, Usage
-from opinionsim.measurement import Author, Instrument, Measuring, Queues, Text
+from opinionsim.experiments._sweep import Experiment, PlannedRun, design_id
+from opinionsim.llm import Budget, Entry, Limits, Patience, RunCalls, SlotPool, Usage
+from opinionsim.measurement import Author, Instrument, LiveCoding, Measuring, Queues, Text
 from opinionsim.messages import Message
-from opinionsim.schedules import AdaptiveSchedule, tie_changes
+from opinionsim.schedules import AdaptiveSchedule, critical_path
 from opinionsim.simulation import Simulation
-from opinionsim.store import (
-    AgentRow,
-    ExperimentRow,
-    ExperimentRun,
-    HeldElsewhereError,
-    Paid,
-    RunOutcome,
-    RunRow,
-    Store,
-)
+from opinionsim.store import DesignRow, ExperimentRun, HeldElsewhereError, Paid, RunRecord, RunRow, Store
 from opinionsim.streams import canonical_json, digest
 
 __all__ = ["STOPPED", "Progress", "Summary", "Sweep"]
@@ -52,10 +44,14 @@ __all__ = ["STOPPED", "Progress", "Summary", "Sweep"]
 _T = TypeVar("_T")
 
 STOPPED = "stopped before it was finished"
+#: What can be done about a damaged record.
+_MEND = "Take the store from a copy, or start these runs anew with --fresh"
 #: How often runs that other workers hold are looked at again, seconds.
 _LOOK_AGAIN_S = 5.0
 #: Opinions coded between two writes of a run.
 _PORTION = 500
+#: Characters of a wording's digest that are shown.
+_SHOWN = 12
 #: Finished runs measured side by side: enough that judges fill the slots.
 _MEASURED_AT_ONCE = 8
 
@@ -196,7 +192,7 @@ class Sweep:
         self._exceeded = ""
         self._budget: Budget | None = None
         self._defect: Exception | None = None
-        self._inputs: dict[int, str] = {}
+        self._inputs: dict[int, tuple[str, str]] = {}
         self._changed: set[str] = set()
         # SQLite and classification block; each has a thread of its own so that dispatch goes on.
         self._store_thread = ThreadPoolExecutor(1, "opinionsim-store")
@@ -223,6 +219,18 @@ class Sweep:
             in_flight=self._slots.in_flight,
         )
 
+    def _doing(self) -> str:
+        """What is being done, in one line for whoever watches; asked for by the store's thread."""
+        runs, calls = len(self._open) + len(self._coding), self._slots.in_flight
+        parts = [
+            f"{calls} {'call' if calls == 1 else 'calls'} in flight of {self._slots.limit}, "
+            f"in {runs} {'run' if runs == 1 else 'runs'}"
+        ]
+        waiting = self._slots.waiting().items()
+        parts += [f"{account} waits {math.ceil(seconds)} s for its rate limit" for account, seconds in waiting]
+        parts += ["stopping"] if self._stopped else []
+        return "; ".join(parts)
+
     def stop(self) -> None:
         """Dispatch nothing more; calls in flight go on to their end. To be called on the event loop."""
         self._stopped = True
@@ -242,6 +250,7 @@ class Sweep:
         """
         began = time.monotonic()
         try:
+            self._store.tell(self._doing)
             # First of all: what runs have paid counts, even if they are started anew.
             await self._open_budget()
             await self._in_store(self._register)
@@ -262,7 +271,7 @@ class Sweep:
             if watched and not self._stopped:
                 await self._in_store(self._store.save_canary, await canaries.ask("end"))
             if not self._part:
-                await self._in_store(self._save_experiment)
+                await self._in_store(self._save_design)
             if self._defect is not None:
                 raise self._defect
             paid = await self._in_store(self._store.usage, [planned.run_id for planned in self._planned])
@@ -293,8 +302,9 @@ class Sweep:
         for instrument in self._distinct_instruments():
             self._store.save_instrument(instrument_row(instrument))
         if not self._part:
-            self._save_experiment()
-            self._store.register([self._run_row(planned) for planned in self._distinct])
+            expected = calls_by_run(self.experiment)
+            self._store.register([self._run_row(planned, expected[planned.run_id]) for planned in self._distinct])
+            self._save_design()
 
     def _distinct_instruments(self) -> list[Instrument]:
         """Every instrument that reads a run of this sweep, once."""
@@ -302,7 +312,7 @@ class Sweep:
         found = {each.instrument_id: each for planned in runs for each in self._instruments[planned.run_id]}
         return list(found.values())
 
-    def _save_experiment(self) -> None:
+    def _save_design(self) -> None:
         experiment = self.experiment
         spec = experiment.spec.model_dump(mode="json")
         runs = tuple(
@@ -319,11 +329,11 @@ class Sweep:
         )
         models = sorted(self._store.models(planned.run_id for planned in self._planned))
         found = manifest(experiment, models=models)
-        self._store.save_experiment(
-            ExperimentRow(self._experiment_id, experiment.spec.name, time.time(), spec, found, runs)
+        self._store.save_design(
+            DesignRow(self._experiment_id, experiment.spec.name, design_id(experiment), spec, found, runs)
         )
 
-    def _run_row(self, planned: PlannedRun) -> RunRow:
+    def _run_row(self, planned: PlannedRun, expected: int) -> RunRow:
         spec = planned.spec
         topic = self.experiment.resources.topic(spec.topic)
         claim = topic.claim(spec.topic.framing)
@@ -348,24 +358,28 @@ class Sweep:
             "n_agents": size,
             "steps": spec.interaction.steps_for(size),
         }
-        fields = {**planned.cell.fields, "inputs": self._inputs_of(planned)}
         evidence = self._loaded.evidence(spec, pack)
-        return RunRow(planned.run_id, planned.replicate, planned.block, evidence, fields, summary)
+        identity = (planned.run_id, planned.replicate, planned.block, evidence, planned.cell.fields)
+        inputs, wording = self._inputs_of(planned)
+        return RunRow(*identity, summary, expected, inputs, None if equation else wording)
 
-    def _inputs_of(self, planned: PlannedRun) -> str:
-        """Digest of the wording a run's prompts are made of, and of the version that makes them."""
+    def _inputs_of(self, planned: PlannedRun) -> tuple[str, str]:
+        """Digest of what a run's prompts are made of, the version of the package included; and its wording."""
         key = id(planned.cell)
         if key not in self._inputs:
             pack = self.experiment.resources.pack(planned.spec.prompts)
-            own = pack.bind(acts_of(planned.spec)).texts
-            self._inputs[key] = digest(canonical_json([opinionsim.__version__, dict(pack.contents), dict(own)]))
+            own = dict(pack.bind(acts_of(planned.spec)).texts)
+            wording = digest(canonical_json([dict(pack.contents), own]))
+            inputs = digest(canonical_json([opinionsim.__version__, wording]))
+            # Packs are told apart by their folders, and acts that bring texts of their own by these.
+            name = "+".join([PurePath(planned.spec.prompts).name, *sorted(own)])
+            self._inputs[key] = (inputs, f"{name}@{wording[:_SHOWN]}")
         return self._inputs[key]
 
     async def _sort_out(self) -> tuple[list[PlannedRun], list[PlannedRun]]:
         """Runs still to be carried out, and finished ones still to be measured; finished ones are checked."""
         run_ids = [planned.run_id for planned in self._planned]
         states = await self._in_store(self._store.states, run_ids)
-        stored = await self._in_store(self._store.fields, run_ids)
         complete = [run_id for run_id in run_ids if states[run_id].status == "complete"]
         left = await self._in_store(self._uncoded, complete)
         pending: list[PlannedRun] = []
@@ -378,7 +392,7 @@ class Sweep:
                 else:
                     self._counts.errors[run_id] = STOPPED
                 continue
-            if stored[run_id].get("inputs") != self._inputs_of(planned):
+            if states[run_id].inputs != self._inputs_of(planned)[0]:
                 self._changed.add(run_id)
             if states[run_id].status != "complete":
                 pending.append(planned)
@@ -408,8 +422,8 @@ class Sweep:
 
     async def _still_agrees(self, planned: PlannedRun) -> bool:
         """Whether a finished run asks today what it asked then; says so if it does not."""
-        records = await self._in_store(self._store.entries, planned.run_id)
         try:
+            records = await self._in_store(self._store.entries, planned.run_id)
             await replay_run(planned, self.experiment.resources, records)
         except OpinionSimError as error:
             if not self._fresh:
@@ -421,17 +435,30 @@ class Sweep:
 
     def _save_inputs(self, planned: PlannedRun) -> None:
         """Put on record that the stored calls of a run answer what today's wording asks."""
-        fields = {**planned.cell.fields, "inputs": self._inputs_of(planned)}
-        self._store.save_fields(planned.run_id, fields)
+        inputs, wording = self._inputs_of(planned)
+        equation = isinstance(planned.spec.model, ClassicModelSpec)
+        self._store.save_inputs(planned.run_id, inputs, None if equation else wording)
 
     async def _open_budget(self) -> None:
         """Count what the experiment has paid on record, where anything is limited."""
         if self._limits != Limits():
-            runs = self._planned if self._part else self._distinct
-            used = await self._in_store(self._used, [planned.run_id for planned in runs])
-            if not self._part:
-                used += await self._in_store(self._used_by_canaries)
+            if self._part:
+                used = await self._in_store(self._used, [planned.run_id for planned in self._planned])
+            else:
+                used = await self._in_store(self._spent) + await self._in_store(self._used_by_canaries)
             self._budget = Budget(self._limits, used)
+
+    def _spent(self) -> Usage:
+        """What the experiment has paid for calls, under whatever design.
+
+        Raises
+        ------
+        SpecError
+            If it is not known, and limited.
+        """
+        paid = self._store.spending().get(self._experiment_id, Paid(0, 0, 0, 0.0))
+        self._require_counts(paid.uncounted)
+        return Usage(paid.calls, paid.input_tokens + paid.output_tokens, paid.cost)
 
     def _used(self, run_ids: Collection[str]) -> Usage:
         """What runs have paid on record.
@@ -542,19 +569,25 @@ class Sweep:
 
     async def _claimed_run(self, planned: PlannedRun) -> _Opened | _Held | None:
         run_id, resources = planned.run_id, self.experiment.resources
-        claimed = await self._in_opening(self._claim, run_id)
-        if claimed is None:
+        epoch = await self._in_opening(self._store.claim, run_id, self._owner)
+        if epoch is None:
             return _HELD
-        epoch, journal, records = claimed
+        try:
+            record = await self._in_opening(self._store.record, run_id, epoch, self._experiment_id)
+        except DamagedError as error:
+            if self._fresh:
+                return await self._start_anew(planned)
+            await self._give_up(run_id, epoch, f"run {run_id}: {error}. {_MEND}")
+            return None
         try:
             # A draw that cannot be used, such as a network without an edge, stops its own run only.
             parts = assemble(planned, resources)
             if parts.equation is not None:
                 await self._in_opening(parts.equation.work_out)
-            self._check_weights(planned, parts, records)
+            self._check_weights(planned, parts, record.entries)
             if run_id in self._changed:
                 # Before anything is asked anew: a journal that mixes two wordings could not be finished under either.
-                await check_prompts(planned, resources, records)
+                await check_prompts(planned, resources, record.entries)
                 await self._in_opening(self._save_inputs, planned)
         except JournalMismatch as error:
             if self._fresh:
@@ -563,7 +596,7 @@ class Sweep:
         except SpecError as error:
             await self._give_up(run_id, epoch, f"run {run_id}: {error}")
         else:
-            return _Opened(planned, parts, epoch, journal)
+            return _Opened(planned, parts, epoch, record)
         return None
 
     async def _start_anew(self, planned: PlannedRun) -> _Opened | _Held | None:
@@ -597,15 +630,8 @@ class Sweep:
 
     async def _give_up(self, run_id: str, epoch: int, reason: str) -> None:
         """Put on record why a run cannot go on; what it has produced stays."""
-        await self._in_store(self._store.finish, run_id, epoch, RunOutcome("incomplete", error=reason))
+        await self._in_store(self._store.finish, run_id, epoch, "incomplete", reason)
         self._counts.errors[run_id] = reason
-
-    def _claim(self, run_id: str) -> tuple[int, Journal, list[Entry]] | None:
-        epoch = self._store.claim(run_id, self._owner)
-        if epoch is None:
-            return None
-        journal = self._store.journal(run_id, epoch)
-        return epoch, journal, journal.entries
 
     async def _work(self, queue: asyncio.Queue[_Opened | None]) -> None:
         """Carry out one run after another; the next one starts while the last one is measured and stored."""
@@ -613,7 +639,7 @@ class Sweep:
             concluding: asyncio.Task[None] | None = None
             while (opened := await queue.get()) is not None:
                 played = await self._play(opened)
-                if isinstance(played.error, JournalMismatch) and self._fresh:
+                if isinstance(played.error, JournalMismatch | DamagedError) and self._fresh:
                     again = await self._start_anew(opened.planned)
                     if again is _HELD:
                         self._taken_over.append(opened.planned)
@@ -632,15 +658,20 @@ class Sweep:
         evidence = [self._loaded.client(model, spec, parts.pack).evidence for model in parts.models]
         cast = parts.cast(endpoints, evidence)
         answering = [member.endpoint for member in cast]
-        calls = RunCalls(run_id, opened.journal, answering, self._slots, patience=_patience(spec), budget=self._budget)
+        calls = RunCalls(run_id, opened.record, answering, self._slots, patience=_patience(spec), budget=self._budget)
         authors = [member.author for member in cast]
         measuring = Measuring(self._instruments[run_id], self._queues, calls, parts.claim, authors)
-        simulation = Simulation(parts.schedule, cast, calls, measuring=measuring, lookahead=parts.lookahead)
+        recording = Recording(opened.record, parts, cast, measuring)
+        simulation = Simulation(
+            parts.schedule, cast, calls, measuring=measuring, lookahead=parts.lookahead, witness=recording
+        )
         error: OpinionSimError | None = _Stopped(STOPPED) if self._stopped else None
         self._open[run_id] = (simulation, calls)
         try:
             if error is None:
+                recording.attend(simulation)
                 await simulation.run()
+                opened.record.require_all_met()
         except BudgetExceeded as failure:
             error = failure
             self._exceeded = self._exceeded or str(failure)
@@ -652,7 +683,7 @@ class Sweep:
         finally:
             del self._open[run_id]
             self._coding.add(calls)
-        return _Played(planned, parts, opened.epoch, simulation, measuring, calls, error)
+        return _Played(planned, opened, recording, simulation, measuring, calls, error)
 
     async def _broken(self, simulation: Simulation, failure: Exception) -> OpinionSimError:
         """Stop a run over a defect of the program, which is raised when all other runs are over."""
@@ -662,18 +693,17 @@ class Sweep:
         return error
 
     async def _conclude(self, played: _Played) -> None:
-        """Put what a run led to on record, and measure it; it is complete when both are done."""
-        run_id, error = played.planned.run_id, played.error
+        """Have the rest of a run measured, and put on record how it ended."""
+        run_id, error, epoch = played.planned.run_id, played.error, played.opened.epoch
         try:
-            await self._in_store(self._store.save_outcome, run_id, played.epoch, _outcome(played))
+            coding = played.recording.coding
+            failure = None if coding is None else await self._coded(coding)
             if error is None:
-                simulation = played.simulation
-                texts = {text.site.index: text for text in simulation.texts()}
-                error = await self._measured(run_id, played.epoch, played.measuring, texts)
+                texts = {text.site.index: text for text in played.simulation.texts()}
+                error = failure or await self._measured(played.opened.record, played.measuring, texts)
             # Whether its texts could be coded is another matter than whether the run is complete.
             status: Literal["complete", "incomplete"] = "complete" if played.error is None else "incomplete"
-            outcome = RunOutcome(status, error="" if error is None else str(error))
-            await self._in_store(self._store.finish, run_id, played.epoch, outcome)
+            await self._in_store(self._store.finish, run_id, epoch, status, "" if error is None else str(error))
         except HeldElsewhereError:
             # It was given up for dead and taken over: whoever has it now goes on from the calls on record.
             self._taken_over.append(played.planned)
@@ -685,6 +715,16 @@ class Sweep:
         else:
             self._counts.errors[run_id] = str(error)
 
+    async def _coded(self, coding: LiveCoding) -> OpinionSimError | None:
+        """Wait for what is being coded of a run; why it could not be, if it could not."""
+        failure = await coding.end()
+        if isinstance(failure, HeldElsewhereError):
+            raise failure
+        if isinstance(failure, BudgetExceeded):
+            self._exceeded = self._exceeded or str(failure)
+            self.stop()
+        return failure
+
     def _count(self, calls: RunCalls) -> None:
         """Add the calls of a run that is over to those of others."""
         self._coding.discard(calls)
@@ -695,7 +735,7 @@ class Sweep:
     # -- measuring ---------------------------------------------------------------------------------------
 
     async def _measured(
-        self, run_id: str, epoch: int, measuring: Measuring, texts: Mapping[int, Text]
+        self, record: RunRecord, measuring: Measuring, texts: Mapping[int, Text]
     ) -> OpinionSimError | None:
         """Code all of a run that is not coded yet; why that could not be done, if it could not.
 
@@ -706,7 +746,7 @@ class Sweep:
         """
         try:
             for instrument in measuring.instruments:
-                await self._code(run_id, epoch, measuring, instrument, texts)
+                await self._code(record, measuring, instrument, texts)
         except HeldElsewhereError:
             raise
         except BudgetExceeded as failure:
@@ -723,15 +763,17 @@ class Sweep:
         return None
 
     async def _code(
-        self, run_id: str, epoch: int, measuring: Measuring, instrument: Instrument, texts: Mapping[int, Text]
+        self, record: RunRecord, measuring: Measuring, instrument: Instrument, texts: Mapping[int, Text]
     ) -> None:
-        """Code what an instrument has left of a run, and write it by portions: what is stored is never coded again."""
+        """Code what an instrument has left of a run, and keep it by portions: what is stored is never coded again."""
         identity, kinds = instrument.instrument_id, instrument.kinds
-        left = await self._in_store(partial(self._store.uncoded, about=instrument.about), [run_id], identity, kinds)
-        keys = left.get(run_id, [])
+        left = await self._in_store(
+            partial(self._store.uncoded, about=instrument.about), [record.run_id], identity, kinds
+        )
+        keys = left.get(record.run_id, [])
         for start in range(0, len(keys), _PORTION):
             coded = await measuring.code(instrument, keys[start : start + _PORTION], texts.__getitem__)
-            await self._in_store(self._store.save_opinions, run_id, epoch, opinion_rows(instrument, coded))
+            record.add_opinions(opinion_rows(instrument, coded))
 
     async def _measure_finished(self, runs: list[PlannedRun]) -> None:
         """Code what is left to code of finished runs, several at a time."""
@@ -762,14 +804,14 @@ class Sweep:
         epoch = await self._in_store(self._store.claim_complete, run_id, self._owner)
         if epoch is None:
             return _HELD
-        journal = await self._in_store(self._store.journal, run_id, epoch)
-        calls = RunCalls(run_id, journal, (), self._slots, patience=_patience(planned.spec), budget=self._budget)
+        record = await self._in_store(self._store.record, run_id, epoch, self._experiment_id)
+        calls = RunCalls(run_id, record, (), self._slots, patience=_patience(planned.spec), budget=self._budget)
         self._coding.add(calls)
         if self._stopped:
             calls.stop()
         try:
             texts, measuring = await self._on_record(planned, calls)
-            error = await self._measured(run_id, epoch, measuring, texts)
+            error = await self._measured(record, measuring, texts)
             if error is not None and not isinstance(error, _Stopped):
                 await self._in_store(self._store.save_error, run_id, str(error))
             await self._in_store(self._store.release, run_id, epoch)
@@ -808,12 +850,12 @@ class Sweep:
 
 @dataclass(frozen=True)
 class _Opened:
-    """A run under a claim, with its journal, before its first turn."""
+    """A run under a claim, with its record, before its first turn."""
 
     planned: PlannedRun
     parts: Parts
     epoch: int
-    journal: Journal
+    record: RunRecord
 
 
 @dataclass(frozen=True)
@@ -821,8 +863,8 @@ class _Played:
     """A run whose last turn is over, or that was stopped by an error."""
 
     planned: PlannedRun
-    parts: Parts
-    epoch: int
+    opened: _Opened
+    recording: Recording
     simulation: Simulation
     measuring: Measuring
     calls: RunCalls
@@ -845,19 +887,3 @@ class _Stopped(OpinionSimError):
 def _patience(spec: ExperimentSpec) -> Patience:
     execution = spec.execution
     return Patience(execution.timeout_s, **execution.retry.model_dump())
-
-
-def _outcome(played: _Played) -> RunOutcome:
-    """Who took part in a run, its ties and its turns, as the store keeps them."""
-    agents = tuple(
-        AgentRow(
-            agent, member.name, member.role, member.evidence, member.opinion, dict(member.attributes), member.model
-        )
-        for agent, member in enumerate(played.simulation.cast)
-    )
-    return RunOutcome(
-        status="incomplete",
-        agents=agents,
-        edges=edge_rows(played.parts.network, tie_changes(played.parts.schedule)),
-        turns=tuple(turn_rows(played.simulation)),
-    )

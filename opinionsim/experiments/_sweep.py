@@ -32,7 +32,7 @@ from opinionsim.experiments._spec import (
     ExperimentSpec,
 )
 from opinionsim.measurement import STANCE
-from opinionsim.streams import canonical_json
+from opinionsim.streams import canonical_json, digest
 
 __all__ = ["Cell", "Experiment", "PlannedRun", "load_experiment", "require_experiment"]
 
@@ -429,3 +429,12 @@ def _plain_label(value: Any) -> Any:
         return canonical_json(_identity.canonical(value))
     except (TypeError, ValueError):
         return show_value(value)
+
+
+def design_id(experiment: Experiment) -> str:
+    """Identity of a design: a hash of its cells and instruments, whatever their replicates, labels and budget."""
+    cells = {
+        canonical_json([run.spec.seed, run.cell.fields, sorted(each.instrument_id for each in run.cell.instruments)])
+        for run in experiment.runs
+    }
+    return digest(canonical_json(sorted(cells)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -16,9 +16,11 @@ from opinionsim.metrics import (
     condition_axes,
     condition_metrics,
     evidence_statement,
+    one_wording,
     order_levels,
     played_by,
     validation_statement,
+    wording_statement,
 )
 
 __all__ = ["Table", "table", "table1", "table2", "tables"]
@@ -100,7 +102,7 @@ class Table:
         return target
 
 
-def table1(runs: pd.DataFrame, metrics: pd.DataFrame, kind: str | None = None) -> Table:
+def table1(runs: pd.DataFrame, metrics: pd.DataFrame, kind: str | None = None, wording: str | None = None) -> Table:
     """Bias and diversity by framing and confirmation bias, a pair of columns for each memory.
 
     Parameters
@@ -114,6 +116,9 @@ def table1(runs: pd.DataFrame, metrics: pd.DataFrame, kind: str | None = None) -
     kind : str, optional
         Kind of text the opinions are coded from; default the first present of report, response, post,
         probe, self-report.
+    wording : str, optional
+        Wording of the prompts whose runs enter, by its hash or a start of it; default that of the run begun last
+        (:func:`opinionsim.metrics.one_wording`). A note says how many runs of others are left out.
 
     Returns
     -------
@@ -123,27 +128,35 @@ def table1(runs: pd.DataFrame, metrics: pd.DataFrame, kind: str | None = None) -
     Raises
     ------
     SpecError
-        If no complete run has such texts, kinds of evidence are mixed, or runs of one cell differ in
+        If no complete run has such texts or that wording, kinds of evidence are mixed, or runs of one cell differ in
         another condition than the topic or in their scale.
 
     Notes
     -----
     Layout of Chuang et al. 2023, Table 1 (A14).
     """
-    return _crossed("Table 1", runs, metrics, _TABLE_AXES, kind)
+    runs, left_out = one_wording(runs, wording)
+    return _telling(left_out, wording, _crossed("Table 1", runs, metrics, _TABLE_AXES, kind))
 
 
-def table2(runs: pd.DataFrame, metrics: pd.DataFrame, kind: str | None = None) -> Table:
+def table2(runs: pd.DataFrame, metrics: pd.DataFrame, kind: str | None = None, wording: str | None = None) -> Table:
     """As :func:`table1`, for each category of topics: layout of Chuang et al. 2023, Table 2 (A14)."""
-    return _crossed("Table 2", runs, metrics, ("category", *_TABLE_AXES), kind)
+    runs, left_out = one_wording(runs, wording)
+    return _telling(left_out, wording, _crossed("Table 2", runs, metrics, ("category", *_TABLE_AXES), kind))
 
 
-def table(runs: pd.DataFrame, metrics: pd.DataFrame, by: Sequence[str] | None = None, kind: str | None = None) -> Table:
+def table(
+    runs: pd.DataFrame,
+    metrics: pd.DataFrame,
+    by: Sequence[str] | None = None,
+    kind: str | None = None,
+    wording: str | None = None,
+) -> Table:
     """Bias and diversity by any conditions, one row each.
 
     Parameters
     ----------
-    runs, metrics, kind
+    runs, metrics, kind, wording
         As for :func:`table1`.
     by : sequence of str, optional
         Columns of `runs` that make a condition; default all that vary but the topic, and the topic
@@ -159,6 +172,7 @@ def table(runs: pd.DataFrame, metrics: pd.DataFrame, by: Sequence[str] | None = 
     SpecError
         As for :func:`table1`.
     """
+    runs, left_out = one_wording(runs, wording)
     varying = condition_axes(_read(runs))
     axes = list(by) if by is not None else ([axis for axis in varying if axis != "topic"] or list(varying))
     frame, kind = _measure(runs, metrics, axes, kind)
@@ -173,15 +187,18 @@ def table(runs: pd.DataFrame, metrics: pd.DataFrame, by: Sequence[str] | None = 
         )
         for row in frame.to_dict("records")
     ]
-    return _finish("Final opinions by condition", runs, metrics, frame, kind, (header,), rows, len(axes))
+    made = _finish("Final opinions by condition", runs, metrics, frame, kind, (header,), rows, len(axes))
+    return _telling(left_out, wording, made)
 
 
-def tables(runs: pd.DataFrame, metrics: pd.DataFrame, kind: str | None = None) -> list[Table]:
+def tables(
+    runs: pd.DataFrame, metrics: pd.DataFrame, kind: str | None = None, wording: str | None = None
+) -> list[Table]:
     """The tables that fit an experiment.
 
     Parameters
     ----------
-    runs, metrics, kind
+    runs, metrics, kind, wording
         As for :func:`table1`.
 
     Returns
@@ -193,8 +210,9 @@ def tables(runs: pd.DataFrame, metrics: pd.DataFrame, kind: str | None = None) -
     Raises
     ------
     SpecError
-        If no run is complete.
+        If no run is complete, or none has that wording.
     """
+    runs, left_out = one_wording(runs, wording)
     complete = runs[runs["status"] == "complete"]
     if complete.empty:
         raise SpecError(f"no run is complete, so there is nothing to tabulate; {len(runs)} are not")
@@ -211,7 +229,15 @@ def tables(runs: pd.DataFrame, metrics: pd.DataFrame, kind: str | None = None) -
                 made.append(table2(own, metrics, kind))
         else:
             made.append(table(own, metrics, kind=kind))
-    return made
+    return [_telling(left_out, wording, each) for each in made]
+
+
+def _telling(left_out: pd.DataFrame, wording: str | None, made: Table) -> Table:
+    """The table with a note of the runs that are left out for the wording of their prompts."""
+    if left_out.empty:
+        return made
+    said = wording_statement(left_out["wording"], wording)
+    return replace(made, notes=(*made.notes, f"{said[0].upper()}{said[1:]}; --wording takes them instead."))
 
 
 def _measure(
@@ -330,7 +356,7 @@ def _notes(runs: pd.DataFrame, metrics: pd.DataFrame, frame: pd.DataFrame, kind:
     outdated = int(used.merge(complete[complete["error"].fillna("") != ""][["run_id", "cell"]]).shape[0])
     if outdated:
         answer = "answers" if outdated == 1 else "answer"
-        fault = "an earlier wording of the prompts or could not be coded"
+        fault = "an earlier wording of the prompts than there is now, or could not be coded"
         notes.append(f"{outdated} of the runs used {answer} {fault}; see runs.error.")
     if silent:
         notes.append(f"Complete runs without a text of kind {kind}, not used: {silent}.")

@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 from typing import TypeVar
 
 from opinionsim.errors import BudgetExceeded, SpecError
-from opinionsim.messages import ChatMessage
+from opinionsim.messages import ChatMessage, Prompt
 
 __all__ = ["Budget", "Limits", "Reservation", "Usage", "bound_tokens"]
 
@@ -263,7 +263,7 @@ def bound_tokens(messages: Iterable[ChatMessage]) -> int:
     Parameters
     ----------
     messages : iterable of ChatMessage
-        The prompt.
+        The prompt; of a :class:`opinionsim.messages.Prompt` the bound costs the same at any length.
 
     Returns
     -------
@@ -278,11 +278,5 @@ def bound_tokens(messages: Iterable[ChatMessage]) -> int:
     byte, so that for scripts other than Latin the bound holds and is up to three times too high. Text that is no
     language can exceed it: long random strings of digits or signs. It serves to reserve, never to forecast or bill.
     """
-    bound = 16
-    for message in messages:
-        text = message.content
-        n_ascii = n_bytes = len(text)
-        if not text.isascii():
-            n_ascii, n_bytes = len(text.encode("ascii", "ignore")), len(text.encode("utf-8", "surrogatepass"))
-        bound += 8 + (n_ascii + 1) // 2 + n_bytes - n_ascii
-    return bound
+    prompt = Prompt.of(messages)
+    return 16 + 8 * prompt.length + prompt.weight

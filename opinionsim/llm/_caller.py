@@ -22,7 +22,7 @@ from opinionsim.llm._prices import Price
 from opinionsim.llm._reply import Arrival, read_reply
 from opinionsim.llm._seat import Seat
 from opinionsim.llm._slots import Lane, SlotPool
-from opinionsim.messages import AS_IS, ChatMessage, Condition, Reading, Reply, prompt_hash
+from opinionsim.messages import AS_IS, ChatMessage, Condition, Prompt, Reading, Reply
 from opinionsim.streams import call_seed
 
 __all__ = [
@@ -44,6 +44,9 @@ ReplyPolicy = Mapping[Condition, Literal["keep", "fail"] | int]
 #: The finish reason on record where a provider refused the prompt with an error instead of a reply.
 FILTERED = "content_filter"
 
+#: How often a journal that is behind is looked at, seconds.
+_LOOK_S = 0.02
+
 #: The default: they stay what they are, are measured as missing, and are left out of what others receive.
 KEEP_ALL: ReplyPolicy = MappingProxyType({"refused": "keep", "empty": "keep", "truncated": "keep"})
 
@@ -64,7 +67,7 @@ class CallSite(Protocol):
 class Client(Protocol):
     """Whoever makes single calls: :class:`opinionsim.llm.ModelClient`, or what stands in for it."""
 
-    async def call(self, messages: Iterable[ChatMessage], seed: int) -> AIMessage:
+    async def call(self, messages: Prompt, seed: int) -> AIMessage:
         """One attempt at one call; raises whatever the model raises."""
         ...
 
@@ -217,7 +220,7 @@ class RunCalls:
         part : str
             Name of the call inside its turn.
         messages : iterable of ChatMessage
-            The prompt.
+            The prompt, oldest first. A :class:`opinionsim.messages.Prompt` costs what it adds to those before it.
         reading : Reading
             How replies that are answers are read; default as they stand.
         priority : float
@@ -238,20 +241,19 @@ class RunCalls:
         JournalMismatch
             If the journal holds something else under the call's key, or a reply that `parse` now rejects.
         """
-        prompt = tuple(messages)
-        hashed = prompt_hash(prompt)
+        prompt = Prompt.of(messages)
         asked = endpoint or self._endpoint(turn.agent)
         rejected = missing = 0
         for attempt in count():
             key = EntryKey(turn.index, part, attempt)
             entry = self.journal.lookup(key)
             if stored := entry is not None:
-                self._verify(entry, turn, hashed)
+                self._verify(entry, turn, prompt)
                 self.answered += 1
                 verdict = self._read_again(entry, turn, reading)
             else:
                 judge = _Judge(key, asked.replies, missing, reading)
-                request = partial(self._request, key, turn, prompt, hashed, dropped, judge)
+                request = partial(self._request, key, turn, prompt, dropped, judge)
                 if isinstance(asked, Seat):
                     entry, verdict = await request(partial(self._answer, turn, part, prompt, asked), None)
                 else:
@@ -296,8 +298,7 @@ class RunCalls:
         self,
         key: EntryKey,
         turn: CallSite,
-        prompt: tuple[ChatMessage, ...],
-        hashed: str,
+        prompt: Prompt,
         dropped: int,
         judge: _Judge,
         wait: Callable[[], Awaitable[tuple[Arrival, float]]],
@@ -311,7 +312,7 @@ class RunCalls:
             turn.step,
             turn.agent,
             turn.act,
-            hashed,
+            prompt.identity,
             arrival.text,
             outcome=verdict.outcome,
             reason=verdict.reason,
@@ -340,7 +341,7 @@ class RunCalls:
         return entry, verdict
 
     async def _call(
-        self, turn: CallSite, prompt: tuple[ChatMessage, ...], priority: float, endpoint: Endpoint, key: EntryKey
+        self, turn: CallSite, prompt: Prompt, priority: float, endpoint: Endpoint, key: EntryKey
     ) -> tuple[Arrival, float]:
         """A model's reply within the budget, and the seconds it took."""
         seed = call_seed(self.run_id, *key)
@@ -355,9 +356,7 @@ class RunCalls:
         finally:
             reservation.cancel()
 
-    async def _answer(
-        self, turn: CallSite, part: str, prompt: tuple[ChatMessage, ...], seat: Seat
-    ) -> tuple[Arrival, float]:
+    async def _answer(self, turn: CallSite, part: str, prompt: Prompt, seat: Seat) -> tuple[Arrival, float]:
         """A person's answer, without slot and budget, and the seconds it took; empty where the seat's time is over."""
         clock = asyncio.get_running_loop().time
         began = clock()
@@ -384,7 +383,7 @@ class RunCalls:
     async def _arrival(
         self,
         turn: CallSite,
-        prompt: tuple[ChatMessage, ...],
+        prompt: Prompt,
         seed: int,
         priority: float,
         endpoint: Endpoint,
@@ -395,7 +394,11 @@ class RunCalls:
         lane = self._slots.lane(endpoint.account, adaptive=endpoint.networked)
         clock = asyncio.get_running_loop().time
         while True:
+            await self._until_kept()
             await self._take_slot(lane, priority)
+            if self.journal.behind:
+                lane.release("failed")
+                continue
             began = clock()
             got = await self._attempt(lane, prompt, seed, endpoint)
             if isinstance(got, AIMessage):
@@ -410,9 +413,7 @@ class RunCalls:
             self.repeated += 1
             await self._pause(sum(failed.values()), got, seed)
 
-    async def _attempt(
-        self, lane: Lane, prompt: tuple[ChatMessage, ...], seed: int, endpoint: Endpoint
-    ) -> AIMessage | Failure:
+    async def _attempt(self, lane: Lane, prompt: Prompt, seed: int, endpoint: Endpoint) -> AIMessage | Failure:
         """One attempt under a slot that is taken already, and free afterwards."""
         verdict: Literal["ok", "failed", "rate-limited"] = "failed"
         retry_after_s = None
@@ -428,7 +429,7 @@ class RunCalls:
         finally:
             lane.release(verdict, retry_after_s=retry_after_s)
 
-    async def _called(self, prompt: tuple[ChatMessage, ...], seed: int, endpoint: Endpoint) -> AIMessage | Failure:
+    async def _called(self, prompt: Prompt, seed: int, endpoint: Endpoint) -> AIMessage | Failure:
         """What the model returns, or why it did not."""
         timeout_s = self._patience.timeout_s
         try:
@@ -440,6 +441,13 @@ class RunCalls:
             if isinstance(error, TimeoutError) and limit.expired():
                 return Failure("transient", f"no reply within {timeout_s:g} s", None)
             return classify_failure(error, networked=endpoint.networked)
+
+    async def _until_kept(self) -> None:
+        """Wait as long as replies cannot be made durable: nothing is bought that cannot be kept."""
+        self.journal.check()
+        while self.journal.behind and not self._stopped:
+            await asyncio.sleep(_LOOK_S)
+            self.journal.check()
 
     async def _take_slot(self, lane: Lane, priority: float) -> None:
         if self._stopped:
@@ -477,9 +485,9 @@ class RunCalls:
         finally:
             self._waiting.discard(waiter)
 
-    def _verify(self, record: Entry, turn: CallSite, hashed: str) -> None:
+    def _verify(self, record: Entry, turn: CallSite, prompt: Prompt) -> None:
         """A journal entry is used only for the question it answered."""
-        asked = (turn.act, turn.agent, hashed)
+        asked = (turn.act, turn.agent, prompt.identity)
         stored = (record.act, record.agent, record.prompt_hash)
         if asked != stored:
             raise JournalMismatch(

@@ -74,7 +74,7 @@ class GivenReplies(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> ChatResult:
-        prompt = [ChatMessage(_ROLES.get(each.type, each.type), str(each.text)) for each in messages]  # type: ignore[arg-type]
+        prompt = [ChatMessage(_ROLES.get(each.type, each.type), _text(each)) for each in messages]  # type: ignore[arg-type]
         self._prompts.append(prompt)
         number = len(self._prompts)
         if callable(self._replies):
@@ -96,3 +96,8 @@ class GivenReplies(BaseChatModel):
         **kwargs: Any,
     ) -> ChatResult:
         return self._generate(messages)
+
+
+def _text(message: BaseMessage) -> str:
+    """The text of a message; that of one made of blocks takes LangChain a while."""
+    return message.content if isinstance(message.content, str) else str(message.text)

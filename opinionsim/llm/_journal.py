@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol
 
-from opinionsim.messages import ChatMessage, Condition
+from opinionsim.messages import Condition, Prompt
 
 __all__ = ["Entry", "EntryKey", "Journal", "MemoryJournal", "Source"]
 
@@ -37,7 +37,7 @@ class Entry:
     step, agent, act : int, int, str
         Of the turn; checked, with `prompt_hash`, when the entry is used again.
     prompt_hash : str
-        :func:`opinionsim.messages.prompt_hash` of the literal prompt.
+        Identity of the literal prompt (:func:`opinionsim.messages.prompt_hash`).
     text : str
         What arrived.
     outcome : str
@@ -52,7 +52,7 @@ class Entry:
         ``answered``, ``refused``, ``empty`` or ``truncated``.
     reasoning : str
         What the model thought aloud before it answered; part of no message and no memory.
-    prompt : tuple of ChatMessage or None
+    prompt : Prompt or None
         The literal prompt; None when read back from a store, which keeps it content-addressed.
     seed : int or None
         Seed sent with the call, in [0, 2**31).
@@ -80,7 +80,7 @@ class Entry:
     text: str
     outcome: str = "accepted"
     reason: str = ""
-    prompt: tuple[ChatMessage, ...] | None = None
+    prompt: Prompt | None = None
     seed: int | None = None
     dropped: int = 0
     finish_reason: str = ""
@@ -105,6 +105,21 @@ class Journal(Protocol):
     as it is appended.
     """
 
+    @property
+    def behind(self) -> bool:
+        """Whether what has arrived cannot be made durable now, so that nothing more should be asked."""
+        ...
+
+    def check(self) -> None:
+        """Raise what keeps entries from being kept, if anything does.
+
+        Raises
+        ------
+        StoreError
+            As for :meth:`append`.
+        """
+        ...
+
     def lookup(self, key: EntryKey) -> Entry | None:
         """The entry under `key`, or None."""
         ...
@@ -124,6 +139,8 @@ class Journal(Protocol):
 class MemoryJournal:
     """A journal that lives as long as the process."""
 
+    behind = False
+
     def __init__(self, records: Iterable[Entry] = ()) -> None:
         self._records: dict[EntryKey, Entry] = {}
         for record in records:
@@ -132,6 +149,9 @@ class MemoryJournal:
     def lookup(self, key: EntryKey) -> Entry | None:
         """The entry under `key`, or None."""
         return self._records.get(key)
+
+    def check(self) -> None:
+        """Nothing keeps entries from being kept."""
 
     def append(self, record: Entry) -> None:
         """Add an entry; the first under a key stays."""

@@ -9,7 +9,6 @@ import threading
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
-from functools import lru_cache
 from typing import Any
 
 from langchain_core.globals import get_llm_cache
@@ -17,9 +16,11 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from langchain_core.outputs import ChatResult
 from langsmith.run_helpers import tracing_context
+from langsmith.utils import tracing_is_enabled
 from pydantic import ValidationError
 
 from opinionsim.errors import SpecError
+from opinionsim.llm._direct import DirectCalls, leaves_messages
 from opinionsim.llm._given import GivenReplies
 from opinionsim.llm._providers import (
     check_request,
@@ -33,7 +34,7 @@ from opinionsim.llm._providers import (
 )
 from opinionsim.llm._redaction import redacted
 from opinionsim.llm._scripted import ScriptedChatModel
-from opinionsim.messages import ChatMessage
+from opinionsim.messages import ChatMessage, Prompt
 
 __all__ = ["ModelClient", "load_chat_model", "tracing_allowed", "warnings_for"]
 
@@ -184,8 +185,26 @@ def _langchain_message(message: ChatMessage) -> BaseMessage:
     return _MESSAGE_TYPES[message.role](content=message.content)
 
 
-#: The same, made once for equal messages: memory repeats its messages in every prompt.
-_shared_message = lru_cache(maxsize=1 << 16)(_langchain_message)
+def _own_messages(prompt: Prompt) -> list[BaseMessage]:
+    """The LangChain form of a prompt, made for one call."""
+    return [_langchain_message(message) for message in prompt]
+
+
+def _shared_messages(prompt: Prompt) -> list[BaseMessage]:
+    """The LangChain form of a prompt, in a list of its own, of messages that prompts which begin alike share."""
+    found: list[BaseMessage] = []
+    link = prompt
+    while link.before is not None and link.message is not None:
+        converted = link.converted
+        if converted is None:
+            converted = _langchain_message(link.message)
+            # The last message is the task of this call: few others begin with it, and it would be kept for nothing.
+            if link is not prompt:
+                link.converted = converted
+        found.append(converted)
+        link = link.before
+    found.reverse()
+    return found
 
 
 class ModelClient:
@@ -234,25 +253,29 @@ class ModelClient:
         self.networked = bool(provider)
         self.name = name or ("scripted" if scripted else _name(provider or type(model).__name__, model))
         self.account = "@".join(filter(None, (provider, endpoint_of(self.model)))) if provider else self.name
+        self._direct = DirectCalls(self.model)
         # Other integrations may change the messages they are given, so each call gets its own.
-        self._message = _shared_message if scripted else _langchain_message
+        self._messages = _shared_messages if leaves_messages(type(model)) else _own_messages
         self._seeding = "call" if scripted else seeding(self.model)
         self._blocking = type(model)._agenerate is BaseChatModel._agenerate
 
     async def call(self, messages: Iterable[ChatMessage], seed: int) -> AIMessage:
         """One attempt at one call; raises whatever the model raises."""
-        prompt = [self._message(message) for message in messages]
+        prompt = Prompt.of(messages)
         options: dict[str, Any] = {"seed": seed} if self._seeding == "call" else {}
         model = self.model.model_copy(update={"seed": seed}) if self._seeding == "copy" else self.model
         if self._blocking:
 
             def invoke() -> AIMessage:
                 with _untraced():
-                    return model.invoke(prompt, **options)
+                    return model.invoke(_own_messages(prompt), **options)
 
             return await _in_thread(invoke)
         with _untraced():
-            return await model.ainvoke(prompt, **options)
+            if self._direct.would_do(model, options):
+                return await self._direct.call(model, self._messages(prompt), options)
+            # Whoever is called back gets to see the messages, and might change them.
+            return await model.ainvoke(_own_messages(prompt), **options)
 
 
 def _name(provider: str, model: BaseChatModel) -> str:
@@ -263,7 +286,8 @@ def _name(provider: str, model: BaseChatModel) -> str:
 
 def _untraced() -> AbstractContextManager[None]:
     """Calls inside leave no trace with LangSmith, whatever the environment or a traced caller says."""
-    return nullcontext() if tracing_allowed() else tracing_context(enabled=False)
+    off = tracing_allowed() or not tracing_is_enabled()
+    return nullcontext() if off else tracing_context(enabled=False)
 
 
 async def _in_thread(function: Callable[[], AIMessage]) -> AIMessage:

@@ -25,9 +25,10 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 
 from opinionsim.errors import SpecError
 from opinionsim.llm import _phrases as phrases
-from opinionsim.messages import ChatMessage, prompt_hash
+from opinionsim.messages import ChatMessage, text_id
 from opinionsim.opinions import OpinionScale
 from opinionsim.prompts import BLOCKS, Marks, load_pack
+from opinionsim.streams import digest
 
 __all__ = ["PRESETS", "ScriptedChatModel", "ScriptedParameters", "latent"]
 
@@ -100,6 +101,9 @@ PRESETS: Mapping[str, ScriptedParameters] = MappingProxyType(
 #: Tasks that state the position held; every other task is an occasion to change it.
 _STATING = frozenset({"write", "probe", "self-report", "reflect_first", "reflect"})
 
+#: Roles by the names LangChain has for them.
+_ROLES = {"human": "user", "ai": "assistant"}
+
 _STRONG_BIAS = re.compile(r"\b(?:strong|strongly|only|completely)\b", re.IGNORECASE)
 _NAME = re.compile(r"^\s*(?:your )?name(?: is|:)\s*([^\n.,;:]{1,80})", re.IGNORECASE | re.MULTILINE)
 
@@ -107,6 +111,7 @@ _NAME = re.compile(r"^\s*(?:your )?name(?: is|:)\s*([^\n.,;:]{1,80})", re.IGNORE
 class _Reading(NamedTuple):
     """What one message of a prompt says, independent of the messages around it."""
 
+    role: str
     own: int | None
     """Last level the agent itself stated in the memory shown."""
     received: tuple[int | None, ...]
@@ -117,25 +122,36 @@ class _Reading(NamedTuple):
     bias: str
     masked: bool
     words: int
+    line: str
+    """What identifies it: role and identity of the text."""
 
 
-# Memory repeats its messages in every later prompt of the same agent; each text is read once.
-@lru_cache(maxsize=1 << 15)
-def _read(text: str, speaks: bool, delimiters: tuple[tuple[str, str], ...]) -> _Reading:
-    """Read one message; `speaks` when the agent itself said it."""
+@lru_cache(maxsize=4)
+def _reader(delimiters: tuple[tuple[str, str], ...]) -> Callable[[str, str], _Reading]:
+    """What reads a message, its role and its text, by the delimiters of a prompt pack."""
     marks = Marks(**dict(zip(BLOCKS, delimiters, strict=True)), cues={})
-    present = marks.without("history", text)
-    task = marks.without("post", present)
-    own_words = [marks.without("post", event) for event in marks.blocks("history", text)] + ([task] if speaks else [])
-    return _Reading(
-        own=phrases.stated("\n".join(own_words)),
-        received=tuple(phrases.stance(post) for post in marks.blocks("post", present)),
-        task=task,
-        persona="\n".join(marks.blocks("persona", task)).strip(),
-        bias="\n".join(marks.blocks("bias", task)).strip(),
-        masked=phrases.MASKED.lower() in task.lower(),
-        words=len(text.split()),
-    )
+
+    # Memory repeats its messages in every later prompt of the same agent; each text is read once.
+    @lru_cache(maxsize=1 << 15)
+    def read(role: str, text: str) -> _Reading:
+        present = marks.without("history", text)
+        task = marks.without("post", present)
+        own_words = [marks.without("post", event) for event in marks.blocks("history", text)]
+        if role == "assistant":
+            own_words.append(task)
+        return _Reading(
+            role=role,
+            own=phrases.stated("\n".join(own_words)),
+            received=tuple(phrases.stance(post) for post in marks.blocks("post", present)),
+            task=task,
+            persona="\n".join(marks.blocks("persona", task)).strip(),
+            bias="\n".join(marks.blocks("bias", task)).strip(),
+            masked=phrases.MASKED.lower() in task.lower(),
+            words=len(text.split()),
+            line=f"{role}:{text_id(text)}",
+        )
+
+    return read
 
 
 @lru_cache(maxsize=1 << 12)
@@ -171,32 +187,24 @@ class _Prompt(NamedTuple):
     """Hash of the prompt."""
 
 
-def _chat_messages(messages: Sequence[BaseMessage | ChatMessage]) -> list[ChatMessage]:
-    """The messages as role and text, whatever they came as."""
-    roles = {"human": "user", "ai": "assistant"}
-    return [
-        message
-        if isinstance(message, ChatMessage)
-        else ChatMessage(
-            roles.get(message.type, message.type),  # type: ignore[arg-type]
-            message.content if isinstance(message.content, str) else str(message.text),
-        )
-        for message in messages
-    ]
+def _spoken(message: BaseMessage | ChatMessage) -> tuple[str, str]:
+    """Role and text of a message, whatever it came as."""
+    if isinstance(message, ChatMessage):
+        return message
+    content = message.content
+    return _ROLES.get(message.type, message.type), content if isinstance(content, str) else str(message.text)
 
 
 def _understand(messages: Sequence[BaseMessage | ChatMessage], marks: Marks, scale: OpinionScale) -> _Prompt:
     """Find in a prompt what decides the reply."""
-    spoken = _chat_messages(messages)
-    delimiters = tuple(marks.pair(kind) for kind in BLOCKS)
-    readings = [_read(message.content, message.role == "assistant", delimiters) for message in spoken]
-    asked = [reading for reading, message in zip(readings, spoken, strict=True) if message.role == "user"]
-    if not asked:
+    read = _reader(tuple(marks.pair(kind) for kind in BLOCKS))
+    readings = [read(*_spoken(message)) for message in messages]
+    task = next((reading for reading in reversed(readings) if reading.role == "user"), None)
+    if task is None:
         raise SpecError("scripted model: a prompt needs at least one user message")
-    task = asked[-1]
     cues = [(len(cue), template) for template, cue in marks.cues.items() if cue in task.task]
     persona = next((reading.persona for reading in readings if reading.persona), "")
-    bias = "\n".join(reading.bias for reading in readings if reading.bias)
+    bias = "\n".join([reading.bias for reading in readings if reading.bias])
     name = _NAME.search(persona)
     return _Prompt(
         position=next((reading.own for reading in reversed(readings) if reading.own is not None), None),
@@ -206,8 +214,9 @@ def _understand(messages: Sequence[BaseMessage | ChatMessage], marks: Marks, sca
         bias="none" if not bias else "strong" if _STRONG_BIAS.search(bias) else "weak",
         name=name.group(1).strip() if name else "",
         masked=any(reading.masked for reading in readings),
-        words=sum(reading.words for reading in readings),
-        key=prompt_hash(spoken),
+        words=sum([reading.words for reading in readings]),
+        # The prompt hashed in this spelling and no other: another one would draw other replies.
+        key=digest("\n".join([reading.line for reading in readings])),
     )
 
 

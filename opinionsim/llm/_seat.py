@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar, Protocol
@@ -77,11 +77,11 @@ class Seat:
         if self.timeout_s is not None and not (number and self.timeout_s > 0):
             raise SpecError(f"timeout_s of a seat must be above 0 seconds, or none; got {self.timeout_s!r}")
 
-    async def answer(self, turn: Any, part: str, messages: tuple[ChatMessage, ...]) -> Arrival:
+    async def answer(self, turn: Any, part: str, messages: Iterable[ChatMessage]) -> Arrival:
         """The answer as it arrives; empty, with the finish reason ``timeout``, when the time is over."""
         try:
             async with asyncio.timeout(self.timeout_s) as limit:
-                text = await self.person.answer(turn, part, messages)
+                text = await self.person.answer(turn, part, tuple(messages))
         except TimeoutError:
             if not limit.expired():
                 raise

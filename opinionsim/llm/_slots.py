@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import heapq
 import math
+import time
+from collections.abc import Callable
 from typing import Literal
 
 from opinionsim.errors import SpecError
@@ -70,6 +72,14 @@ class SlotPool:
             lane = self._lanes[name] = (_AdaptiveLane if adaptive else Lane)(self, name)
         return lane
 
+    def waiting(self) -> dict[str, float]:
+        """Accounts to which nothing is sent since their provider asked for it, with the seconds left; by name.
+
+        May be asked from any thread.
+        """
+        left = {name: lane.waits_s for name, lane in self._lanes.copy().items()}
+        return {name: seconds for name, seconds in sorted(left.items()) if seconds > 0}
+
     def _serve(self) -> None:
         """Hand free slots to the first in the queues, as long as there are both."""
         while self._queued and self.in_flight < self.limit:
@@ -106,6 +116,11 @@ class Lane:
         self._pool = pool
         self._paused = False
         self._waiting: list[tuple[float, int, asyncio.Future[None]]] = []
+
+    @property
+    def waits_s(self) -> float:
+        """Seconds until something is sent again; 0 where nothing keeps it from being sent."""
+        return 0.0
 
     def take(self) -> bool:
         """Take a slot if one is free for this account; then nobody waits for it."""
@@ -178,6 +193,13 @@ class _AdaptiveLane(Lane):
         self._episode_ends = -math.inf
         self._resume_at = -math.inf
         self._timer: asyncio.TimerHandle | None = None
+        #: That of the loop, once the lane was paused.
+        self._clock: Callable[[], float] = time.monotonic
+
+    @property
+    def waits_s(self) -> float:
+        """Seconds until something is sent again; 0 where nothing keeps it from being sent."""
+        return max(0.0, self._resume_at - self._clock()) if self._paused else 0.0
 
     def release(self, verdict: Verdict = "ok", *, retry_after_s: float | None = None) -> None:
         """Give a slot back, and learn from what became of the attempt; see :meth:`Lane.release`."""
@@ -215,6 +237,7 @@ class _AdaptiveLane(Lane):
             self._timer.cancel()
         self._paused = True
         self._resume_at = until
+        self._clock = loop.time
         self._episode_ends = max(self._episode_ends, until)
         self._timer = loop.call_at(until, self._resume)
 

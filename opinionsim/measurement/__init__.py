@@ -18,6 +18,7 @@ from opinionsim.measurement._instruments import (
     check_instruments,
     instrument_id,
 )
+from opinionsim.measurement._live import Coded, LiveCoding
 from opinionsim.measurement._measuring import Measuring, recorded_rating
 from opinionsim.measurement._queues import Queues
 
@@ -25,8 +26,10 @@ __all__ = [
     "SELF_REPORT",
     "STANCE",
     "Author",
+    "Coded",
     "Estimate",
     "Instrument",
+    "LiveCoding",
     "Measuring",
     "OpinionKey",
     "Queues",

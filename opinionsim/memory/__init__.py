@@ -1,4 +1,4 @@
-"""What an agent carries from one turn to the next, as messages of its next prompt."""
+"""What an agent carries from one turn to the next: the beginning of its next prompt."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from opinionsim.memory._cumulative import CumulativeMemory
 from opinionsim.memory._memory import KeptMessages, Memory, estimated_tokens
 from opinionsim.memory._none import NoMemory
 from opinionsim.memory._reflective import ReflectiveMemory
+from opinionsim.messages import EMPTY_PROMPT, Prompt
 from opinionsim.prompts import AgentPrompts
 
 __all__ = [
@@ -50,7 +51,14 @@ def templates_of(kind: str) -> tuple[str, ...]:
     return MEMORIES[kind].templates
 
 
-def new_memory(kind: str, prompts: AgentPrompts, token_budget: int | None = None, *, leads: bool = False) -> Memory:
+def new_memory(
+    kind: str,
+    prompts: AgentPrompts,
+    token_budget: int | None = None,
+    *,
+    leads: bool = False,
+    start: Prompt = EMPTY_PROMPT,
+) -> Memory:
     """An empty memory.
 
     Parameters
@@ -65,6 +73,8 @@ def new_memory(kind: str, prompts: AgentPrompts, token_budget: int | None = None
     leads : bool
         Whether the agent carries out the run's first memory-keeping turn, to which ``reflective-as-run`` gives a
         place of its own.
+    start : Prompt
+        What stands before everything the agent is asked: its system message, or nothing.
 
     Raises
     ------
@@ -75,9 +85,9 @@ def new_memory(kind: str, prompts: AgentPrompts, token_budget: int | None = None
     if token_budget is not None and token_budget < 1:
         raise SpecError(f"token_budget must be a number of tokens >= 1, or none for no limit; got {token_budget}")
     if kind == "none":
-        return NoMemory()
+        return NoMemory(start)
     if kind == "cumulative":
-        return CumulativeMemory(prompts, token_budget)
+        return CumulativeMemory(prompts, token_budget, start)
     if kind == "reflective":
-        return ReflectiveMemory(prompts, token_budget)
-    return ReflectiveAsRunMemory(prompts, token_budget, leads=leads)
+        return ReflectiveMemory(prompts, token_budget, start)
+    return ReflectiveAsRunMemory(prompts, token_budget, start, leads=leads)

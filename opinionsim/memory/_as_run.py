@@ -35,9 +35,9 @@ class ReflectiveAsRunMemory(KeptMessages):
     async def remember(self, act: Act, received: Sequence[Message], text: str, ask: Ask) -> ReflectiveAsRunMemory:
         """The memory with one more reflection; asks for part ``reflect``."""
         event = self.prompts.event(act, received, text, self.past)
-        first = self.leads and not self.kept
+        first = self.leads and self.kept.length == self.start.length
         request = self.prompts.reflection(event, None) if first else self.prompts.reflection(None, event)
-        reply = await ask("reflect", (*self.messages(), request), parse=take_as_is, dropped=self.dropped)
+        reply = await ask("reflect", self.prompt().then(request), parse=take_as_is, dropped=self.dropped)
         added = (event,) if first else ()
-        kept = (*self.kept, *added, self.prompts.recollection(reply.shown))
+        kept = self.kept.then(*added, self.prompts.recollection(reply.shown))
         return replace(self, past=self.past.advance(act, received), kept=kept)

@@ -17,7 +17,7 @@ __all__ = ["CumulativeMemory"]
 class CumulativeMemory(KeptMessages):
     """Every turn leaves one narrated message, which never changes (Chuang et al. 2023; A7).
 
-    Without a budget, the messages of a prompt are a prefix of those of every later prompt.
+    Without a budget, the prompt of a memory is the beginning of that of every later one, and they share it.
     """
 
     calls_per_event: ClassVar[int] = 0
@@ -26,4 +26,4 @@ class CumulativeMemory(KeptMessages):
     async def remember(self, act: Act, received: Sequence[Message], text: str, ask: Ask) -> CumulativeMemory:
         """The memory with one more event; asks nothing."""
         event = self.prompts.event(act, received, text, self.past)
-        return replace(self, past=self.past.advance(act, received), kept=(*self.kept, event))
+        return replace(self, past=self.past.advance(act, received), kept=self.kept.then(event))

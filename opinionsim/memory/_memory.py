@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import ClassVar, Protocol
 
-from opinionsim.messages import Ask, ChatMessage, Message
+from opinionsim.messages import EMPTY_PROMPT, Ask, ChatMessage, Message, Prompt
 from opinionsim.prompts import Act, AgentPrompts, Past
 
 __all__ = ["KeptMessages", "Memory", "estimated_tokens"]
@@ -15,8 +16,8 @@ __all__ = ["KeptMessages", "Memory", "estimated_tokens"]
 class Memory(Protocol):
     """An agent's memory: an immutable value that each turn replaces by a new one.
 
-    The calls it makes go through the `ask` of the turn that is remembered. Their messages hold no system
-    message; whoever provides `ask` puts it in front.
+    Every prompt of the agent begins with its start, the system message if there is one: those of :meth:`prompt`, and
+    those of the calls that the memory makes itself through the `ask` of the turn that is remembered.
     """
 
     calls_per_event: ClassVar[int]
@@ -31,11 +32,11 @@ class Memory(Protocol):
 
     @property
     def dropped(self) -> int:
-        """How many remembered messages the token budget leaves out of :meth:`messages`."""
+        """How many remembered messages the token budget leaves out of :meth:`prompt`."""
         ...
 
-    def messages(self) -> tuple[ChatMessage, ...]:
-        """The remembered messages, oldest first, that stand before the task in a prompt."""
+    def prompt(self) -> Prompt:
+        """The start, then what is remembered, oldest first: what stands before the task in a prompt."""
         ...
 
     async def remember(self, act: Act, received: Sequence[Message], text: str, ask: Ask) -> Memory:
@@ -74,10 +75,14 @@ class KeptMessages:
     token_budget : int or None
         Most estimated tokens (:func:`estimated_tokens`) of remembered messages in a prompt, >= 1. The
         oldest are left out first, so that a newest message over the budget leaves nothing. None is no limit.
+    start : Prompt
+        What stands before everything the agent is asked.
     past : Past
         What the agent has done so far.
-    kept : tuple of ChatMessage
-        All remembered messages, oldest first.
+    kept : Prompt
+        The start, then all remembered messages, oldest first; by default the start alone.
+    shown : Prompt
+        Of these, the start and the newest messages that fit the budget; settled once, for every prompt asks for it.
     """
 
     calls_per_event: ClassVar[int]
@@ -85,21 +90,34 @@ class KeptMessages:
 
     prompts: AgentPrompts
     token_budget: int | None = None
+    start: Prompt = EMPTY_PROMPT
     past: Past = field(default_factory=Past)
-    kept: tuple[ChatMessage, ...] = ()
+    kept: Prompt = EMPTY_PROMPT
+    shown: Prompt = field(init=False, repr=False, compare=False)
 
-    def messages(self) -> tuple[ChatMessage, ...]:
-        """The newest remembered messages that fit the budget, oldest first."""
+    def __post_init__(self) -> None:
+        if self.kept.length < self.start.length:
+            object.__setattr__(self, "kept", self.start)
+        object.__setattr__(self, "shown", self._fitting())
+
+    def _fitting(self) -> Prompt:
+        """The start and the newest messages that fit; what is kept itself, which prompts share, where all do."""
         if self.token_budget is None:
             return self.kept
         left = self.token_budget
-        for start in range(len(self.kept), 0, -1):
-            left -= estimated_tokens(self.kept[start - 1].content)
+        newest: list[ChatMessage] = []
+        for message in islice(reversed(self.kept), self.kept.length - self.start.length):
+            left -= estimated_tokens(message.content)
             if left < 0:
-                return self.kept[start:]
+                return self.start.then(*reversed(newest))
+            newest.append(message)
         return self.kept
+
+    def prompt(self) -> Prompt:
+        """The start, then the newest remembered messages that fit the budget, oldest first."""
+        return self.shown
 
     @property
     def dropped(self) -> int:
-        """How many remembered messages the token budget leaves out of :meth:`messages`."""
-        return len(self.kept) - len(self.messages())
+        """How many remembered messages the token budget leaves out of :meth:`prompt`."""
+        return self.kept.length - self.shown.length

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from opinionsim.messages import Ask, ChatMessage, Message
+from opinionsim.messages import EMPTY_PROMPT, Ask, Message, Prompt
 from opinionsim.prompts import Act, Past
 
 __all__ = ["NoMemory"]
@@ -14,10 +14,18 @@ __all__ = ["NoMemory"]
 
 @dataclass(frozen=True, slots=True)
 class NoMemory:
-    """An agent without a memory: nothing of its past stands in any prompt."""
+    """An agent without a memory: nothing of its past stands in any prompt.
+
+    Attributes
+    ----------
+    start : Prompt
+        What stands before everything the agent is asked.
+    """
 
     calls_per_event: ClassVar[int] = 0
     templates: ClassVar[tuple[str, ...]] = ()
+
+    start: Prompt = EMPTY_PROMPT
 
     @property
     def past(self) -> Past:
@@ -29,9 +37,9 @@ class NoMemory:
         """Nothing is left out, for nothing is kept."""
         return 0
 
-    def messages(self) -> tuple[ChatMessage, ...]:
-        """No messages."""
-        return ()
+    def prompt(self) -> Prompt:
+        """The start, and nothing else."""
+        return self.start
 
     async def remember(self, act: Act, received: Sequence[Message], text: str, ask: Ask) -> NoMemory:
         """The same: nothing is remembered, and nobody asked."""

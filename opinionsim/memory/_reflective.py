@@ -27,7 +27,7 @@ class ReflectiveMemory(KeptMessages):
     async def remember(self, act: Act, received: Sequence[Message], text: str, ask: Ask) -> ReflectiveMemory:
         """The memory with its summary replaced; asks for part ``reflect``."""
         event = self.prompts.event(act, received, text, self.past)
-        summary = self.kept[-1] if self.kept else None
-        reply = await ask("reflect", (self.prompts.reflection(event, summary),), parse=take_as_is)
-        kept = (self.prompts.recollection(reply.shown),)
+        summary = self.kept.message if self.kept.length > self.start.length else None
+        reply = await ask("reflect", self.start.then(self.prompts.reflection(event, summary)), parse=take_as_is)
+        kept = self.start.then(self.prompts.recollection(reply.shown))
         return replace(self, past=self.past.advance(act, received), kept=kept)

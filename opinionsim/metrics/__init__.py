@@ -62,6 +62,7 @@ from opinionsim.metrics._uncertainty import (
     bootstrap_interval,
     permutation_null,
 )
+from opinionsim.metrics._wordings import one_wording, wording_statement
 
 __all__ = [
     "CLASSES",
@@ -120,6 +121,7 @@ __all__ = [
     "measure_opinions",
     "median",
     "neighbour_correlation",
+    "one_wording",
     "opinion_metrics",
     "opinion_polarization_index",
     "order_levels",
@@ -141,4 +143,5 @@ __all__ = [
     "trajectories",
     "validation_statement",
     "valley_labels",
+    "wording_statement",
 ]

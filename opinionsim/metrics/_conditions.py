@@ -11,6 +11,7 @@ import pandas as pd
 from opinionsim.errors import MeasurementError, SpecError
 from opinionsim.metrics._evidence import validation_statement
 from opinionsim.metrics._instruments import require
+from opinionsim.metrics._wordings import pack_of
 
 __all__ = [
     "NOT_SET",
@@ -44,7 +45,7 @@ _FIXED = frozenset(
     (
         *("run_id", "experiment", "cell", "replicate", "block", "status", "evidence", "seed", "topic", "category"),
         *("framing", "claim", "truth", "confirmation_bias", "memory", "world", "model", "interaction", "network"),
-        *("n_agents", "steps", "instrument_id", "classifier", "validation", "error"),
+        *("n_agents", "steps", "instrument_id", "classifier", "validation", "wording", "begun_at", "error"),
     )
 )
 
@@ -205,7 +206,8 @@ def check_conditions(runs: pd.DataFrame, by: Sequence[str]) -> None:
     Raises
     ------
     SpecError
-        If runs that agree on the columns `by` differ in another condition than the topic.
+        If runs that agree on the columns `by` differ in another condition than the topic, or in the wording of the
+        prompts they use.
     """
     require(runs, "runs", ["topic", *by])
     groups = pd.Series("", index=runs.index)
@@ -220,6 +222,18 @@ def check_conditions(runs: pd.DataFrame, by: Sequence[str]) -> None:
                 raise SpecError(
                     f"runs of one condition differ in {axis} ({levels}); add it to `by` or pass the runs of one"
                 )
+    if "wording" in runs.columns and "wording" not in by:
+        _check_wordings(runs["wording"].dropna(), groups)
+
+
+def _check_wordings(wordings: pd.Series[str], groups: pd.Series[str]) -> None:
+    """Refuse to average over the wordings of one prompt pack; packs are compared by the condition that names them."""
+    for _, values in wordings.groupby([groups.loc[wordings.index], wordings.map(pack_of)]):
+        if values.nunique() > 1:
+            raise SpecError(
+                f"runs of one condition answer several wordings of the prompts ({', '.join(values.unique())}); add "
+                "'wording' to `by` or pass the runs of one, as one_wording gives them"
+            )
 
 
 def condition_metrics(
@@ -255,7 +269,8 @@ def condition_metrics(
     Raises
     ------
     SpecError
-        If a condition would mix runs that differ in a condition not in `by`, or in their scale.
+        If a condition would mix runs that differ in a condition not in `by`, in the wording of their prompts
+        (:func:`one_wording` gives those of one), or in their scale.
     MeasurementError
         If a run would count twice, as when two classifiers coded it, or `metrics` mixes values of ddof.
 

@@ -11,7 +11,7 @@ import pandas as pd
 
 from opinionsim.errors import SpecError
 from opinionsim.metrics import NOT_SET, condition_axes, order_levels
-from opinionsim.plots._inputs import axis_name, describe, level_name
+from opinionsim.plots._inputs import axis_name, describe, level_name, matching
 
 __all__ = ["Arrangement", "Place", "arrange"]
 
@@ -85,9 +85,7 @@ def arrange(
         if axis is not None and axis not in runs.columns:
             valid = ", ".join(condition_axes(runs)) or "none, for no condition varies"
             raise SpecError(f"the runs have no column {axis!r}; conditions that vary: {valid}")
-    planned = runs[runs["replicate"] == replicate]
-    for column, value in where.items():
-        planned = planned[planned[column] == value]
+    planned = matching(runs, {"replicate": replicate, **where})
     chosen = _chosen(runs, where, replicate)
     is_control = chosen["interaction"].isin(list(_CONTROLS))
     main = chosen[~is_control] if (~is_control).any() else chosen
@@ -111,7 +109,7 @@ def _chosen(runs: pd.DataFrame, where: Mapping[str, Any], replicate: int) -> pd.
     """Complete runs of one replicate that have the values asked for."""
     chosen = runs[(runs["status"] == "complete") & (runs["replicate"] == replicate)]
     if chosen.empty:
-        raise SpecError(f"no run of replicate {replicate} is complete, so there is nothing to draw")
+        raise SpecError(f"there is no complete run of replicate {replicate} to draw")
     for column, value in where.items():
         levels = order_levels(chosen[column])
         chosen = chosen[chosen[column] == value]

@@ -19,7 +19,9 @@ from opinionsim.plots._inputs import (
     describe,
     has_frames,
     level_name,
+    mentioning,
     name_instrument,
+    of_one_wording,
     outdated,
     pick_kind,
     pick_run,
@@ -124,6 +126,7 @@ def courses_of(
     kind: str | None = None,
     where: Mapping[str, Any] | None = None,
     by: str | Sequence[str] | None = None,
+    wording: str | None = None,
 ) -> Courses:
     """Opinions over time of the runs of a store or of classic models.
 
@@ -134,23 +137,26 @@ def courses_of(
         each a condition that is named by its model and what it differs in, or by its key in a mapping.
     kind : str, optional
         Kind of text the opinions were coded from; default the first present of report, response, post, probe,
-        self-report. Of a store alone, as the next two.
+        self-report. Of a store alone, as the next three.
     where : mapping, optional
         Column of ``runs`` to the value it must have.
     by : str or sequence of str, optional
         Columns of ``runs`` that make a condition; topics may differ within one. Default each cell.
+    wording : str, optional
+        Wording of the prompts whose runs are drawn, as for :func:`opinionsim.metrics.one_wording`; default that of
+        the run begun last. Notes say how many runs of others are left out.
 
     Raises
     ------
     SpecError
-        If there is nothing to draw, a column or level does not exist, conditions would be mixed, simulations count
-        time differently, or opinions are vectors.
+        If there is nothing to draw, a column, level or wording does not exist, conditions would be mixed, simulations
+        count time differently, or opinions are vectors.
     """
     if isinstance(source, Trajectories):
         source = [source]
     if has_frames(source):
-        return _of_store(source, kind, where or {}, by)
-    given = {"kind": kind, "where": where, "by": by}
+        return _of_store(source, kind, where or {}, by, wording)
+    given = {"kind": kind, "where": where, "by": by, "wording": wording}
     idle = [name for name, value in given.items() if value]
     if idle:
         raise SpecError(f"{' and '.join(idle)} choose runs of a store; simulations of classic models are drawn whole")
@@ -228,11 +234,18 @@ def _sorted(runs: pd.DataFrame, axes: Sequence[str]) -> pd.DataFrame:
 
 
 def _of_store(
-    results: HasFrames, kind: str | None, where: Mapping[str, Any], by: str | Sequence[str] | None
+    results: HasFrames,
+    kind: str | None,
+    where: Mapping[str, Any],
+    by: str | Sequence[str] | None,
+    wording: str | None,
 ) -> Courses:
-    read, left_out = read_for_stance(select(results.runs, where), kind)
+    taken, others = of_one_wording(results.runs, where, wording)
+    with mentioning(others):
+        chosen = select(taken, where)
+    read, unread = read_for_stance(chosen, kind)
     runs, notes = conditions(read, by)
-    return of_runs(results, runs, kind, [*notes, *filter(None, [left_out])])
+    return of_runs(results, runs, kind, [*notes, *filter(None, [unread, others])])
 
 
 def of_runs(results: HasFrames, runs: pd.DataFrame, kind: str | None, notes: Sequence[str] = ()) -> Courses:

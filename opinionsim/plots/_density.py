@@ -53,12 +53,13 @@ def density_data(
     where: Mapping[str, Any] | None = None,
     by: str | Sequence[str] | None = None,
     bins: int = 40,
+    wording: str | None = None,
 ) -> DensityData:
     """The numbers of a figure of the distribution over time.
 
     Parameters
     ----------
-    source, kind, where, by
+    source, kind, where, by, wording
         As for :func:`opinionsim.plots.ribbon_data`.
     bins : int
         Intervals of equal width over the range of opinions. Opinions that are points of a scale are counted at
@@ -74,7 +75,7 @@ def density_data(
     SpecError
         If there is nothing to draw, a name is not valid or conditions would be mixed.
     """
-    courses = courses_of(source, kind, where, by)
+    courses = courses_of(source, kind, where, by, wording)
     parts = [_shares(name, runs, bins_of(runs, courses, bins)) for name, runs in courses.cells.items()]
     return DensityData(
         pd.concat(parts, ignore_index=True),
@@ -146,12 +147,13 @@ def density(
     where: Mapping[str, Any] | None = None,
     by: str | Sequence[str] | None = None,
     bins: int = 40,
+    wording: str | None = None,
 ) -> Figure:
     """Draw how opinions are distributed over time, one panel a condition, averaged over its runs.
 
     Parameters
     ----------
-    source, kind, where, by, bins
+    source, kind, where, by, bins, wording
         As for :func:`density_data`.
 
     Returns
@@ -165,7 +167,7 @@ def density(
     SpecError
         As for :func:`density_data`.
     """
-    data = density_data(source, kind, where, by, bins)
+    data = density_data(source, kind, where, by, bins, wording)
     cells = dict(list(data.frame.groupby("cell", sort=False)))
     size = (5.6, 3.0) if len(cells) == 1 else (3.5, 2.2)
     figure, axes = new_panels([str(name) for name in cells], [data.evidence, *data.notes], size)

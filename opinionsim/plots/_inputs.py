@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple, Protocol, TypeGuard
 
 import pandas as pd
 
 from opinionsim.errors import SpecError
-from opinionsim.metrics import KINDS, NOT_SET, stance_rows
+from opinionsim.metrics import KINDS, NOT_SET, one_wording, stance_rows, wording_statement
 
 __all__ = [
     "Frames",
@@ -17,7 +18,10 @@ __all__ = [
     "describe",
     "has_frames",
     "level_name",
+    "matching",
+    "mentioning",
     "name_instrument",
+    "of_one_wording",
     "outdated",
     "pick_kind",
     "pick_run",
@@ -143,6 +147,39 @@ def read_for_stance(runs: pd.DataFrame, kind: str | None) -> tuple[pd.DataFrame,
     return runs[read], f"{n} {runs_of} without an instrument of stance left out" if n else ""
 
 
+def of_one_wording(runs: pd.DataFrame, where: Mapping[str, Any], wording: str | None) -> tuple[pd.DataFrame, str]:
+    """Runs of one wording of the prompts (:func:`opinionsim.metrics.one_wording`), and what is left out, in words.
+
+    The wording is chosen among all runs, so that figures of parts of an experiment show the same one; counted are
+    those left out that have the values asked for.
+
+    Raises
+    ------
+    SpecError
+        If there is no such wording.
+    """
+    taken, left_out = one_wording(runs, wording)
+    return taken, wording_statement(matching(left_out, where)["wording"], wording) if len(left_out) else ""
+
+
+def matching(runs: pd.DataFrame, where: Mapping[str, Any]) -> pd.DataFrame:
+    """Runs that have the values asked for in the columns there are."""
+    for column in where.keys() & set(runs.columns):
+        runs = runs[runs[column] == where[column]]
+    return runs
+
+
+@contextmanager
+def mentioning(left_out: str) -> Iterator[None]:
+    """Add to an error what was left out, without which there might have been something to draw."""
+    try:
+        yield
+    except SpecError as error:
+        if not left_out:
+            raise
+        raise SpecError(f"{error}; {left_out}") from error
+
+
 def describe(run: pd.Series, without: tuple[str, ...] = ()) -> str:
     """The condition of a run in words, leaving out some columns."""
     bias = run["confirmation_bias"]
@@ -169,7 +206,7 @@ def outdated(runs: Sequence[pd.Series]) -> str:
     if not n:
         return ""
     answer = "answers" if n == 1 else "answer"
-    fault = "an earlier wording of the prompts or could not be coded"
+    fault = "an earlier wording of the prompts than there is now, or could not be coded"
     return f"{n} of the runs drawn {answer} {fault}; see runs.error"
 
 

@@ -16,7 +16,16 @@ from opinionsim.metrics import evidence_statement, played_by, scale_of, stance_r
 from opinionsim.opinions import OpinionScale
 from opinionsim.plots._arrangement import Place, arrange
 from opinionsim.plots._final import FinalData, draw_final, from_trajectories
-from opinionsim.plots._inputs import Frames, HasFrames, describe, outdated, read_for_stance
+from opinionsim.plots._inputs import (
+    Frames,
+    HasFrames,
+    describe,
+    matching,
+    mentioning,
+    of_one_wording,
+    outdated,
+    read_for_stance,
+)
 from opinionsim.plots._style import legend_handles, model_colours, model_handles, point_name
 from opinionsim.plots._trajectories import TrajectoryData, check_color_by, draw_trajectories, trajectory_data
 
@@ -89,9 +98,10 @@ def panels_data(
     rows: str | None = None,
     columns: str | None = None,
     where: Mapping[str, Any] | None = None,
-    replicate: int = 0,
+    replicate: int | None = None,
     kind: str | None = None,
     ddof: int = 0,
+    wording: str | None = None,
 ) -> PanelsData:
     """The numbers of a grid of panels.
 
@@ -104,13 +114,15 @@ def panels_data(
         across where they vary, else the first conditions that do. A single varying condition is wrapped.
     where : mapping, optional
         Column of ``results.runs`` to the value to draw, as in ``{"topic": "global-warming"}``.
-    replicate : int
-        Which replicate to draw.
+    replicate : int, optional
+        Which replicate to draw; default the first that has a complete run to draw.
     kind : str, optional
         Kind of text the opinions were coded from; default the first present of report, response, post, probe,
         self-report.
     ddof : int
         Correction of the standard deviation.
+    wording : str, optional
+        Wording of the prompts whose runs are drawn, as for :func:`opinionsim.plots.ribbon_data`.
 
     Returns
     -------
@@ -122,14 +134,16 @@ def panels_data(
     Raises
     ------
     SpecError
-        If a column does not exist, no complete run is left to draw, or one has no such texts.
+        If a column or wording does not exist, no complete run is left to draw, or one has no such texts.
     """
-    runs, _ = read_for_stance(results.runs, kind)
-    arrangement = arrange(runs, rows, columns, where or {}, replicate)
-    asked = results.runs[results.runs["replicate"] == replicate]
-    for column, value in (where or {}).items():
-        asked = asked[asked[column] == value]
-    _, left_out = read_for_stance(asked, kind)
+    replicates = results.runs["replicate"].nunique()
+    taken, others = of_one_wording(results.runs, where or {}, wording)
+    runs, _ = read_for_stance(taken, kind)
+    if replicate is None:
+        replicate = _first_replicate(runs, where or {})
+    with mentioning(others):
+        arrangement = arrange(runs, rows, columns, where or {}, replicate)
+    _, unread = read_for_stance(matching(taken, {"replicate": replicate, **(where or {})}), kind)
     results = Frames(runs, results.agents, stance_rows(runs, results.opinions))
     scale = _scale(results.opinions, [*arrangement.places, *arrangement.controls])
     drawn = [_panel(results, place, kind, scale, ddof) for place in arrangement.places]
@@ -137,7 +151,6 @@ def panels_data(
     shown = pd.DataFrame([place.run for place in arrangement.places])
     every = [place.run for place in [*arrangement.places, *arrangement.controls]]
     differing = tuple(str(column) for column in shown.columns if shown[column].nunique(dropna=False) > 1)
-    replicates = runs["replicate"].nunique()
     which = f"one run a panel, replicate {replicate} (of {replicates})" if replicates > 1 else "one run a panel"
     notes = [
         which,
@@ -145,7 +158,8 @@ def panels_data(
         played_by((str(run["model"]) for run in every), (str(run["evidence"]) for run in every)),
         validation_statement(panel.trajectory.validation for panel in drawn),
         *arrangement.notes,
-        left_out,
+        unread,
+        others,
         _apart(drawn),
         _never(drawn),
         outdated(every),
@@ -160,6 +174,13 @@ def panels_data(
         note="; ".join(filter(None, notes)),
         evidence=evidence_statement(str(run["evidence"]) for run in every),
     )
+
+
+def _first_replicate(runs: pd.DataFrame, where: Mapping[str, Any]) -> int:
+    """The lowest replicate of which a run is complete, of those that have the values asked for if any has."""
+    complete = runs[runs["status"] == "complete"]
+    found = matching(complete, where)["replicate"]
+    return int((found if len(found) else complete["replicate"]).min()) if len(complete) else 0
 
 
 def _apart(drawn: Sequence[Panel]) -> str:
@@ -198,10 +219,11 @@ def panels(
     rows: str | None = None,
     columns: str | None = None,
     where: Mapping[str, Any] | None = None,
-    replicate: int = 0,
+    replicate: int | None = None,
     kind: str | None = None,
     ddof: int = 0,
     color_by: Literal["opinion", "model"] = "opinion",
+    wording: str | None = None,
 ) -> Figure:
     """Draw the conditions of an experiment side by side.
 
@@ -210,7 +232,7 @@ def panels(
 
     Parameters
     ----------
-    results, rows, columns, where, replicate, kind, ddof
+    results, rows, columns, where, replicate, kind, ddof, wording
         As for :func:`panels_data`.
     color_by : {"opinion", "model"}
         Whether a line has the colour of the opinion its agent was assigned, or of the chat model that plays it.
@@ -231,7 +253,7 @@ def panels(
     for a sweep of initial distributions (A15).
     """
     check_color_by(color_by)
-    data = panels_data(results, rows, columns, where, replicate, kind, ddof)
+    data = panels_data(results, rows, columns, where, replicate, kind, ddof, wording)
     models = [name for panel in data.panels for name in panel.trajectory.models]
     of_models = model_colours(models) if color_by == "model" else None
     width = max(0.6 + _PANEL_WIDTH * data.n_columns, 7.2)

@@ -14,7 +14,7 @@ from opinionsim import metrics
 from opinionsim.classic import MODELS
 from opinionsim.errors import SpecError
 from opinionsim.plots._courses import of_runs, select, setting_text
-from opinionsim.plots._inputs import HasFrames, axis_name, read_for_stance
+from opinionsim.plots._inputs import HasFrames, axis_name, mentioning, of_one_wording, read_for_stance
 from opinionsim.plots._ribbons import interval, say_band
 from opinionsim.plots._style import INK, SHARES, new_axes, opinion_map, set_heading, signed, tidy
 
@@ -68,6 +68,7 @@ def phase_data(
     kind: str | None = None,
     band: Literal["runs", "mean"] = "runs",
     level: float = 0.9,
+    wording: str | None = None,
 ) -> PhaseData:
     """The numbers of a phase diagram.
 
@@ -90,6 +91,8 @@ def phase_data(
         The middle part of the runs, from quantile to quantile; or a bootstrap interval of their mean.
     level : float
         What part of the runs, or which confidence level.
+    wording : str, optional
+        Of a store, wording of the prompts whose runs are drawn, as for :func:`opinionsim.plots.ribbon_data`.
 
     Returns
     -------
@@ -99,8 +102,8 @@ def phase_data(
     Raises
     ------
     SpecError
-        If a column does not exist or is no number, nothing is left, or what else varies would be mixed: choose it by
-        `where`. Topics and replicates of a store may differ.
+        If a column or wording does not exist, a column is no number, nothing is left, or what else varies would be
+        mixed: choose it by `where`. Topics and replicates of a store may differ.
     MeasurementError
         If there is no such measure, or it cannot be taken.
     """
@@ -109,10 +112,12 @@ def phase_data(
     if len(set(axes)) < len(axes):
         raise SpecError(f"x and y must be two different columns; got {x!r} twice")
     if isinstance(source, pd.DataFrame):
-        table, notes = _of_frame(source, axes, value, where, kind)
+        if kind is not None or wording is not None:
+            raise SpecError("kind and wording choose runs of a store; a frame with one row a run is drawn whole")
+        table, notes = _of_frame(source, axes, value, where or {})
         label = axis_name(value)
     else:
-        table, notes = _of_store(source, axes, value, where, kind)
+        table, notes = _of_store(source, axes, value, where or {}, kind, wording)
         label = f"{axis_name(value)}: {metrics.MEASURES[value].meaning}"
     if table[axes].isna().any(axis=None):
         table = table.dropna(subset=axes)
@@ -182,17 +187,15 @@ def _settings(runs: pd.DataFrame) -> list[str]:
 
 
 def _of_frame(
-    frame: pd.DataFrame, axes: Sequence[str], value: str, where: Mapping[str, Any] | None, kind: str | None
+    frame: pd.DataFrame, axes: Sequence[str], value: str, where: Mapping[str, Any]
 ) -> tuple[pd.DataFrame, list[str]]:
     """Levels, value and evidence of each row."""
-    if kind is not None:
-        raise SpecError("kind chooses texts of a store; a frame with one row a run holds what was measured")
     for column in (*axes, value, "evidence"):
         if column not in frame.columns:
             raise SpecError(f"the frame has no column {column!r}; it has {', '.join(map(str, frame.columns))}")
     if not pd.api.types.is_numeric_dtype(frame[value]):
         raise SpecError(f"column {value!r} must hold numbers; it holds {frame[value].dtype}")
-    chosen = select(frame, where or {})
+    chosen = select(frame, where)
     repeats = [column for column in ("replicate", "seed") if column in chosen.columns and column not in axes]
     if repeats and chosen.duplicated([*axes, *repeats]).any():
         vary = [name for name in _settings(chosen) if name not in axes and chosen[name].nunique() > 1]
@@ -201,18 +204,21 @@ def _of_frame(
             "too; choose a level by where"
         )
     table = chosen[[*axes, "evidence"]].assign(value=chosen[value])
-    held = [f"{axis_name(column)}: {chosen_value}" for column, chosen_value in (where or {}).items()]
-    told = [_simulated(chosen, axes, tuple(where or {})), ", ".join(held)]
+    held = [f"{axis_name(column)}: {chosen_value}" for column, chosen_value in where.items()]
+    told = [_simulated(chosen, axes, tuple(where)), ", ".join(held)]
     return table, [text for text in told if text]
 
 
 def _of_store(
-    results: HasFrames, axes: Sequence[str], value: str, where: Mapping[str, Any] | None, kind: str | None
+    results: HasFrames, axes: Sequence[str], value: str, where: Mapping[str, Any], kind: str | None, wording: str | None
 ) -> tuple[pd.DataFrame, list[str]]:
     """Levels, measure of the final opinions, and evidence of each run."""
     if not hasattr(results, "runs"):
         raise SpecError(f"a phase diagram is drawn from Results, Frames or a DataFrame; got {type(results).__name__}")
-    runs, left_out = read_for_stance(select(results.runs, where or {}), kind)
+    taken, others = of_one_wording(results.runs, where, wording)
+    with mentioning(others):
+        chosen = select(taken, where)
+    runs, unread = read_for_stance(chosen, kind)
     for axis in axes:
         if axis not in runs.columns:
             valid = ", ".join(metrics.condition_axes(runs)) or "none, for no condition varies"
@@ -224,7 +230,7 @@ def _of_store(
     courses = of_runs(results, known.assign(condition=np.arange(len(known)).astype(str)), kind)
     finals = [runs_of[0] for runs_of in courses.cells.values()]
     measured = [float(metrics.measure_opinions(run.values[-1], [value], range=courses.span)[value]) for run in finals]
-    notes = [*courses.notes, *filter(None, [left_out])]
+    notes = [*courses.notes, *filter(None, [unread, others])]
     pooled = known.groupby(list(axes))["topic"].nunique().max()
     if pooled > 1:
         notes.append(f"up to {pooled} topics a point")
@@ -320,12 +326,13 @@ def phase_diagram(
     band: Literal["runs", "mean"] = "runs",
     level: float = 0.9,
     ax: Axes | None = None,
+    wording: str | None = None,
 ) -> Axes:
     """Draw a measure of where runs end over one or two swept parameters.
 
     Parameters
     ----------
-    source, x, y, value, where, kind, band, level
+    source, x, y, value, where, kind, band, level, wording
         As for :func:`phase_data`.
     ax : Axes, optional
         Where to draw; default axes on a new figure (``ax.figure``).
@@ -341,7 +348,7 @@ def phase_diagram(
     SpecError, MeasurementError
         As for :func:`phase_data`.
     """
-    data = phase_data(source, x, y, value, where, kind, band, level)
+    data = phase_data(source, x, y, value, where, kind, band, level, wording)
     ax = new_axes(6.6, 4.6) if ax is None else ax
     mesh = draw_phase(data, ax)
     whole = ax.get_figure()

@@ -96,6 +96,7 @@ def ribbon_data(
     by: str | Sequence[str] | None = None,
     band: Literal["runs", "mean"] = "runs",
     level: float = 0.9,
+    wording: str | None = None,
     **options: Any,
 ) -> RibbonData:
     """The numbers of a figure of ribbons.
@@ -109,7 +110,7 @@ def ribbon_data(
         Key of :data:`opinionsim.metrics.MEASURES`, taken of the agents that have an opinion.
     kind : str, optional
         Kind of text the opinions were coded from; default the first present of report, response, post, probe,
-        self-report. Of a store alone, as the next two.
+        self-report. Of a store alone, as `where`, `by` and `wording`.
     where : mapping, optional
         Column of ``runs`` to the value it must have.
     by : str or sequence of str, optional
@@ -118,6 +119,9 @@ def ribbon_data(
         The middle part of the runs, from quantile to quantile; or a bootstrap interval of their mean.
     level : float
         What part of the runs, or which confidence level.
+    wording : str, optional
+        Wording of the prompts whose runs are drawn, by its hash or a start of it; default that of the run begun last
+        (:func:`opinionsim.metrics.one_wording`). Notes say how many runs of others are left out.
     **options
         Of the measure.
 
@@ -134,7 +138,7 @@ def ribbon_data(
         If there is no such measure, or it cannot be taken.
     """
     told = say_band(band, level)
-    courses = courses_of(source, kind, where, by)
+    courses = courses_of(source, kind, where, by, wording)
     parts = [_line(name, runs, courses, measure, band, level, options) for name, runs in courses.cells.items()]
     frame = pd.concat(parts, ignore_index=True)
     return RibbonData(
@@ -195,13 +199,14 @@ def ribbons(
     level: float = 0.9,
     ax: Axes | None = None,
     legend: bool = True,
+    wording: str | None = None,
     **options: Any,
 ) -> Axes:
     """Draw a measure of the opinions against time: the mean over runs, with a band, one line a condition.
 
     Parameters
     ----------
-    source, measure, kind, where, by, band, level, **options
+    source, measure, kind, where, by, band, level, wording, **options
         As for :func:`ribbon_data`.
     ax : Axes, optional
         Where to draw; default axes on a new figure (``ax.figure``).
@@ -218,7 +223,7 @@ def ribbons(
     SpecError, MeasurementError
         As for :func:`ribbon_data`.
     """
-    data = ribbon_data(source, measure, kind, where, by, band, level, **options)
+    data = ribbon_data(source, measure, kind, where, by, band, level, wording, **options)
     ax = new_axes(8.4, 4.2) if ax is None else ax
     draw_ribbons(data, ax)
     set_heading(ax, [data.evidence, *data.notes])

@@ -51,12 +51,13 @@ def transition_data(
     where: Mapping[str, Any] | None = None,
     by: str | Sequence[str] | None = None,
     bins: int = 8,
+    wording: str | None = None,
 ) -> TransitionData:
     """The numbers of a figure of transitions.
 
     Parameters
     ----------
-    source, kind, where, by
+    source, kind, where, by, wording
         As for :func:`opinionsim.plots.ribbon_data`.
     bins : int
         Intervals of equal width over the range of opinions, where these are not points of a scale.
@@ -74,7 +75,7 @@ def transition_data(
     SpecError
         If there is nothing to draw, a name is not valid, conditions would be mixed or nothing follows on anything.
     """
-    courses = courses_of(source, kind, where, by)
+    courses = courses_of(source, kind, where, by, wording)
     every = {name: bins_of(runs, courses, bins) for name, runs in courses.cells.items()}
     frame = pd.concat([_counts(name, runs, every[name]) for name, runs in courses.cells.items()], ignore_index=True)
     if not frame["count"].any():
@@ -151,12 +152,13 @@ def transition_matrix(
     where: Mapping[str, Any] | None = None,
     by: str | Sequence[str] | None = None,
     bins: int = 8,
+    wording: str | None = None,
 ) -> Figure:
     """Draw the share of each next opinion for each opinion before, one panel a condition.
 
     Parameters
     ----------
-    source, kind, where, by, bins
+    source, kind, where, by, bins, wording
         As for :func:`transition_data`.
 
     Returns
@@ -169,7 +171,7 @@ def transition_matrix(
     SpecError
         As for :func:`transition_data`.
     """
-    data = transition_data(source, kind, where, by, bins)
+    data = transition_data(source, kind, where, by, bins, wording)
     cells = dict(list(data.frame.groupby("cell", sort=False)))
     widest = max(len(names) for names in data.names.values())
     side = max(2.3, 0.38 * widest)

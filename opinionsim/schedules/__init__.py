@@ -15,6 +15,7 @@ from opinionsim.schedules._adaptive import (
     tie_changes,
 )
 from opinionsim.schedules._controls import Exposure, IndependentReports, RememberedReports, with_probes
+from opinionsim.schedules._critical_path import CriticalPath, critical_path
 from opinionsim.schedules._dyadic import Broadcast, Dyads
 from opinionsim.schedules._snapshots import Snapshots
 from opinionsim.schedules._turns import (
@@ -52,6 +53,7 @@ __all__ = [
     "AnySchedule",
     "BoundedConfidenceDyads",
     "Broadcast",
+    "CriticalPath",
     "Dyads",
     "Exposure",
     "External",
@@ -68,6 +70,7 @@ __all__ = [
     "TieChange",
     "Turn",
     "check_schedule",
+    "critical_path",
     "first_keeper",
     "n_members",
     "named",

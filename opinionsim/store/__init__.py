@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from opinionsim.store._address import shown
-from opinionsim.store._journal import HeldElsewhereError, SQLJournal
+from opinionsim.store._claims import HeldElsewhereError
+from opinionsim.store._following import Event, Follower, follow
+from opinionsim.store._reader import StoreReader
+from opinionsim.store._record import RunRecord
 from opinionsim.store._results import Results, load
 from opinionsim.store._rows import (
     SUMMARY,
     AgentRow,
     CanaryRow,
+    DesignRow,
     EdgeRow,
-    ExperimentRow,
     ExperimentRun,
     InstrumentRow,
     OpinionRow,
     Paid,
-    RunOutcome,
     RunRow,
     RunState,
+    Status,
+    TieRow,
     TurnRow,
 )
 from opinionsim.store._sql import Store, open_store
@@ -26,20 +30,25 @@ __all__ = [
     "SUMMARY",
     "AgentRow",
     "CanaryRow",
+    "DesignRow",
     "EdgeRow",
-    "ExperimentRow",
+    "Event",
     "ExperimentRun",
+    "Follower",
     "HeldElsewhereError",
     "InstrumentRow",
     "OpinionRow",
     "Paid",
     "Results",
-    "RunOutcome",
+    "RunRecord",
     "RunRow",
     "RunState",
-    "SQLJournal",
+    "Status",
     "Store",
+    "StoreReader",
+    "TieRow",
     "TurnRow",
+    "follow",
     "load",
     "open_store",
     "shown",

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, delete, select, update
+from sqlalchemy import Connection, delete, func, select, update
 
 from opinionsim.errors import StoreError
-from opinionsim.store import _schema
-from opinionsim.store._journal import HeldElsewhereError, current_epochs
+from opinionsim.store import _queries, _schema
 from opinionsim.store._workers import Heartbeat, lives
 
-__all__ = ["Claims", "require_epoch", "set_run"]
+__all__ = ["Claims", "HeldElsewhereError", "current_epochs", "last_number", "require_epoch", "set_run"]
 
 #: What a run has produced.
-_PRODUCED = (_schema.agents, _schema.edges, _schema.turns, _schema.journal, _schema.opinions)
+_PRODUCED = (_schema.agents, _schema.edges, _schema.ties, _schema.turns, _schema.journal, _schema.opinions)
+#: Tables whose rows are numbered together.
+_NUMBERED = (_schema.turns, _schema.ties, _schema.opinions)
+
+
+class HeldElsewhereError(StoreError):
+    """A run was not held, or not any longer, by whoever wanted to change it; nothing was changed."""
 
 
 class _Holding(NamedTuple):
@@ -25,6 +31,8 @@ class _Holding(NamedTuple):
     epoch: int
     owner: str
     held: int
+    generation: int
+    begun_at: float | None
 
 
 class Claims:
@@ -71,11 +79,15 @@ class Claims:
             self._heartbeat.add(connection, owner)
         epoch = run.epoch + 1
         state: dict[str, Any] = {} if complete else {"status": "running", "error": ""}
+        if run.begun_at is None:
+            state["begun_at"] = time.time()
         set_run(connection, run_id, epoch=epoch, owner=owner, held=1, **state)
         return epoch
 
     def clear(self, connection: Connection, run_ids: Iterable[str]) -> None:
         """Delete what runs have produced and set them back to pending, under an epoch that nobody has claimed.
+
+        What their calls have cost stays in the ledger, and each has one generation more.
 
         Raises
         ------
@@ -90,12 +102,13 @@ class Claims:
                     f"run {run_id} is being {doing} by {run.owner} and cannot be started anew; "
                     f"wait until it has ended or stop it, then try again"
                 )
-        runs = _schema.runs
-        values = {"status": "pending", "epoch": runs.c.epoch + 1, "owner": "", "error": "", "held": 0}
         for some in _schema.chunks(wanted):
+            _schema.insert_new(connection, _schema.ledger, _queries.spent(connection, some))
             for table in _PRODUCED:
                 connection.execute(delete(table).where(table.c.run_id.in_(some)))
-            connection.execute(update(runs).where(runs.c.run_id.in_(some)).values(values))
+        for run_id, run in _locked(connection, wanted).items():
+            anew: dict[str, Any] = {"epoch": run.epoch + 1, "generation": run.generation + 1, "recorded": 0}
+            set_run(connection, run_id, status="pending", owner="", error="", held=0, begun_at=None, **anew)
 
     def _is_elsewhere(self, connection: Connection, run: _Holding) -> bool:
         """Whether another worker, and a live one, holds a run."""
@@ -120,15 +133,38 @@ def require_epoch(connection: Connection, run_id: str, epoch: int) -> None:
         )
 
 
+def current_epochs(connection: Connection, run_ids: Iterable[str]) -> dict[str, int]:
+    """Epochs of runs, their rows held until the transaction ends where the database locks rows."""
+    epochs: dict[str, int] = {}
+    run = _schema.runs.c
+    for some in _schema.chunks(run_ids):
+        # In one order for all transactions, so that none waits for another in a circle.
+        statement = select(run.run_id, run.epoch).where(run.run_id.in_(some)).order_by(run.run_id).with_for_update()
+        epochs.update((run_id, epoch) for run_id, epoch in connection.execute(statement))
+    return epochs
+
+
 def set_run(connection: Connection, run_id: str, **values: Any) -> None:
-    """Replace columns of a run's row."""
-    connection.execute(update(_schema.runs).where(_schema.runs.c.run_id == run_id).values(values))
+    """Replace columns of a run's row, which must be intact."""
+    table = _schema.runs
+    for row in _schema.sealed(connection, table, select(table).where(table.c.run_id == run_id).with_for_update()):
+        changed = {**row._mapping, **values}
+        names = [column.name for column in table.columns]
+        sound = _schema.seal(table, [changed[name] for name in names[:-1]])
+        connection.execute(update(table).where(table.c.run_id == run_id).values(dict(zip(names, sound, strict=True))))
+
+
+def last_number(connection: Connection, run_id: str) -> int:
+    """Last number of a run's turns, ties and opinions; 0 where it has none."""
+    found = [connection.scalar(select(func.max(each.c.seq)).where(each.c.run_id == run_id)) for each in _NUMBERED]
+    return max((number for number in found if number is not None), default=0)
 
 
 def _locked(connection: Connection, run_ids: Iterable[str]) -> dict[str, _Holding]:
     """Whose registered runs are, their rows held until the transaction ends where the database locks rows."""
     run = _schema.runs.c
-    statement = select(run.run_id, run.status, run.epoch, run.owner, run.held).order_by(run.run_id).with_for_update()
+    columns = (run.run_id, run.status, run.epoch, run.owner, run.held, run.generation, run.begun_at)
+    statement = select(*columns).order_by(run.run_id).with_for_update()
     return {
         row.run_id: _Holding(*row[1:])
         for some in _schema.chunks(run_ids)

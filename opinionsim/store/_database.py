@@ -41,6 +41,8 @@ class Database:
         How long to go on trying.
     closing : ExitStack
         What closing it undoes.
+    present : callable
+        Raises StoreError where the database is not any more what was opened.
     """
 
     def __init__(
@@ -53,19 +55,27 @@ class Database:
         passing: Callable[[SQLAlchemyError], bool],
         patience_s: float,
         closing: ExitStack,
+        present: Callable[[], None] = lambda: None,
     ) -> None:
         self.url = url
         self.reading = reading
         self.writes = writing is not None
         self._writing = writing
         self.shared = shared
-        self._passing = passing
+        self.passes = passing
         self._patience_s = patience_s
         self._closing = closing
+        self._present = present
         # A database with one writer at a time has its own way of queueing; among threads this is a better one.
         self._turn: AbstractContextManager[Any] = nullcontext() if shared else threading.RLock()
 
-    def write(self, work: Callable[[Connection], _T], *, patience_s: float | None = None) -> _T:
+    def write(
+        self,
+        work: Callable[[Connection], _T],
+        *,
+        patience_s: float | None = None,
+        failed: Callable[[], None] = lambda: None,
+    ) -> _T:
         """Carry out `work` inside one write transaction.
 
         Parameters
@@ -75,11 +85,13 @@ class Database:
             pass, such as a lost connection; the first may have been committed without our hearing of it.
         patience_s : float, optional
             How long to go on trying; default that of the database.
+        failed : callable
+            Told whenever an attempt fails and another will be made.
 
         Raises
         ------
         StoreError
-            If the database was opened for reading only.
+            If the database was opened for reading only, or has been deleted or replaced since it was opened.
         SQLAlchemyError
             As the database raised it.
         """
@@ -90,10 +102,13 @@ class Database:
         while True:
             try:
                 with self._turn, self._writing.begin() as connection:
-                    return work(connection)
+                    found = work(connection)
+                    self._present()
+                return found
             except SQLAlchemyError as error:
-                if time.monotonic() + wait > until or not self._passing(error):
+                if time.monotonic() + wait > until or not self.passes(error):
                     raise
+                failed()
             time.sleep(wait)
             wait = min(2 * wait, _LONGEST_WAIT_S)
 
@@ -117,5 +132,5 @@ def as_store_error(what: str) -> Iterator[None]:
         raise StoreError(f"{what}: {reason(error)}") from error
     except OSError as error:
         raise StoreError(f"{what}: {error.strerror or error}") from error
-    except (sqlite3.Error, OverflowError) as error:
+    except (sqlite3.Error, OverflowError, UnicodeDecodeError) as error:
         raise StoreError(f"{what}: {error}") from error

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from filelock import BaseFileLock, FileLock, Timeout
 from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import QueuePool
 
 from opinionsim.errors import StoreError
@@ -17,10 +18,16 @@ from opinionsim.store._address import VALID
 from opinionsim.store._database import Database, as_store_error
 from opinionsim.store._migrations import migrate, require_current, stored_version
 
-__all__ = ["open_for_reading", "open_for_writing"]
+__all__ = ["PATIENCE_S", "is_written", "open_for_reading", "open_for_writing"]
 
-#: How long a connection waits for another one's transaction before it gives up.
-_BUSY_TIMEOUT_S = 30.0
+#: How long a connection waits for another one's transaction before it tries anew.
+_BUSY_TIMEOUT_S = 5.0
+#: How long a transaction is tried again when the disk is full or another process keeps the file locked, seconds.
+PATIENCE_S = 60.0
+#: How long to try for the lock of a file.
+_LOCK_S = 0.2
+#: SQLite's own codes of errors that pass: busy, locked, disk full.
+_PASSING = (5, 6, 13)
 
 
 def open_for_writing(given: Path) -> Database:
@@ -30,7 +37,8 @@ def open_for_writing(given: Path) -> Database:
         if path.is_dir():
             raise StoreError(f"the store {given} is a folder; {VALID}")
         _make_folders(path.parent, undo)
-        closing.callback(_free, _lock(path, given))
+        lock = _lock(path, given)
+        closing.callback(_free, lock, _identity(lock.lock_file))
         if not path.exists():
             undo.callback(_remove, path)
         engine = _engine(path, "mode=rwc", read_only=False)
@@ -42,7 +50,7 @@ def open_for_writing(given: Path) -> Database:
         with writing.begin() as connection:
             migrate(connection, version)
         undo.pop_all()
-        return _database(given, engine, writing, closing.pop_all())
+        return _database(given, path, engine, writing, closing.pop_all())
 
 
 def open_for_reading(given: Path) -> Database:
@@ -55,12 +63,80 @@ def open_for_reading(given: Path) -> Database:
         closing.callback(engine.dispose)
         with engine.connect() as connection:
             require_current(connection, f"the file {given}")
-        return _database(given, engine, None, closing.pop_all())
+        return _database(given, path, engine, None, closing.pop_all())
 
 
-def _database(given: Path, reading: Engine, writing: Engine | None, closing: ExitStack) -> Database:
+def is_written(given: Path) -> bool:
+    """Whether a process holds a store's file for writing."""
+    path = _resolved(given)
+    try:
+        import fcntl
+
+        descriptor = os.open(path.with_name(path.name + ".lock"), os.O_RDONLY)
+    except FileNotFoundError:
+        return False
+    except (ImportError, OSError):
+        # Where locks cannot be asked for, the file is there for as long as one is held, or its holder has died.
+        return path.with_name(path.name + ".lock").exists()
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def _database(given: Path, path: Path, reading: Engine, writing: Engine | None, closing: ExitStack) -> Database:
     url = f"sqlite:///{given}"
-    return Database(url, reading, writing, shared=False, passing=lambda _: False, patience_s=0.0, closing=closing)
+    present = _Present(given, path) if writing is not None else lambda: None
+    return Database(
+        url,
+        reading,
+        writing,
+        shared=False,
+        passing=_passes,
+        patience_s=PATIENCE_S,
+        closing=closing,
+        present=present,
+    )
+
+
+class _Present:
+    """Makes sure that a file that is open is still the one that is found under its name, and its log likewise.
+
+    A file that is deleted or replaced can be written on, and everything is lost with the last process that has it.
+    """
+
+    def __init__(self, given: Path, path: Path) -> None:
+        self._given = given
+        self._files = {str(path): _identity(str(path)), f"{path}-wal": None}
+
+    def __call__(self) -> None:
+        for name, before in self._files.items():
+            now = _identity(name)
+            if before is None:
+                self._files[name] = now
+            elif now != before:
+                what = "deleted" if now is None else "replaced by another"
+                raise StoreError(
+                    f"the store {self._given} was {what} while it was being written "
+                    f"({Path(name).name} is not the file that was opened); nothing more can be kept in it"
+                )
+
+
+def _identity(name: str) -> tuple[int, int] | None:
+    try:
+        found = os.stat(name)
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _passes(error: SQLAlchemyError) -> bool:
+    """Whether an error of an open file will pass."""
+    code = getattr(getattr(error, "orig", None), "sqlite_errorcode", 0)
+    return code & 0xFF in _PASSING
 
 
 def _resolved(given: Path) -> Path:
@@ -139,7 +215,8 @@ def _remove(path: Path) -> None:
 def _lock(path: Path, given: Path) -> BaseFileLock:
     lock = FileLock(path.with_name(path.name + ".lock"), thread_local=False)
     try:
-        lock.acquire(blocking=False)
+        # Whoever looks whether the file is being written holds the lock for a moment.
+        lock.acquire(timeout=_LOCK_S, poll_interval=0.02)
     except Timeout:
         holder = _holder(Path(lock.lock_file))
         raise StoreError(
@@ -159,8 +236,10 @@ def _holder(lock_file: Path) -> str:
     return f" (process {number})" if number.isdecimal() else ""
 
 
-def _free(lock: BaseFileLock) -> None:
-    # Removed while still held: whoever opened the old file meanwhile finds it without a name and starts over.
+def _free(lock: BaseFileLock, identity: tuple[int, int] | None) -> None:
+    # Removed while still held: whoever opened the old file meanwhile finds it without a name and starts over. Where
+    # the folder was emptied, another one may hold a lock of that name by now.
     with suppress(OSError):
-        Path(lock.lock_file).unlink(missing_ok=True)
+        if identity is not None and _identity(lock.lock_file) == identity:
+            Path(lock.lock_file).unlink(missing_ok=True)
     lock.release()

@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from numbers import Real
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from sqlalchemy import Connection, FromClause, Select, func, select
+from sqlalchemy import Connection, Select, Table, select
 
+from opinionsim.errors import DamagedError
 from opinionsim.metrics import instrument_validation
 from opinionsim.store import _schema
 from opinionsim.store._measured import instruments
-from opinionsim.store._rows import SUMMARY, ExperimentRow, ExperimentRun, InstrumentRow
+from opinionsim.store._queries import require_whole
+from opinionsim.store._rows import SUMMARY, DesignRow, ExperimentRun, InstrumentRow
 
-__all__ = ["COLUMNS", "FRAMES", "agents", "calls", "edges", "opinions", "runs", "turns"]
+__all__ = ["COLUMNS", "FRAMES", "agents", "calls", "edges", "opinions", "read_frames", "runs", "turns"]
 
 #: Texts are kept as Python strings: models may return characters that Arrow's strings cannot hold.
 _STR = pd.StringDtype("python", na_value=np.nan)
-
-#: What the author of a text is; of the run, which may be mixed, while its agents are not stored yet.
-_AUTHORS_EVIDENCE = func.coalesce(
-    _schema.agents.c.evidence, _schema.runs.c.evidence, type_=_schema.runs.c.evidence.type
-).label("evidence")
 
 #: Columns of each frame that do not depend on the data, with their types.
 COLUMNS: Mapping[str, Mapping[str, Any]] = {
@@ -54,6 +50,8 @@ COLUMNS: Mapping[str, Mapping[str, Any]] = {
         "classifier": _STR,
         "validation": _STR,
         "error": _STR,
+        "wording": _STR,
+        "begun_at": "float64",
     },
     "agents": {
         "run_id": _STR,
@@ -136,113 +134,155 @@ COLUMNS: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-def runs(connection: Connection, experiment: ExperimentRow) -> pd.DataFrame:
+def read_frames(connection: Connection, design: DesignRow, names: Iterable[str] | None) -> dict[str, pd.DataFrame]:
+    """Frames of a design by name, all of them for None, from one state of the store.
+
+    Raises
+    ------
+    StoreError
+        If something that is stored of the runs is damaged or missing.
+    """
+    require_whole(connection, {run.run_id for run in design.runs})
+    return {name: FRAMES[name](connection, design) for name in (FRAMES if names is None else names)}
+
+
+def runs(connection: Connection, design: DesignRow) -> pd.DataFrame:
     """One row a cell and replicate."""
-    stored = {row.run_id: row for row in _of_runs(connection, experiment, select(_schema.runs), _schema.runs)}
+    stored = {row.run_id: row for row in _of_runs(connection, design, _schema.runs)}
     known = {row.instrument_id: row for row in instruments(connection)}
-    cells = [run for run in experiment.runs if run.run_id in stored]
     records = []
-    for cell in cells:
+    for cell in design.runs:
+        if cell.run_id not in stored:
+            raise DamagedError(f"run {cell.run_id} of {design.name} is missing")
         row = stored[cell.run_id]
         summary = [getattr(row, name) for name in SUMMARY]
         stance = known.get(cell.instrument_id or "")
+        if stance is None and cell.instrument_id:
+            raise DamagedError(f"instrument {cell.instrument_id} is missing")
         classifier = None if stance is None else stance.classifier
         validation = instrument_validation(row.evidence, cell.instruments.get(cell.instrument_id or "", ()))
         records.append(
             (
-                *(cell.run_id, experiment.name, cell.cell, cell.replicate, cell.block, row.status, row.evidence),
+                *(cell.run_id, design.name, cell.cell, cell.replicate, cell.block, row.status, row.evidence),
                 *(*summary, cell.instrument_id, classifier, validation, row.error),
+                *(row.wording if row.begun_at is not None else None, row.begun_at),
             )
         )
-    axes = _spread([cell.axes for cell in cells], COLUMNS["runs"], "sweep.")
+    axes = _spread([cell.axes for cell in design.runs], COLUMNS["runs"], "sweep.")
     return _frame("runs", records, axes, ["cell", "replicate", "run_id", "instrument_id"])
 
 
-def agents(connection: Connection, experiment: ExperimentRow) -> pd.DataFrame:
+def agents(connection: Connection, design: DesignRow) -> pd.DataFrame:
     """One row an agent of a run."""
-    rows = _of_runs(connection, experiment, select(_schema.agents), _schema.agents)
+    rows = _of_runs(connection, design, _schema.agents)
     records = [
         (row.run_id, row.agent, row.name, row.role, row.assigned_opinion, row.model, row.evidence) for row in rows
     ]
-    persona = _spread([json.loads(row.persona) for row in rows], COLUMNS["agents"], "persona.")
+    personas = [_schema.from_json(row.persona, f"the persona of agent {row.agent} of {row.run_id}") for row in rows]
+    persona = _spread(personas, COLUMNS["agents"], "persona.")
     return _frame("agents", records, persona, ["run_id", "agent"])
 
 
-def edges(connection: Connection, experiment: ExperimentRow) -> pd.DataFrame:
-    """One row a connection of a run's network and time it lasted."""
-    table, run = _schema.edges, _schema.runs
-    statement = select(table, run.c.evidence).join(run, run.c.run_id == table.c.run_id)
-    rows = _of_runs(connection, experiment, statement, table)
-    records = [(row.run_id, row.source, row.target, row.weight, row.since, row.until, row.evidence) for row in rows]
+def edges(connection: Connection, design: DesignRow) -> pd.DataFrame:
+    """One row a tie and the time it lasted in one place."""
+    evidence = {row.run_id: row.evidence for row in _of_runs(connection, design, _schema.runs)}
+    # Where each tie is now, and since when.
+    lasting = {
+        (row.run_id, row.source, row.target): (row.weight, 0) for row in _of_runs(connection, design, _schema.edges)
+    }
+    records = []
+    for row in sorted(_of_runs(connection, design, _schema.ties), key=lambda row: (row.run_id, row.change)):
+        old = (row.run_id, row.old_source, row.old_target)
+        if old not in lasting:
+            raise DamagedError(f"run {row.run_id} has no tie {old[1:]} that could have moved")
+        weight, since = lasting.pop(old)
+        records.append((*old, weight, since, row.step, evidence[row.run_id]))
+        lasting[row.run_id, row.source, row.target] = (weight, row.step)
+    records += [(*place, weight, since, None, evidence[place[0]]) for place, (weight, since) in lasting.items()]
     return _frame("edges", records, {}, ["run_id", "source", "target", "since"])
 
 
-def turns(connection: Connection, experiment: ExperimentRow) -> pd.DataFrame:
+def turns(connection: Connection, design: DesignRow) -> pd.DataFrame:
     """One row a turn."""
     table, text = _schema.turns, _schema.texts
-    statement = _with_author(
-        select(table, _AUTHORS_EVIDENCE, text.c.text).join(text, text.c.text_id == table.c.text_id), table
-    )
-    records = [
-        (
-            *(row.run_id, row.turn, row.step, row.agent, row.act, row.kind),
-            *(tuple(json.loads(row.reads)), row.text, row.condition, row.evidence),
-        )
-        for row in _of_runs(connection, experiment, statement, table)
-    ]
+    statement = select(table, text.c.text).outerjoin(text, text.c.text_id == table.c.text_id)
+    evidence = _evidence(connection, design)
+    records = []
+    for row in _of_runs(connection, design, table, statement):
+        reads = tuple(_schema.from_json(row.reads, f"what turn {row.turn} of run {row.run_id} read"))
+        message = _schema.checked_text(row.text_id, row.text)
+        site = (row.run_id, row.turn, row.step, row.agent, row.act, row.kind)
+        records.append((*site, reads, message, row.condition, evidence[row.run_id, row.agent]))
     return _frame("turns", records, {}, ["run_id", "turn"])
 
 
-def calls(connection: Connection, experiment: ExperimentRow) -> pd.DataFrame:
+def calls(connection: Connection, design: DesignRow) -> pd.DataFrame:
     """One row a reply of a model."""
-    table, text = _schema.calls, _schema.texts
+    table, text = _schema.journal, _schema.texts
     thoughts = text.alias()
-    reasoning = func.coalesce(thoughts.c.text, "", type_=text.c.text.type).label("reasoning")
-    elsewhere = {"reply": text.c.text.label("reply"), "reasoning": reasoning, "evidence": _AUTHORS_EVIDENCE}
-    columns = [elsewhere[name] if name in elsewhere else table.c[name] for name in COLUMNS["calls"]]
-    statement = _with_author(
-        select(*columns)
-        .join(text, text.c.text_id == table.c.text_id)
-        .outerjoin(thoughts, thoughts.c.text_id == table.c.reasoning_id),
-        table,
+    statement = (
+        select(table, text.c.text, thoughts.c.text.label("thought"))
+        .outerjoin(text, text.c.text_id == table.c.text_id)
+        .outerjoin(thoughts, thoughts.c.text_id == table.c.reasoning_id)
+        .where(table.c.source == "model")
     )
-    records = [
+    evidence = _evidence(connection, design)
+    own = [name for name in COLUMNS["calls"] if name not in ("reply", "reasoning", "evidence")]
+    records = []
+    for row in _of_runs(connection, design, table, statement):
+        values = {name: getattr(row, name) for name in own}
+        values["reply"] = _schema.checked_text(row.text_id, row.text)
+        thought = row.reasoning_id
+        values["reasoning"] = "" if thought is None else _schema.checked_text(thought, row.thought)
         # Whoever wrote the text, a model judged it.
-        (*row[:-1], "model" if row.part.startswith("judge") else row.evidence)
-        for row in _of_runs(connection, experiment, statement, table)
-    ]
+        judged = row.part.startswith("judge")
+        values["evidence"] = "model" if judged else evidence[row.run_id, row.agent]
+        records.append(tuple(values[name] for name in COLUMNS["calls"]))
     return _frame("calls", records, {}, ["run_id", "turn", "part", "attempt"])
 
 
-def opinions(connection: Connection, experiment: ExperimentRow) -> pd.DataFrame:
+def opinions(connection: Connection, design: DesignRow) -> pd.DataFrame:
     """One row a cell, instrument and coded text: only what the cell's own instruments say."""
-    used = {instrument_id for run in experiment.runs for instrument_id in run.instruments}
+    used = {instrument_id for run in design.runs for instrument_id in run.instruments}
     known = {row.instrument_id: row for row in instruments(connection) if row.instrument_id in used}
     points = sorted({point for instrument in known.values() for point in instrument.points})
+    authors = _Known({(row.run_id, row.agent): row for row in _of_runs(connection, design, _schema.agents)})
+    turns = {(row.run_id, row.turn): row for row in _of_runs(connection, design, _schema.turns)}
     by_run: dict[tuple[str, str], list[Any]] = {}
-    for row in _of_runs(connection, experiment, _opinions_with_turns(), _schema.opinions):
-        if row.instrument_id in known:
-            by_run.setdefault((row.run_id, row.instrument_id), []).append(row)
+    for row in _of_runs(connection, design, _schema.opinions):
+        by_run.setdefault((row.run_id, row.instrument_id), []).append(row)
     records: list[tuple[Any, ...]] = []
     distributions = [np.empty((0, len(points)))]
-    for cell in experiment.runs:
+    for cell in design.runs:
         for instrument_id in cell.instruments:
             rows = by_run.get((cell.run_id, instrument_id))
-            if rows:
-                instrument = known[instrument_id]
-                p = np.array([json.loads(row.probabilities) for row in rows], dtype=float)
-                p = p.reshape(len(rows), len(instrument.points))
-                records.extend(_opinion_records(cell, instrument, rows, p))
-                wide = np.full((len(rows), len(points)), np.nan)
-                wide[:, [points.index(point) for point in instrument.points]] = p
-                distributions.append(wide)
+            if not rows:
+                continue
+            if instrument_id not in known:
+                raise DamagedError(f"instrument {instrument_id} is missing")
+            instrument = known[instrument_id]
+            p = np.array([_distribution(row, instrument) for row in rows], dtype=float)
+            p = p.reshape(len(rows), len(instrument.points))
+            records.extend(_opinion_records(cell, instrument, rows, p, turns, authors))
+            wide = np.full((len(rows), len(points)), np.nan)
+            wide[:, [points.index(point) for point in instrument.points]] = p
+            distributions.append(wide)
     stacked = np.concatenate(distributions)
     extra = {f"p_{point}": pd.Series(stacked[:, position]) for position, point in enumerate(points)}
     return _frame("opinions", records, extra, ["cell", "run_id", "instrument_id", "turn", "about"])
 
 
+def _distribution(row: Any, instrument: InstrumentRow) -> list[float | None]:
+    """The probabilities of an opinion, one a scale point."""
+    where = f"an opinion of turn {row.turn} of run {row.run_id}"
+    found = _schema.from_json(row.probabilities, where)
+    if len(found) != len(instrument.points):
+        raise DamagedError(f"{where} has {len(found)} probabilities")
+    return list(found)
+
+
 #: What builds each frame.
-FRAMES: Mapping[str, Callable[[Connection, ExperimentRow], pd.DataFrame]] = {
+FRAMES: Mapping[str, Callable[[Connection, DesignRow], pd.DataFrame]] = {
     "runs": runs,
     "agents": agents,
     "edges": edges,
@@ -252,41 +292,56 @@ FRAMES: Mapping[str, Callable[[Connection, ExperimentRow], pd.DataFrame]] = {
 }
 
 
-def _with_author(statement: Select[Any], table: FromClause) -> Select[Any]:
-    """Rows of a run beside the run, and beside the agent that `table` names where it is stored."""
-    agent, run = _schema.agents, _schema.runs
-    joined = statement.join(run, run.c.run_id == table.c.run_id)
-    return joined.outerjoin(agent, (agent.c.run_id == table.c.run_id) & (agent.c.agent == table.c.agent))
+def _evidence(connection: Connection, design: DesignRow) -> dict[tuple[str, int], str]:
+    """What the texts of each agent are evidence of.
+
+    Raises
+    ------
+    StoreError
+        When one is asked for whose agent is missing.
+    """
+    found = {(row.run_id, row.agent): row.evidence for row in _of_runs(connection, design, _schema.agents)}
+    return _Known(found)
 
 
-def _opinions_with_turns() -> Select[Any]:
-    """Opinions beside the turn that was coded and its author."""
-    opinion, turn, agent = _schema.opinions, _schema.turns, _schema.agents
-    of_turn = (turn.c.kind, turn.c.step, turn.c.agent, turn.c.condition)
-    columns = (opinion, *of_turn, agent.c.assigned_opinion, _AUTHORS_EVIDENCE)
-    coded = (turn.c.run_id == opinion.c.run_id) & (turn.c.turn == opinion.c.turn)
-    return _with_author(select(*columns).join_from(opinion, turn, coded), turn)
+class _Known(dict[tuple[str, int], Any]):
+    """Something by run and number, all of which must be there."""
+
+    def __missing__(self, key: tuple[str, int]) -> Any:
+        raise DamagedError(f"agent {key[1]} of run {key[0]} is missing")
 
 
 def _opinion_records(
-    cell: ExperimentRun, instrument: InstrumentRow, rows: Sequence[Any], p: np.ndarray
+    cell: ExperimentRun,
+    instrument: InstrumentRow,
+    rows: Sequence[Any],
+    p: np.ndarray,
+    turns: Mapping[tuple[str, int], Any],
+    authors: Mapping[tuple[str, int], Any],
 ) -> Iterator[tuple[Any, ...]]:
     """Records of what one instrument of a cell says; `p` has the probabilities, one row a record."""
     ranked = np.sort(p, axis=1)
     expectation, margin = p @ np.asarray(instrument.points, dtype=float), ranked[:, -1] - ranked[:, -2]
     scale = ",".join(str(point) for point in sorted(instrument.points))
     for row, mean, gap in zip(rows, expectation, margin, strict=True):
+        turn = turns[row.run_id, row.turn]
+        author = authors[row.run_id, turn.agent]
         yield (
             *(row.run_id, cell.cell, cell.block, row.instrument_id, instrument.classifier, instrument.variable),
-            *(scale, row.kind, row.turn, _schema.from_index(row.about), row.step, row.agent, row.assigned_opinion),
-            *(row.condition, row.value, mean, gap, row.off_scale, row.evidence),
+            *(scale, turn.kind, row.turn, _schema.from_index(row.about), turn.step, turn.agent),
+            *(author.assigned_opinion, turn.condition, row.value, mean, gap, row.off_scale, author.evidence),
         )
 
 
-def _of_runs(connection: Connection, experiment: ExperimentRow, statement: Select[Any], table: FromClause) -> list[Any]:
-    """Rows of the experiment's runs."""
-    portions = _schema.chunks(run.run_id for run in experiment.runs)
-    return [row for some in portions for row in connection.execute(statement.where(table.c.run_id.in_(some)))]
+def _of_runs(
+    connection: Connection, design: DesignRow, table: Table, statement: Select[Any] | None = None
+) -> list[Any]:
+    """Rows of a design's runs, each intact, from a statement that begins with all columns of `table`."""
+    asked = select(table) if statement is None else statement
+    portions = _schema.chunks(run.run_id for run in design.runs)
+    return [
+        row for some in portions for row in _schema.sealed(connection, table, asked.where(table.c.run_id.in_(some)))
+    ]
 
 
 def _frame(

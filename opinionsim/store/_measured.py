@@ -12,7 +12,7 @@ from sqlalchemy import Connection, and_, select
 
 from opinionsim.errors import SpecError, StoreError
 from opinionsim.messages import Condition, Message
-from opinionsim.store import _schema
+from opinionsim.store import _schema, _stored
 from opinionsim.store._rows import InstrumentRow
 
 __all__ = ["instruments", "save_instrument", "uncoded"]
@@ -32,40 +32,34 @@ def save_instrument(connection: Connection, instrument: InstrumentRow) -> None:
     SpecError
         If it has others: other weights under one name, for instance, would be mixed in unseen.
     """
-    options = _schema.to_json(dict(instrument.options), "a classifier's options")
-    row = {
-        "instrument_id": instrument.instrument_id,
-        "variable": instrument.variable,
-        "classifier": instrument.classifier,
-        "options": options,
-        "points": _schema.to_json(instrument.points, "scale points"),
-        "labels": _schema.to_json(instrument.labels, "scale labels"),
-        "context": int(instrument.context),
-        "about": instrument.about,
-    }
     table = _schema.instruments
+    row = _stored.instrument_values(instrument)
     _schema.insert_new(connection, table, [row])
-    known = select(table.c.options).where(table.c.instrument_id == instrument.instrument_id)
-    before = connection.execute(known).one().options
-    _require_same(instrument.classifier, json.loads(before), json.loads(options))
+    own = select(table).where(table.c.instrument_id == instrument.instrument_id)
+    (before,) = (_instrument(each) for each in _schema.sealed(connection, table, own))
+    options = _schema.from_json(_schema.to_json(dict(instrument.options), "a classifier's options"), "options")
+    _require_same(instrument.classifier, dict(before.options), options)
 
 
 def instruments(connection: Connection) -> list[InstrumentRow]:
     """All instruments, sorted by id."""
-    found = [
-        InstrumentRow(
-            row.instrument_id,
-            row.variable,
-            row.classifier,
-            json.loads(row.options),
-            tuple(json.loads(row.points)),
-            tuple(json.loads(row.labels)),
-            bool(row.context),
-            row.about,
-        )
-        for row in connection.execute(select(_schema.instruments))
-    ]
+    table = _schema.instruments
+    found = [_instrument(row) for row in _schema.sealed(connection, table, select(table))]
     return sorted(found, key=lambda instrument: instrument.instrument_id)
+
+
+def _instrument(row: Any) -> InstrumentRow:
+    where = f"instrument {row.instrument_id}"
+    return InstrumentRow(
+        row.instrument_id,
+        row.variable,
+        row.classifier,
+        _schema.from_json(row.options, where),
+        tuple(_schema.from_json(row.points, where)),
+        tuple(_schema.from_json(row.labels, where)),
+        bool(row.context),
+        row.about,
+    )
 
 
 def uncoded(

@@ -15,22 +15,31 @@ __all__ = ["MIGRATIONS", "migrate", "require_current", "stored_version"]
 #: Tables every version has; a database with others but without these is not ours.
 _ALWAYS = {
     *("experiments", "runs", "agents", "edges", "texts", "turns", "journal", "instruments", "opinions", "canaries"),
-    *("workers", "schema_version"),
+    *("designs", "ledger", "ties", "prompts", "workers", "schema_version"),
 }
 
-# Both SQLite and PostgreSQL read these: FLOAT has double precision in both. They say what a version was when it was
+# Both SQLite and PostgreSQL read these: FLOAT has double precision in both, and only SQLite is told what it calls
+# WITHOUT ROWID. They say what a version was when it was
 # released and must not follow the tables in `_schema`, which say what the last version is; a test compares the two.
 _VERSION_1 = """
 CREATE TABLE experiments (
     experiment_id TEXT NOT NULL,
     name TEXT NOT NULL,
     created_at FLOAT NOT NULL,
+    crc BIGINT NOT NULL,
+    PRIMARY KEY (experiment_id)
+);
+CREATE TABLE designs (
+    experiment_id TEXT NOT NULL,
+    design BIGINT NOT NULL,
+    design_id TEXT NOT NULL,
     saved_at FLOAT NOT NULL,
     spec TEXT NOT NULL,
     manifest TEXT NOT NULL,
     runs TEXT NOT NULL,
-    PRIMARY KEY (experiment_id)
-);
+    crc BIGINT NOT NULL,
+    PRIMARY KEY (experiment_id, design)
+) WITHOUT ROWID;
 CREATE TABLE runs (
     run_id TEXT NOT NULL,
     replicate BIGINT NOT NULL,
@@ -51,11 +60,18 @@ CREATE TABLE runs (
     network TEXT,
     n_agents BIGINT NOT NULL,
     steps BIGINT NOT NULL,
+    expected BIGINT,
+    inputs TEXT NOT NULL,
+    wording TEXT,
+    begun_at FLOAT,
     status TEXT NOT NULL,
     epoch BIGINT NOT NULL,
     owner TEXT NOT NULL,
     error TEXT NOT NULL,
     held BIGINT NOT NULL,
+    generation BIGINT NOT NULL,
+    recorded BIGINT NOT NULL,
+    crc BIGINT NOT NULL,
     PRIMARY KEY (run_id)
 );
 CREATE TABLE agents (
@@ -67,25 +83,45 @@ CREATE TABLE agents (
     assigned_opinion FLOAT,
     persona TEXT NOT NULL,
     model TEXT NOT NULL,
+    crc BIGINT NOT NULL,
     PRIMARY KEY (run_id, agent)
-);
+) WITHOUT ROWID;
 CREATE TABLE edges (
     run_id TEXT NOT NULL,
     source BIGINT NOT NULL,
     target BIGINT NOT NULL,
     weight FLOAT NOT NULL,
-    since BIGINT NOT NULL,
-    until BIGINT,
-    PRIMARY KEY (run_id, source, target, since)
-);
+    crc BIGINT NOT NULL,
+    PRIMARY KEY (run_id, source, target)
+) WITHOUT ROWID;
+CREATE TABLE ties (
+    run_id TEXT NOT NULL,
+    change BIGINT NOT NULL,
+    seq BIGINT NOT NULL,
+    step BIGINT NOT NULL,
+    old_source BIGINT NOT NULL,
+    old_target BIGINT NOT NULL,
+    source BIGINT NOT NULL,
+    target BIGINT NOT NULL,
+    crc BIGINT NOT NULL,
+    PRIMARY KEY (run_id, change)
+) WITHOUT ROWID;
 CREATE TABLE texts (
     text_id TEXT NOT NULL,
     text TEXT NOT NULL,
     PRIMARY KEY (text_id)
 );
+CREATE TABLE prompts (
+    prompt_id TEXT NOT NULL,
+    before TEXT NOT NULL,
+    role TEXT NOT NULL,
+    text_id TEXT NOT NULL,
+    PRIMARY KEY (prompt_id)
+) WITHOUT ROWID;
 CREATE TABLE turns (
     run_id TEXT NOT NULL,
     turn BIGINT NOT NULL,
+    seq BIGINT NOT NULL,
     step BIGINT NOT NULL,
     agent BIGINT NOT NULL,
     act TEXT NOT NULL,
@@ -93,19 +129,21 @@ CREATE TABLE turns (
     reads TEXT NOT NULL,
     text_id TEXT NOT NULL,
     condition TEXT NOT NULL,
+    crc BIGINT NOT NULL,
     PRIMARY KEY (run_id, turn)
-);
+) WITHOUT ROWID;
 CREATE TABLE journal (
     run_id TEXT NOT NULL,
     turn BIGINT NOT NULL,
     part TEXT NOT NULL,
     attempt BIGINT NOT NULL,
+    entry BIGINT NOT NULL,
+    experiment_id TEXT NOT NULL,
     source TEXT NOT NULL,
     step BIGINT NOT NULL,
     agent BIGINT NOT NULL,
     act TEXT NOT NULL,
     prompt_hash TEXT NOT NULL,
-    prompt TEXT,
     text_id TEXT NOT NULL,
     outcome TEXT NOT NULL,
     reason TEXT NOT NULL,
@@ -122,8 +160,22 @@ CREATE TABLE journal (
     cached_tokens BIGINT,
     reasoning_tokens BIGINT,
     cost FLOAT,
+    crc BIGINT NOT NULL,
     PRIMARY KEY (run_id, turn, part, attempt)
-);
+) WITHOUT ROWID;
+CREATE TABLE ledger (
+    experiment_id TEXT NOT NULL,
+    run_id TEXT NOT NULL,
+    generation BIGINT NOT NULL,
+    calls BIGINT NOT NULL,
+    uncounted BIGINT NOT NULL,
+    input_tokens BIGINT NOT NULL,
+    output_tokens BIGINT NOT NULL,
+    cost FLOAT NOT NULL,
+    forgotten_at FLOAT NOT NULL,
+    crc BIGINT NOT NULL,
+    PRIMARY KEY (experiment_id, run_id, generation)
+) WITHOUT ROWID;
 CREATE TABLE instruments (
     instrument_id TEXT NOT NULL,
     variable TEXT NOT NULL,
@@ -133,6 +185,7 @@ CREATE TABLE instruments (
     labels TEXT NOT NULL,
     context BIGINT NOT NULL,
     about TEXT NOT NULL,
+    crc BIGINT NOT NULL,
     PRIMARY KEY (instrument_id)
 );
 CREATE TABLE opinions (
@@ -140,11 +193,13 @@ CREATE TABLE opinions (
     instrument_id TEXT NOT NULL,
     turn BIGINT NOT NULL,
     about BIGINT NOT NULL,
+    seq BIGINT NOT NULL,
     value FLOAT,
     off_scale FLOAT,
     probabilities TEXT NOT NULL,
+    crc BIGINT NOT NULL,
     PRIMARY KEY (run_id, instrument_id, turn, about)
-);
+) WITHOUT ROWID;
 CREATE TABLE canaries (
     experiment_id TEXT NOT NULL,
     model TEXT NOT NULL,
@@ -157,13 +212,15 @@ CREATE TABLE canaries (
     input_tokens BIGINT,
     output_tokens BIGINT,
     cost FLOAT,
+    crc BIGINT NOT NULL,
     PRIMARY KEY (experiment_id, model, moment, position, asked_at)
-);
+) WITHOUT ROWID;
 CREATE TABLE workers (
     owner TEXT NOT NULL,
     heartbeat_at FLOAT NOT NULL,
+    doing TEXT NOT NULL,
     PRIMARY KEY (owner)
-);
+) WITHOUT ROWID;
 CREATE TABLE schema_version (
     version BIGINT NOT NULL,
     applied_at FLOAT NOT NULL,
@@ -175,8 +232,9 @@ CREATE TABLE schema_version (
 def _statements(text: str) -> Callable[[Connection], None]:
     def apply(connection: Connection) -> None:
         for statement in text.split(";"):
-            if statement.strip():
-                connection.exec_driver_sql(statement)
+            own = statement if connection.dialect.name == "sqlite" else statement.replace(" WITHOUT ROWID", "")
+            if own.strip():
+                connection.exec_driver_sql(own)
 
     return apply
 

@@ -16,7 +16,7 @@ from opinionsim.store._migrations import migrate, require_current, stored_versio
 __all__ = ["PATIENCE_S", "open_for_reading", "open_for_writing"]
 
 #: How long a transaction is tried again when the connection is lost, as when the server restarts, seconds.
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
 #: Held by whoever creates or migrates the tables of any store in the database.
 _MIGRATING = 0x6F70696E696F6E
 #: A worker that stops in the middle of a transaction is cut off by the server after this long, milliseconds.
@@ -87,6 +87,8 @@ def _engine(address: Address, *, read_only: bool) -> Engine:
             connection.read_only = True
         else:
             connection.execute(f"SET idle_in_transaction_session_timeout = {_IDLE_IN_TRANSACTION_MS}")
+            # A server that forgets what it has confirmed would leave gaps in the middle of a record.
+            connection.execute("SET synchronous_commit = on")
             connection.commit()
 
     return engine

@@ -2,74 +2,194 @@
 
 from __future__ import annotations
 
-import json
 import math
+import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, func, or_, select
+from sqlalchemy import ColumnElement, Connection, Select, case, func, or_, select
 
+from opinionsim.errors import DamagedError
 from opinionsim.messages import ChatMessage
 from opinionsim.store import _schema
-from opinionsim.store._rows import CanaryRow, ExperimentRow, ExperimentRun, Paid, RunState, TurnRow
+from opinionsim.store._journal import stored_prompt
+from opinionsim.store._rows import (
+    AgentRow,
+    CanaryRow,
+    DesignRow,
+    EdgeRow,
+    ExperimentRun,
+    OpinionRow,
+    Paid,
+    RunState,
+    TieRow,
+    TurnRow,
+)
 
-__all__ = ["canaries", "experiments", "fields", "models", "prompt", "states", "texts", "turns", "usage"]
+__all__ = [
+    "agents",
+    "canaries",
+    "designs",
+    "edges",
+    "fields",
+    "models",
+    "opinions",
+    "prompt",
+    "require_whole",
+    "spending",
+    "spent",
+    "states",
+    "texts",
+    "ties",
+    "turns",
+    "usage",
+]
 
 #: The finish reason of prompts that a provider refused to answer.
 _FILTERED = "content_filter"
+#: Tables whose rows are numbered together.
+_NUMBERED = (_schema.turns, _schema.ties, _schema.opinions)
+_STATUSES = ("pending", "running", "complete", "incomplete")
 
 
-def experiments(connection: Connection) -> list[ExperimentRow]:
-    """All experiments, the most recently saved last."""
-    table = _schema.experiments
-    return [
-        ExperimentRow(
-            row.experiment_id,
-            row.name,
-            row.created_at,
-            json.loads(row.spec),
-            json.loads(row.manifest),
-            tuple(_experiment_run(run) for run in json.loads(row.runs)),
-        )
-        for row in connection.execute(select(table).order_by(table.c.saved_at))
-    ]
+def designs(connection: Connection, experiment_id: str | None = None) -> list[DesignRow]:
+    """All designs of one experiment, or of all, the most recently saved last."""
+    table, experiment = _schema.designs, _schema.experiments
+    names = {row.experiment_id: row.name for row in _schema.sealed(connection, experiment, select(experiment))}
+    statement = select(table).order_by(table.c.saved_at)
+    if experiment_id is not None:
+        statement = statement.where(table.c.experiment_id == experiment_id)
+    found = []
+    for row in _schema.sealed(connection, table, statement):
+        if row.experiment_id not in names:
+            raise DamagedError(f"experiment {row.experiment_id} is missing")
+        name = names[row.experiment_id]
+        spec = _schema.from_json(row.spec, f"the specification of {name}")
+        manifest = _schema.from_json(row.manifest, f"the manifest of {name}")
+        runs = tuple(_experiment_run(run) for run in _schema.from_json(row.runs, f"the runs of {name}"))
+        found.append(DesignRow(row.experiment_id, name, row.design_id, spec, manifest, runs, row.design, row.saved_at))
+    return found
 
 
 def states(connection: Connection, run_ids: Sequence[str] | None) -> dict[str, RunState]:
     """Where runs stand, all of them for None, by run id."""
-    run = _schema.runs.c
-    statement = select(run.run_id, run.status, run.epoch, run.owner, run.error)
-    if run_ids is None:
-        rows = list(connection.execute(statement))
-    else:
-        portions = _schema.chunks(run_ids)
-        rows = [row for some in portions for row in connection.execute(statement.where(run.run_id.in_(some)))]
-    return {row.run_id: RunState(*row[1:]) for row in sorted(rows, key=lambda row: str(row.run_id))}
+    table = _schema.runs
+    portions = [None] if run_ids is None else _schema.chunks(run_ids)
+    found = {}
+    for some in portions:
+        statement = select(table) if some is None else select(table).where(table.c.run_id.in_(some))
+        for row in _schema.sealed(connection, table, statement):
+            if row.status not in _STATUSES:
+                raise DamagedError(f"run {row.run_id} is {row.status!r}; valid: {', '.join(_STATUSES)}")
+            told = (bool(row.held), row.generation, row.inputs, row.expected)
+            found[row.run_id] = RunState(row.status, row.epoch, row.owner, row.error, *told)
+    return {run_id: found[run_id] for run_id in sorted(found)}
 
 
 def fields(connection: Connection, run_ids: Iterable[str]) -> dict[str, dict[str, Any]]:
     """The fields runs were registered with, by run id."""
-    run = _schema.runs.c
-    statement = select(run.run_id, run.fields)
+    table = _schema.runs
     return {
-        row.run_id: json.loads(row.fields)
+        row.run_id: _schema.from_json(row.fields, f"the fields of run {row.run_id}")
         for some in _schema.chunks(run_ids)
-        for row in connection.execute(statement.where(run.run_id.in_(some)))
+        for row in _schema.sealed(connection, table, select(table).where(table.c.run_id.in_(some)))
     }
 
 
-def turns(connection: Connection, run_id: str) -> list[TurnRow]:
-    """The stored turns of a run, by index."""
+def require_whole(connection: Connection, run_ids: Iterable[str]) -> None:
+    """Make sure that no turn, tie or opinion of runs is missing.
+
+    Raises
+    ------
+    StoreError
+        Naming the first run of which one is.
+    """
+    run = _schema.runs.c
+    for some in _schema.chunks(run_ids):
+        counts = dict.fromkeys(some, 0)
+        last = dict.fromkeys(some, 0)
+        for table in _NUMBERED:
+            statement = select(table.c.run_id, func.count(), func.max(table.c.seq)).group_by(table.c.run_id)
+            for run_id, count, number in connection.execute(statement.where(table.c.run_id.in_(some))):
+                counts[run_id] += count
+                last[run_id] = max(last[run_id], number)
+        for run_id, recorded in connection.execute(select(run.run_id, run.recorded).where(run.run_id.in_(some))):
+            if missing := max(last[run_id], recorded) - counts[run_id]:
+                rows = "row is" if missing == 1 else "rows are"
+                raise DamagedError(f"{missing} {rows} missing from the record of run {run_id}")
+
+
+def turns(connection: Connection, run_id: str, agent: int | None = None) -> list[TurnRow]:
+    """The stored turns of a run, or of one of its agents, by index."""
     table, text = _schema.turns, _schema.texts
-    columns = (table.c.turn, table.c.step, table.c.agent, table.c.act, table.c.kind, table.c.reads)
     statement = (
-        select(*columns, text.c.text, table.c.condition)
-        .join(text, text.c.text_id == table.c.text_id)
+        select(table, text.c.text)
+        .outerjoin(text, text.c.text_id == table.c.text_id)
         .where(table.c.run_id == run_id)
         .order_by(table.c.turn)
     )
-    rows = connection.execute(statement)
-    return [TurnRow(*row[:5], tuple(json.loads(row.reads)), row.text, row.condition) for row in rows]
+    if agent is not None:
+        statement = statement.where(table.c.agent == agent)
+    return [turn_of(row) for row in _schema.sealed(connection, table, statement)]
+
+
+def turn_of(row: Any) -> TurnRow:
+    """A turn from its row, with its text."""
+    reads = tuple(_schema.from_json(row.reads, f"what turn {row.turn} of run {row.run_id} read"))
+    text = _schema.checked_text(row.text_id, row.text)
+    return TurnRow(row.turn, row.step, row.agent, row.act, row.kind, reads, text, row.condition)
+
+
+def ties(connection: Connection, run_id: str) -> list[TieRow]:
+    """The ties that moved in a run, in order."""
+    table = _schema.ties
+    statement = select(table).where(table.c.run_id == run_id).order_by(table.c.change)
+    return [tie_of(row) for row in _schema.sealed(connection, table, statement)]
+
+
+def tie_of(row: Any) -> TieRow:
+    """A tie that moved, from its row."""
+    return TieRow(row.step, row.old_source, row.old_target, row.source, row.target)
+
+
+def edges(connection: Connection, run_id: str) -> list[EdgeRow]:
+    """The ties a run began with, sorted."""
+    table = _schema.edges
+    statement = select(table).where(table.c.run_id == run_id).order_by(table.c.source, table.c.target)
+    return [EdgeRow(row.source, row.target, row.weight) for row in _schema.sealed(connection, table, statement)]
+
+
+def agents(connection: Connection, run_id: str) -> list[AgentRow]:
+    """Who takes part in a run."""
+    table = _schema.agents
+    statement = select(table).where(table.c.run_id == run_id).order_by(table.c.agent)
+    return [
+        AgentRow(
+            row.agent,
+            row.name,
+            row.role,
+            row.evidence,
+            row.assigned_opinion,
+            _schema.from_json(row.persona, f"the persona of agent {row.agent} of run {run_id}"),
+            row.model,
+        )
+        for row in _schema.sealed(connection, table, statement)
+    ]
+
+
+def opinions(connection: Connection, run_id: str) -> list[OpinionRow]:
+    """What instruments say of the turns of a run, in the order it became known."""
+    table = _schema.opinions
+    statement = select(table).where(table.c.run_id == run_id).order_by(table.c.seq)
+    return [opinion_of(row) for row in _schema.sealed(connection, table, statement)]
+
+
+def opinion_of(row: Any) -> OpinionRow:
+    """An opinion from its row."""
+    where = f"an opinion of turn {row.turn} of run {row.run_id}"
+    probabilities = tuple(_number(each) for each in _schema.from_json(row.probabilities, where))
+    about = _schema.from_index(row.about)
+    return OpinionRow(row.instrument_id, row.turn, _number(row.value), _number(row.off_scale), probabilities, about)
 
 
 def models(connection: Connection, run_ids: Iterable[str]) -> set[str]:
@@ -84,47 +204,95 @@ def models(connection: Connection, run_ids: Iterable[str]) -> set[str]:
 def usage(connection: Connection, run_ids: Iterable[str]) -> Paid:
     """What the stored calls of runs have used."""
     call = _schema.calls.c
+    paid = Paid(0, 0, 0, 0.0)
+    for some in _schema.chunks(run_ids):
+        statement = select(*_used(call)).select_from(_schema.calls).where(call.run_id.in_(some))
+        paid += _paid(connection.execute(statement).one())
+    return paid
+
+
+def spending(connection: Connection) -> dict[str, Paid]:
+    """What each experiment has paid for calls, those of all its designs and those since forgotten included."""
+    call, ledger = _schema.calls.c, _schema.ledger
+    found: dict[str, Paid] = {}
+    statement = select(call.experiment_id, *_used(call)).select_from(_schema.calls).group_by(call.experiment_id)
+    for row in connection.execute(statement):
+        found[row[0]] = _paid(row[1:])
+    for row in _schema.sealed(connection, ledger, select(ledger)):
+        forgotten = Paid(row.calls, row.input_tokens, row.output_tokens, row.cost, row.uncounted)
+        found[row.experiment_id] = found.get(row.experiment_id, Paid(0, 0, 0, 0.0)) + forgotten
+    return found
+
+
+def spent(connection: Connection, run_ids: list[str]) -> list[tuple[Any, ...]]:
+    """Rows of the ledger for what experiments have paid for the stored calls of runs."""
+    call, run = _schema.calls.c, _schema.runs.c
+    statement: Select[Any] = (
+        select(call.experiment_id, call.run_id, run.generation, *_used(call))
+        .select_from(_schema.calls.join(_schema.runs, run.run_id == call.run_id))
+        .where(call.run_id.in_(run_ids))
+        .group_by(call.experiment_id, call.run_id, run.generation)
+    )
+    rows = []
+    for row in connection.execute(statement):
+        paid = _paid(row[3:])
+        sums = (paid.calls, paid.uncounted, paid.input_tokens, paid.output_tokens, paid.cost)
+        rows.append(_schema.seal(_schema.ledger, (*row[:3], *sums, time.time())))
+    return rows
+
+
+def _used(call: Any) -> list[ColumnElement[Any]]:
+    """Number of calls, of those whose tokens nobody told, and sums of tokens and money."""
     untold = or_(
         call.input_tokens.is_(None) & (call.finish_reason != _FILTERED),
         call.input_tokens.is_not(None) & call.output_tokens.is_(None),
     )
     sums = [func.coalesce(func.sum(column), 0) for column in (call.input_tokens, call.output_tokens, call.cost)]
-    statement = select(func.count(), func.count().filter(untold), *sums).select_from(_schema.calls)
-    found = [connection.execute(statement.where(call.run_id.in_(some))).one() for some in _schema.chunks(run_ids)]
-    calls, uncounted, taken, given, cost = zip(*found, strict=True) if found else ((), (), (), (), ())
-    return Paid(sum(calls), int(sum(taken)), int(sum(given)), math.fsum(cost), sum(uncounted))
+    return [func.count(), func.coalesce(func.sum(case((untold, 1), else_=0)), 0), *sums]
+
+
+def _paid(row: Any) -> Paid:
+    calls, uncounted, taken, given, cost = row
+    return Paid(calls, int(taken), int(given), float(cost), int(uncounted))
 
 
 def texts(connection: Connection, text_ids: Iterable[str]) -> dict[str, str]:
     """Texts by content identity; unknown identities are absent from the answer."""
     table = _schema.texts
     return {
-        row.text_id: row.text
+        row.text_id: _schema.checked_text(row.text_id, row.text)
         for some in _schema.chunks(text_ids)
         for row in connection.execute(select(table).where(table.c.text_id.in_(some)))
     }
 
 
 def prompt(connection: Connection, run_id: str, turn: int, part: str, attempt: int) -> list[ChatMessage] | None:
-    """The literal prompt of a journal entry; None where there is no such entry, or it has no prompt."""
-    key = {"run_id": run_id, "turn": turn, "part": part, "attempt": attempt}
-    spelled = connection.scalars(select(_schema.journal.c.prompt).filter_by(**key)).one_or_none()
-    if spelled is None:
-        return None
-    lines = [line.split(":", 1) for line in spelled.splitlines()]
-    found = texts(connection, (text_id for _, text_id in lines))
-    return [ChatMessage(role, found[text_id]) for role, text_id in lines]
+    """The literal prompt of a journal entry; None where there is no such entry, or it answers none."""
+    table = _schema.journal
+    statement = select(table).filter_by(run_id=run_id, turn=turn, part=part, attempt=attempt)
+    for row in _schema.sealed(connection, table, statement):
+        if row.source in ("model", "person"):
+            return stored_prompt(connection, row.prompt_hash)
+    return None
 
 
 def canaries(connection: Connection, experiment_id: str) -> list[CanaryRow]:
     """Every answer to a canary question of an experiment, in the order they were asked."""
     table, text = _schema.canaries, _schema.texts
-    columns = [text.c.text if name == "text" else table.c[name] for name in CanaryRow._fields]
     statement = (
-        select(*columns).join(text, text.c.text_id == table.c.text_id).where(table.c.experiment_id == experiment_id)
+        select(table, text.c.text)
+        .outerjoin(text, text.c.text_id == table.c.text_id)
+        .where(table.c.experiment_id == experiment_id)
     )
-    rows = [CanaryRow(*row) for row in connection.execute(statement)]
+    rows = []
+    for row in _schema.sealed(connection, table, statement):
+        named = {**row._mapping, "text": _schema.checked_text(row.text_id, row.text)}
+        rows.append(CanaryRow(**{name: named[name] for name in CanaryRow._fields}))
     return sorted(rows, key=lambda row: (row.asked_at, row.model, row.moment, row.position))
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else value
 
 
 def _experiment_run(stored: dict[str, Any]) -> ExperimentRun:

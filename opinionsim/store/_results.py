@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from opinionsim.errors import StoreError
 from opinionsim.messages import ChatMessage
-from opinionsim.store._rows import ExperimentRow
+from opinionsim.store._rows import DesignRow
 from opinionsim.store._sql import open_store
 
 if TYPE_CHECKING:
@@ -16,47 +16,58 @@ if TYPE_CHECKING:
 __all__ = ["Results", "load"]
 
 
-def load(store: str, experiment: str | None = None) -> Results:
-    """Open the results of one experiment.
+def load(store: str, experiment: str | None = None, *, design: int | None = None) -> Results:
+    """Open the results of one experiment, which may be under way in another process.
 
     Parameters
     ----------
     store : str
         Store address, as for :func:`opinionsim.store.open_store`; opened for reading only.
     experiment : str, optional
-        Name or id; of several experiments with one name, the most recently saved. Default: the most
-        recently saved of all.
+        Name or id. Default: the most recently run of all.
+    design : int, optional
+        Number of a design of the experiment, from 1: a specification whose cells or instruments were changed under
+        the same name has several. Default: the one run last.
 
     Returns
     -------
     Results
-        Frames are read from the store when first asked for.
+        Frames are read from the store when first asked for; of an experiment that is under way, all at once.
 
     Raises
     ------
     StoreError
-        If the store cannot be read, or holds no such experiment.
+        If the store cannot be read, or holds no such experiment or design.
     """
     with open_store(store, write=False) as opened:
-        rows = opened.experiments()
+        rows = opened.designs()
         url = opened.url
-    if not rows:
-        raise StoreError(f"the store {url} holds no experiment yet")
-    chosen = [row for row in rows if experiment is None or experiment in (row.name, row.experiment_id)]
-    if not chosen:
-        names = ", ".join(sorted({row.name for row in rows}))
-        raise StoreError(f"the store {url} has no experiment {experiment!r}; it holds {names}")
-    return Results(url, chosen[-1])
+        if not rows:
+            raise StoreError(f"the store {url} holds no experiment yet")
+        chosen = [row for row in rows if experiment is None or experiment in (row.name, row.experiment_id)]
+        if not chosen:
+            names = ", ".join(sorted({row.name for row in rows}))
+            raise StoreError(f"the store {url} has no experiment {experiment!r}; it holds {names}")
+        own = [row for row in chosen if row.experiment_id == chosen[-1].experiment_id]
+        found = {row.design: row for row in own}
+        number = own[-1].design if design is None else design
+        if number not in found:
+            valid = ", ".join(map(str, sorted(found)))
+            raise StoreError(f"experiment {own[-1].name!r} in {url} has no design {design}; it has {valid}")
+        states = opened.states(sorted({run.run_id for run in found[number].runs}))
+        under_way = len(opened.under_way(states))
+    return Results(url, found[number], tuple(sorted(found)), under_way)
 
 
 class Results:
     """One experiment's frames.
 
     Every frame is tidy, sorted by its key, and carries ``evidence``: ``scripted``, ``model``, ``equation`` or
-    ``human``, in ``runs`` and ``edges`` ``mixed`` where agents of one run differ in it; elsewhere it is that of the
-    author. Frames are read once; load again to see what a run in progress has added. ``runs`` lists each registered
-    cell and replicate; cells that differ only in how they are measured share a run, so ``run_id`` repeats there and
-    in ``opinions``, told apart by ``cell``, and nowhere else.
+    ``human``, in ``runs`` and ``edges`` ``mixed`` where agents of one run differ in it; elsewhere it is that of
+    the author. Frames are read once, those of an experiment that is under way all in one state of the store;
+    load again to see what has been added. ``runs`` lists each registered cell and replicate; cells that differ
+    only in how they are measured share a run, so ``run_id`` repeats there and in ``opinions``, told apart by
+    ``cell``, and nowhere else.
 
     Attributes
     ----------
@@ -66,6 +77,12 @@ class Results:
         Name of the experiment.
     spec, manifest : dict
         The resolved specification and the manifest.
+    design : int
+        Number of the design these are results of.
+    designs : tuple of int
+        Numbers of all designs of the experiment.
+    under_way : int
+        Runs that were being carried out when the results were loaded.
 
     Notes
     -----
@@ -75,44 +92,50 @@ class Results:
     tuple of turn numbers (int) and names of external messages (str).
     """
 
-    def __init__(self, url: str, experiment: ExperimentRow) -> None:
+    def __init__(self, url: str, design: DesignRow, designs: tuple[int, ...] = (), under_way: int = 0) -> None:
         self.url = url
-        self._experiment = experiment
+        self.design = design.design
+        self.designs = designs or (design.design,)
+        self.under_way = under_way
+        self._design = design
+        self._frames: dict[str, pd.DataFrame] = {}
 
     def __repr__(self) -> str:
-        return f"Results({self.name!r}, {self.url!r})"
+        more = f", {self.under_way} of its runs under way" if self.under_way else ""
+        return f"Results({self.name!r}, {self.url!r}{more})"
 
     @property
     def name(self) -> str:
         """Name of the experiment."""
-        return self._experiment.name
+        return self._design.name
 
     @property
     def spec(self) -> dict[str, Any]:
         """The resolved specification."""
-        return dict(self._experiment.spec)
+        return dict(self._design.spec)
 
     @property
     def manifest(self) -> dict[str, Any]:
         """The manifest."""
-        return dict(self._experiment.manifest)
+        return dict(self._design.manifest)
 
-    @cached_property
+    @property
     def runs(self) -> pd.DataFrame:
         """One row a cell and replicate; key ``cell, replicate, run_id, instrument_id``.
 
-        Columns: run_id, experiment, cell, replicate, block, status, evidence, seed, topic, category,
-        framing, claim, truth (scale point that agrees with the accepted truth; NaN without one),
-        confirmation_bias, memory, world, model, interaction, network, n_agents, steps, instrument_id (of the stance
-        instrument the cell is read with first; NaN where it has none), classifier (its own), validation (what is
-        known of that instrument on these texts: that it was not validated on a chat model's, empty where there is
-        nothing to say), error (why it is incomplete, or that it no longer agrees with its prompts or could not be
-        coded), then one column a swept axis, named by its path (``sweep.`` before it where the path is the name of
-        a column above).
+        Columns: run_id, experiment, cell, replicate, block, status, evidence, seed, topic, category, framing,
+        claim, truth (scale point that agrees with the accepted truth; NaN without one), confirmation_bias,
+        memory, world, model, interaction, network, n_agents, steps, instrument_id (of the stance instrument the
+        cell is read with first; NaN where it has none), classifier (its own), validation (what is known of that
+        instrument on these texts: that it was not validated on a chat model's, empty where there is nothing to
+        say), error (why it is incomplete, or that it no longer agrees with its prompts or could not be coded),
+        wording (name of the prompt pack and a hash of its wording; NaN where nobody is asked), begun_at (Unix
+        time; NaN before), then one column a swept axis, named by its path (``sweep.`` before it where the path
+        is the name of a column above).
         """
         return self._frame("runs")
 
-    @cached_property
+    @property
     def agents(self) -> pd.DataFrame:
         """One row an agent of a run; key ``run_id, agent``.
 
@@ -122,7 +145,7 @@ class Results:
         """
         return self._frame("agents")
 
-    @cached_property
+    @property
     def edges(self) -> pd.DataFrame:
         """One row a connection of a run's network for as long as it lasts; key: run_id, source, target, since.
 
@@ -131,7 +154,7 @@ class Results:
         """
         return self._frame("edges")
 
-    @cached_property
+    @property
     def turns(self) -> pd.DataFrame:
         """One row a turn; key ``run_id, turn``.
 
@@ -141,7 +164,7 @@ class Results:
         """
         return self._frame("turns")
 
-    @cached_property
+    @property
     def opinions(self) -> pd.DataFrame:
         """One row a cell, instrument and coded text; key ``cell, run_id, instrument_id, turn, about``.
 
@@ -155,7 +178,7 @@ class Results:
         """
         return self._frame("opinions")
 
-    @cached_property
+    @property
     def calls(self) -> pd.DataFrame:
         """One row a call: a reply of a model; key ``run_id, turn, part, attempt``.
 
@@ -196,8 +219,16 @@ class Results:
         with open_store(self.url, write=False) as store:
             return store.prompt(run, turn, part, attempt)
 
-    def _frame(self, name: str) -> pd.DataFrame:
-        from opinionsim.store._frames import FRAMES
+    @property
+    def run_ids(self) -> tuple[str, ...]:
+        """Ids of the runs, each once, in the order of the design."""
+        return tuple(dict.fromkeys(run.run_id for run in self._design.runs))
 
-        with open_store(self.url, write=False) as store, store.reading() as connection:
-            return FRAMES[name](connection, self._experiment)
+    def _frame(self, name: str) -> pd.DataFrame:
+        if name not in self._frames:
+            from opinionsim.store._frames import read_frames
+
+            names = None if self.under_way else (name,)
+            with open_store(self.url, write=False) as store, store.reading() as connection:
+                self._frames.update(read_frames(connection, self._design, names))
+        return self._frames[name]

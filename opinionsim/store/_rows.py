@@ -12,17 +12,21 @@ __all__ = [
     "SUMMARY",
     "AgentRow",
     "CanaryRow",
+    "DesignRow",
     "EdgeRow",
-    "ExperimentRow",
     "ExperimentRun",
     "InstrumentRow",
     "OpinionRow",
     "Paid",
-    "RunOutcome",
     "RunRow",
     "RunState",
+    "Status",
+    "TieRow",
     "TurnRow",
 ]
+
+#: Where a run stands: not begun, under way or cut off, finished, or ended before it was finished.
+Status = Literal["pending", "running", "complete", "incomplete"]
 
 #: Columns of a run beside its identity: what tables and figures group by.
 SUMMARY = (
@@ -75,29 +79,35 @@ class ExperimentRun:
 
 
 @dataclass(frozen=True, slots=True)
-class ExperimentRow:
-    """A declared experiment.
+class DesignRow:
+    """A design of a declared experiment: its cells and instruments as they were at one time.
 
     Attributes
     ----------
     experiment_id : str
-        Identity; saving again under it replaces everything but `created_at`.
+        Identity of the experiment.
     name : str
         As in its specification.
-    created_at : float
-        Unix time.
+    design_id : str
+        Identity of its set of cells and instruments. Saving again under it replaces all below.
     spec, manifest : dict of JSON values
         The resolved specification and the manifest.
     runs : tuple of ExperimentRun
         Every cell and replicate.
+    design : int
+        Number of the design within its experiment, from 1; given by the store.
+    saved_at : float
+        Unix time; given by the store.
     """
 
     experiment_id: str
     name: str
-    created_at: float
+    design_id: str
     spec: Mapping[str, Any]
     manifest: Mapping[str, Any]
     runs: tuple[ExperimentRun, ...] = ()
+    design: int = 0
+    saved_at: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +129,12 @@ class RunRow:
     summary : dict
         One value for each name in :data:`SUMMARY`; ``seed``, ``n_agents`` and ``steps`` are int, ``truth``
         is a scale point or None, the others str or None.
+    expected : int or None
+        Calls it is thought to take; None where that is not known.
+    inputs : str
+        Digest of all that its prompts are made of, the version of the package included.
+    wording : str or None
+        Name of its prompt pack, ``@``, and a digest of the wording; None where nobody is asked.
     """
 
     run_id: str
@@ -127,12 +143,15 @@ class RunRow:
     evidence: str
     fields: Mapping[str, Any]
     summary: Mapping[str, Any]
+    expected: int | None = None
+    inputs: str = ""
+    wording: str | None = None
 
 
 class RunState(NamedTuple):
     """Where a run stands."""
 
-    status: str
+    status: Status
     """``pending``, ``running``, ``complete`` or ``incomplete``."""
     epoch: int
     """How often the run has been claimed."""
@@ -140,6 +159,14 @@ class RunState(NamedTuple):
     """Who claimed it last, to carry it out or to add opinions; empty before the first claim."""
     error: str
     """Why it is incomplete; empty otherwise."""
+    held: bool = False
+    """Whether whoever claimed it last has not given it back; it may have died."""
+    generation: int = 0
+    """How often it was begun anew."""
+    inputs: str = ""
+    """Digest of what its prompts were made of when it was registered or looked at last."""
+    expected: int | None = None
+    """Calls it was thought to take; None where that is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,18 +201,29 @@ class AgentRow:
 
 
 class EdgeRow(NamedTuple):
-    """A connection of a run's network, between two agent indices, for as long as it lasts."""
+    """A tie between two agents at the start of a run."""
 
     source: int
     """Who speaks, where the network is directed."""
     target: int
     """Who hears."""
     weight: float = 1.0
-    """Weight of the connection."""
-    since: int = 0
-    """Step in which it was made: it serves from the next one on; 0 from the start."""
-    until: int | None = None
-    """Last step it served, in which it was given up; None when it never was."""
+    """Weight of the tie."""
+
+
+class TieRow(NamedTuple):
+    """A tie that moved in the course of a run, its weight with it."""
+
+    step: int
+    """Last step it served in its old place; it serves in the new one from the next on."""
+    old_source: int
+    """Who spoke."""
+    old_target: int
+    """Who heard."""
+    source: int
+    """Who speaks from now on."""
+    target: int
+    """Who hears from now on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,28 +305,6 @@ class InstrumentRow:
     about: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class RunOutcome:
-    """What executing a run has led to, rebuilt from its journal.
-
-    Attributes
-    ----------
-    status : str
-        ``complete`` or ``incomplete``.
-    agents, edges, turns, opinions : tuple of rows
-        As far as the run got.
-    error : str
-        Why it is incomplete.
-    """
-
-    status: Literal["complete", "incomplete"]
-    agents: tuple[AgentRow, ...] = ()
-    edges: tuple[EdgeRow, ...] = ()
-    turns: tuple[TurnRow, ...] = ()
-    opinions: tuple[OpinionRow, ...] = ()
-    error: str = ""
-
-
 class CanaryRow(NamedTuple):
     """What a model answered to one question of a fixed set, asked to see whether its provider has changed it."""
 
@@ -329,3 +345,14 @@ class Paid(NamedTuple):
     """Money by the price tables in use at the time; calls without a price add nothing."""
     uncounted: int = 0
     """Number of replies whose tokens the provider did not count, prompts it refused to answer left out."""
+
+    def __add__(self, other: object) -> Paid:
+        if not isinstance(other, Paid):
+            return NotImplemented
+        return Paid(
+            self.calls + other.calls,
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.cost + other.cost,
+            self.uncounted + other.uncounted,
+        )

@@ -2,36 +2,26 @@
 
 from __future__ import annotations
 
-import time
 import weakref
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection
 
 from opinionsim.errors import StoreError
-from opinionsim.llm import Entry
-from opinionsim.messages import ChatMessage, text_id
-from opinionsim.store import _files, _measured, _postgres, _queries, _schema, _stored
+from opinionsim.messages import text_id
+from opinionsim.store import _files, _measured, _postgres, _record, _schema, _stored
 from opinionsim.store._address import parse
-from opinionsim.store._claims import Claims, require_epoch, set_run
+from opinionsim.store._claims import Claims, last_number, require_epoch, set_run
 from opinionsim.store._database import Database, as_store_error
-from opinionsim.store._journal import SQLJournal, Writer, stored_entries
-from opinionsim.store._rows import (
-    CanaryRow,
-    ExperimentRow,
-    InstrumentRow,
-    OpinionRow,
-    Paid,
-    RunOutcome,
-    RunRow,
-    RunState,
-    TurnRow,
-)
+from opinionsim.store._reader import StoreReader
+from opinionsim.store._record import RunRecord
+from opinionsim.store._rows import CanaryRow, DesignRow, InstrumentRow, RunRow, Status
 from opinionsim.store._workers import Heartbeat
+from opinionsim.store._writer import Writer
 
 __all__ = ["Store", "open_store"]
 
@@ -70,7 +60,7 @@ def open_store(url: str, *, write: bool = True) -> Store:
     return Store(_postgres.open_for_writing(place) if write else _postgres.open_for_reading(place))
 
 
-class Store:
+class Store(StoreReader):
     """Experiments, runs, journals, messages and opinions of any number of experiments; safe to share by threads.
 
     Made by :func:`open_store`. Every method raises :class:`opinionsim.errors.StoreError` when the
@@ -83,21 +73,15 @@ class Store:
     """
 
     def __init__(self, database: Database) -> None:
-        self.url = database.url
-        self._database = database
+        super().__init__(database)
         self._writer = Writer(database) if database.writes else None
-        self._heartbeat = Heartbeat(database) if database.writes and database.shared else None
-        self._claims = Claims(database.url, self._heartbeat)
+        self._heartbeat = Heartbeat(database) if database.writes else None
+        self._claims = Claims(database.url, self._heartbeat if database.shared else None)
         # Runs as well when the store is collected or the interpreter ends: queued entries are never dropped.
         self._finalizer = weakref.finalize(self, _release, database, self._writer, self._heartbeat)
 
     def __repr__(self) -> str:
         return f"Store({str(self.url)!r})"
-
-    @property
-    def shared(self) -> bool:
-        """Whether other workers may write to the store at the same time."""
-        return self._database.shared
 
     def __enter__(self) -> Self:
         return self
@@ -130,22 +114,17 @@ class Store:
 
     # Experiments and runs
 
-    def save_experiment(self, experiment: ExperimentRow) -> None:
-        """Insert an experiment, or replace all but the creation time of the one with its id."""
-        row = _stored.experiment_row(experiment)
+    def save_design(self, design: DesignRow) -> int:
+        """Put a design of an experiment on record, or replace what is there of the one with its id.
 
-        def save(connection: Connection) -> None:
-            last = max(connection.scalars(select(_schema.experiments.c.saved_at)), default=0.0)
-            # A coarse or set-back clock must not hide which experiment was saved last.
-            row["saved_at"] = max(time.time(), last + 1e-6)
-            _schema.upsert(connection, _schema.experiments, [row], keep=("created_at",))
+        Runs of the design that are not named any more stay in it if they were ever begun: fewer replicates hide none.
 
-        self._write(save)
-
-    def experiments(self) -> list[ExperimentRow]:
-        """All experiments, the most recently saved last."""
-        with self.reading() as connection:
-            return _queries.experiments(connection)
+        Returns
+        -------
+        int
+            The number of the design.
+        """
+        return self._write(lambda connection: _stored.save_design(connection, design))
 
     def register(self, runs: Sequence[RunRow]) -> None:
         """Insert runs as pending; those already there stay as they are."""
@@ -153,31 +132,9 @@ class Store:
         rows = [_stored.run_row(run) for run in sorted(runs, key=lambda run: run.run_id)]
         self._write(lambda connection: _schema.insert_new(connection, _schema.runs, rows))
 
-    def states(self, run_ids: Sequence[str] | None = None) -> dict[str, RunState]:
-        """Where runs stand.
-
-        Parameters
-        ----------
-        run_ids : sequence of str, optional
-            Default: all runs. Runs that are not registered are absent from the answer.
-
-        Returns
-        -------
-        dict of str to RunState
-            By run id, sorted.
-        """
-        with self.reading() as connection:
-            return _queries.states(connection, run_ids)
-
-    def fields(self, run_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
-        """The fields runs were registered with, by run id."""
-        with self.reading() as connection:
-            return _queries.fields(connection, run_ids)
-
-    def save_fields(self, run_id: str, fields: Mapping[str, Any]) -> None:
-        """Replace the fields of a run."""
-        spelled = _schema.to_json(dict(fields), "a run's fields")
-        self._write(lambda connection: set_run(connection, run_id, fields=spelled))
+    def save_inputs(self, run_id: str, inputs: str, wording: str | None) -> None:
+        """Put on record what the prompts of a run are made of."""
+        self._write(lambda connection: set_run(connection, run_id, inputs=inputs, wording=wording))
 
     def save_error(self, run_id: str, error: str) -> None:
         """Put on record, beside its status, what is wrong with a run; empty when nothing is."""
@@ -231,21 +188,31 @@ class Store:
         return self._claim(run_id, owner, complete=True)
 
     def release(self, run_id: str, epoch: int) -> None:
-        """Give a run back as it stands, after its journal is durable: others can claim it at once.
+        """Give a run back as it stands, after its record is durable: others can claim it at once.
 
         Raises
         ------
         HeldElsewhereError
             If the claim has passed to somebody else.
         """
-        self.flush()
-        self._change(run_id, epoch, lambda connection: set_run(connection, run_id, held=0))
+        self._give_back(run_id, epoch)
+
+    def finish(self, run_id: str, epoch: int, status: Status, error: str = "") -> None:
+        """Give a run back with a new status and error, after its record is durable.
+
+        Raises
+        ------
+        HeldElsewhereError
+            If the claim has passed to somebody else.
+        """
+        self._give_back(run_id, epoch, status=status, error=error)
 
     def forget(self, run_ids: Iterable[str]) -> None:
         """Delete everything runs have produced and set them back to pending.
 
         Their registration and epoch stay, so that whoever still executes one of them can append no
-        more. Texts stay: other runs may share them.
+        more. Texts stay, for other runs may share them, and what was paid for stays in the ledger. Each run has one
+        generation more, by which its readers know that it starts anew.
 
         Raises
         ------
@@ -256,77 +223,35 @@ class Store:
         wanted = list(run_ids)
         self._write(lambda connection: self._claims.clear(connection, wanted))
 
+    def tell(self, doing: Callable[[], str]) -> None:
+        """Ask for what is being done, one line, at every sign of life; readers see it."""
+        if self._heartbeat is not None:
+            self._heartbeat.tell(doing)
+
     # What a run leads to
 
-    def journal(self, run_id: str, epoch: int) -> SQLJournal:
-        """The run's journal under a claim, holding every entry stored so far (without prompts).
+    def record(self, run_id: str, epoch: int, payer: str = "") -> RunRecord:
+        """The record of a run under a claim, with all that is stored so far.
+
+        Parameters
+        ----------
+        run_id : str
+            The run.
+        epoch : int
+            Of the claim.
+        payer : str
+            Identity of the experiment that pays for its calls from now on.
 
         Raises
         ------
         HeldElsewhereError
             If `epoch` is not the run's current one.
+        StoreError
+            If something that is stored of the run is damaged or missing.
         """
         self.flush()
-        read = partial(stored_entries, table=_schema.journal, run_id=run_id)
-        entries = self._change(run_id, epoch, read)
-        return SQLJournal(self._required_writer(), run_id, epoch, entries)
-
-    def entries(self, run_id: str) -> list[Entry]:
-        """All entries of a run's journal sorted by key, without prompts: what a replay needs."""
-        self.flush()
-        with self.reading() as connection:
-            return stored_entries(connection, _schema.journal, run_id)
-
-    def calls(self, run_id: str) -> list[Entry]:
-        """The entries of a run's journal that are replies of models, as :meth:`entries` gives them."""
-        self.flush()
-        with self.reading() as connection:
-            return stored_entries(connection, _schema.calls, run_id)
-
-    def save_outcome(self, run_id: str, epoch: int, outcome: RunOutcome) -> None:
-        """Write what a run has led to so far, after its journal is durable; where the run stands does not change.
-
-        Agents, edges and turns are replaced by key; opinions already stored stay. Long outcomes are written
-        in portions, so that no run keeps the journals of others waiting; whoever resumes a run that was cut off
-        in between writes the same rows again.
-
-        Raises
-        ------
-        HeldElsewhereError
-            If the claim has passed to somebody else; nothing more is written then.
-        """
-        self.flush()
-        for portion in _stored.outcome_portions(run_id, outcome):
-            self._change(run_id, epoch, partial(_stored.write, portion))
-
-    def finish(self, run_id: str, epoch: int, outcome: RunOutcome) -> None:
-        """Write what a run has led to as :meth:`save_outcome` does, then its status and error, and give it back.
-
-        Raises
-        ------
-        HeldElsewhereError
-            If the claim has passed to somebody else; nothing more is written then.
-        """
-        self.save_outcome(run_id, epoch, outcome)
-        state = {"status": outcome.status, "error": outcome.error, "held": 0}
-        self._change(run_id, epoch, lambda connection: set_run(connection, run_id, **state))
-
-    def save_opinions(self, run_id: str, epoch: int, rows: Sequence[OpinionRow]) -> None:
-        """Add opinions in one transaction, after the journal is durable; those already stored stay as they are.
-
-        Raises
-        ------
-        HeldElsewhereError
-            If the claim has passed to somebody else; nothing is written then.
-        """
-        self.flush()
-        stored = [_stored.opinion_row(run_id, row) for row in rows]
-        self._change(run_id, epoch, lambda connection: _schema.insert_new(connection, _schema.opinions, stored))
-
-    def turns(self, run_id: str) -> list[TurnRow]:
-        """The stored turns of a run, by index."""
-        with self.reading() as connection:
-            return _queries.turns(connection, run_id)
+        found = self._change(run_id, epoch, partial(_record.found, run_id=run_id))
+        return RunRecord(self._required_writer(), run_id, epoch, payer, found)
 
     # Instruments
 
@@ -340,89 +265,6 @@ class Store:
         """
         self._write(lambda connection: _measured.save_instrument(connection, instrument))
 
-    def instruments(self) -> list[InstrumentRow]:
-        """All instruments, sorted by id."""
-        with self.reading() as connection:
-            return _measured.instruments(connection)
-
-    def uncoded(
-        self, run_ids: Iterable[str], instrument_id: str, kinds: Collection[str], *, about: str = ""
-    ) -> dict[str, list[tuple[int, int | None]]]:
-        """What an instrument has not coded yet of the stored turns of runs.
-
-        Parameters
-        ----------
-        run_ids : iterable of str
-            The runs.
-        instrument_id : str
-            The instrument, which need not be on record.
-        kinds : collection of str
-            Kinds of text it reads. Turns that were skipped have no text.
-        about : str
-            ``reads`` where each text is judged together with each message of another turn that its author was
-            shown; empty where it is judged by itself.
-
-        Returns
-        -------
-        dict of str to list of (int, int or None)
-            By run id, sorted, the turns without an opinion, sorted: of each its index, and that of the other turn,
-            None where there is none. Runs with nothing left are absent.
-
-        Raises
-        ------
-        StoreError
-            If `about` is neither of these.
-        """
-        with self.reading() as connection:
-            return _measured.uncoded(connection, run_ids, instrument_id, kinds, about)
-
-    # Models, texts and canaries
-
-    def usage(self, run_ids: Iterable[str]) -> Paid:
-        """What the stored calls of runs have used, rejected replies included.
-
-        Returns
-        -------
-        Paid
-            Sums over the calls whose provider said, or whose model has a price, and how many did not say.
-        """
-        self.flush()
-        with self.reading() as connection:
-            return _queries.usage(connection, run_ids)
-
-    def models(self, run_ids: Iterable[str]) -> set[str]:
-        """Identities that chat models returned with their replies to these runs."""
-        with self.reading() as connection:
-            return _queries.models(connection, run_ids)
-
-    def texts(self, text_ids: Iterable[str]) -> dict[str, str]:
-        """Texts by content identity; unknown identities are absent from the answer."""
-        self.flush()
-        with self.reading() as connection:
-            return _queries.texts(connection, text_ids)
-
-    def prompt(self, run_id: str, turn: int, part: str = "reply", attempt: int = 0) -> list[ChatMessage]:
-        """The literal prompt of a journal entry.
-
-        Parameters
-        ----------
-        run_id, turn, part, attempt
-            The entry's key.
-
-        Raises
-        ------
-        StoreError
-            If there is no such entry, or it answers no prompt.
-        """
-        self.flush()
-        with self.reading() as connection:
-            found = _queries.prompt(connection, run_id, turn, part, attempt)
-        if found is None:
-            raise StoreError(
-                f"{self.url} has no prompt for run {run_id}, turn {turn}, part {part!r}, attempt {attempt}"
-            )
-        return found
-
     def save_canary(self, rows: Sequence[CanaryRow]) -> None:
         """Add what models answered to the canary questions; one already stored under its key stays."""
         stored = [_stored.canary_row(row) for row in rows]
@@ -433,19 +275,12 @@ class Store:
 
         self._write(save)
 
-    def canaries(self, experiment_id: str) -> list[CanaryRow]:
-        """Every answer to a canary question of an experiment, in the order they were asked."""
-        with self.reading() as connection:
-            return _queries.canaries(connection, experiment_id)
-
     # Connections
 
-    @contextmanager
-    def reading(self) -> Iterator[Connection]:
-        """A connection inside one read transaction: a consistent view, for queries of one's own."""
+    def _prepare(self) -> None:
         self._require_open()
-        with as_store_error(f"cannot read the store {self.url}"), self._database.reading.connect() as connection:
-            yield connection
+        if self._writer is not None:
+            self.flush()
 
     def _write(self, work: Callable[[Connection], _T]) -> _T:
         """Carry out work inside one write transaction, again if need be."""
@@ -461,6 +296,14 @@ class Store:
             return work(connection)
 
         return self._write(checked)
+
+    def _give_back(self, run_id: str, epoch: int, **state: Any) -> None:
+        self.flush()
+
+        def give_back(connection: Connection) -> None:
+            set_run(connection, run_id, held=0, recorded=last_number(connection, run_id), **state)
+
+        self._change(run_id, epoch, give_back)
 
     def _claim(self, run_id: str, owner: str, *, complete: bool) -> int | None:
         take = partial(self._claims.take, run_id=run_id, owner=owner, complete=complete)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import threading
+import time
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, delete, exists, extract, func, select
 from sqlalchemy.exc import SQLAlchemyError
 
+from opinionsim.errors import StoreError
 from opinionsim.store import _schema
 from opinionsim.store._database import Database
 
-__all__ = ["EXPIRY_S", "HEARTBEAT_S", "Heartbeat", "lives"]
+__all__ = ["EXPIRY_S", "HEARTBEAT_S", "Heartbeat", "doing", "lives"]
 
 #: Seconds between two signs of life.
 HEARTBEAT_S = 5.0
@@ -27,21 +30,28 @@ _PATIENCE_S = 1.0
 class Heartbeat:
     """Signs of life of the owners under which one store holds claims, given by a thread once there are any.
 
+    With each goes a line on what the owner is doing.
+
     Parameters
     ----------
     database : Database
-        Open for writing, and shared.
+        Open for writing.
     """
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._owners: set[str] = set()
+        self._doing: Callable[[], str] = str
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
 
     def add(self, connection: Connection, owner: str) -> None:
         """Give a sign of life within the transaction of a claim: under an expired one, others could take it at once."""
-        _beat(connection, [owner])
+        _beat(connection, [owner], self._doing())
+
+    def tell(self, doing: Callable[[], str]) -> None:
+        """Ask for what the owners are doing at every sign of life."""
+        self._doing = doing
 
     def keep(self, owner: str) -> None:
         """Go on giving signs of life of an owner whose claim is committed."""
@@ -62,17 +72,17 @@ class Heartbeat:
         if threading.current_thread() is not self._thread:
             self._thread.join()
         # Where the database is gone, the owners' runs can be claimed when their signs of life have expired.
-        with suppress(SQLAlchemyError):
+        with suppress(SQLAlchemyError, StoreError):
             self._database.write(self._forget, patience_s=_PATIENCE_S)
 
     def _loop(self) -> None:
         while not self._stopped.wait(HEARTBEAT_S):
             # One that is missed is made up for by the next, or the runs are taken over, which claims guard against.
-            with suppress(SQLAlchemyError):
+            with suppress(SQLAlchemyError, StoreError):
                 self._database.write(self._beat_all, patience_s=_PATIENCE_S)
 
     def _beat_all(self, connection: Connection) -> None:
-        _beat(connection, sorted(self._owners))
+        _beat(connection, sorted(self._owners), self._doing())
 
     def _forget(self, connection: Connection) -> None:
         connection.execute(delete(_schema.workers).where(_schema.workers.c.owner.in_(sorted(self._owners))))
@@ -85,9 +95,19 @@ def lives(connection: Connection, owner: str) -> bool:
     return bool(connection.scalar(select(exists(recent))))
 
 
-def _beat(connection: Connection, owners: list[str]) -> None:
-    now = float(connection.scalars(select(_now())).one())
-    rows: list[dict[str, Any]] = [{"owner": owner, "heartbeat_at": now} for owner in owners]
+def doing(connection: Connection) -> list[str]:
+    """What owners whose signs of life have not expired said they were doing, sorted."""
+    workers = _schema.workers
+    alone = connection.dialect.name == "sqlite"
+    since = time.time() - EXPIRY_S if alone else _now() - EXPIRY_S
+    statement = select(workers.c.doing).where(workers.c.heartbeat_at > since, workers.c.doing != "")
+    return sorted(connection.scalars(statement))
+
+
+def _beat(connection: Connection, owners: list[str], doing: str) -> None:
+    alone = connection.dialect.name == "sqlite"
+    now = time.time() if alone else float(connection.scalars(select(_now())).one())
+    rows: list[dict[str, Any]] = [{"owner": owner, "heartbeat_at": now, "doing": doing} for owner in owners]
     _schema.upsert(connection, _schema.workers, rows)
 
 

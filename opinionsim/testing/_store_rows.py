@@ -2,36 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from opinionsim.llm import Entry, EntryKey
-from opinionsim.messages import ChatMessage, prompt_hash
+from opinionsim.messages import ChatMessage, Prompt
 from opinionsim.store import (
     AgentRow,
+    DesignRow,
     EdgeRow,
-    ExperimentRow,
     ExperimentRun,
     InstrumentRow,
     OpinionRow,
-    RunOutcome,
+    RunRecord,
     RunRow,
+    Status,
     Store,
+    TieRow,
     TurnRow,
 )
 
 __all__ = [
+    "CAST",
+    "EDGES",
+    "TURNS",
+    "add",
+    "begun",
     "call",
     "claimed",
     "completed",
-    "experiment_row",
+    "design_row",
     "instrument_row",
+    "lead",
+    "measured",
     "opinion_row",
-    "outcome",
+    "reply",
     "run_row",
     "turn_row",
 ]
+
+#: Who takes part in a run.
+CAST = (
+    AgentRow(0, "Ada", "participant", "scripted", -2.0, {"age": 30, "city": "Utrecht"}, "scripted"),
+    AgentRow(1, "Ben", "moderator", "scripted", None, {"age": 41, "city": "Porto"}, "scripted"),
+)
+#: The tie it begins with.
+EDGES = (EdgeRow(0, 1, 0.5),)
+#: What they say.
+TURNS = (
+    TurnRow(0, 1, 0, "write", "post", (), "It is warmer."),
+    TurnRow(1, 1, 1, "review", "report", (0, "news"), "I doubt it."),
+)
 
 
 def call(turn: int = 0, text: str = "It is warmer.", prompt: Sequence[str] = ("Hello.",), **fields: Any) -> Entry:
@@ -49,9 +71,9 @@ def call(turn: int = 0, text: str = "It is warmer.", prompt: Sequence[str] = ("H
         Other fields of the entry; ``part`` and ``attempt`` enter the key.
     """
     roles = ("system", *("user",) * (len(prompt) - 1))
-    messages = tuple(ChatMessage(role, content) for role, content in zip(roles, prompt, strict=True))  # type: ignore[arg-type]
+    asked = Prompt.of(ChatMessage(role, content) for role, content in zip(roles, prompt, strict=True))  # type: ignore[arg-type]
     key = EntryKey(turn, fields.pop("part", "reply"), fields.pop("attempt", 0))
-    return Entry(key, turn + 1, turn % 2, "write", prompt_hash(messages), text, prompt=messages, **fields)
+    return Entry(key, turn + 1, turn % 2, "write", asked.identity, text, prompt=asked, **fields)
 
 
 def run_row(run_id: str = "r1", **fields: Any) -> RunRow:
@@ -95,22 +117,15 @@ def turn_row(turn: int, reads: Sequence[int | str] = (), **fields: Any) -> TurnR
     return replace(TurnRow(turn, turn + 1, turn % 2, "write", "post", tuple(reads), f"text {turn}"), **fields)
 
 
-def outcome(**fields: Any) -> RunOutcome:
-    """Two agents, one edge, two turns, one opinion; keyword arguments replace fields."""
-    agents = (
-        AgentRow(0, "Ada", "participant", "scripted", -2.0, {"age": 30, "city": "Utrecht"}, "scripted"),
-        AgentRow(1, "Ben", "moderator", "scripted", None, {"age": 41, "city": "Porto"}, "scripted"),
-    )
-    turns = (
-        TurnRow(0, 1, 0, "write", "post", (), "It is warmer."),
-        TurnRow(1, 1, 1, "review", "report", (0, "news"), "I doubt it."),
-    )
-    made = RunOutcome("complete", agents, (EdgeRow(0, 1, 0.5),), turns, (opinion_row(),))
-    return replace(made, **fields)
+def reply(turn: TurnRow, **fields: Any) -> Entry:
+    """The journal entry that a turn rests on; keyword arguments are those of :func:`call`."""
+    return replace(call(turn.turn, turn.text, **fields), step=turn.step, agent=turn.agent, act=turn.act)
 
 
-def experiment_row(experiment_id: str = "e1", name: str = "quick", runs: Sequence[str] = ("r1",)) -> ExperimentRow:
-    """An experiment with one cell a run, all read with instrument ``m1``."""
+def design_row(
+    experiment_id: str = "e1", name: str = "quick", runs: Sequence[str] = ("r1",), design_id: str = "d1"
+) -> DesignRow:
+    """A design of an experiment with one cell a run, all read with instrument ``m1``."""
     cells = tuple(
         ExperimentRun(
             *(run_id, "m1", 0, "block 0", f"framing={run_id}"),
@@ -119,7 +134,35 @@ def experiment_row(experiment_id: str = "e1", name: str = "quick", runs: Sequenc
         )
         for run_id in runs
     )
-    return ExperimentRow(experiment_id, name, 12.5, {"name": name, "seed": 7}, {"versions": {"mesa": "3"}}, cells)
+    return DesignRow(experiment_id, name, design_id, {"name": name, "seed": 7}, {"versions": {"mesa": "3"}}, cells)
+
+
+def add(record: RunRecord, row: TurnRow | TieRow | OpinionRow) -> None:
+    """Add something a run leads to; a turn comes behind the entry it rests on."""
+    if isinstance(row, TieRow):
+        record.add_tie(row)
+    elif isinstance(row, OpinionRow):
+        record.add_opinions([row])
+    else:
+        if row.condition != "skipped":
+            record.append(reply(row))
+        record.add_turn(row)
+
+
+def lead(
+    record: RunRecord,
+    *,
+    agents: Iterable[AgentRow] = CAST,
+    edges: Iterable[EdgeRow] = EDGES,
+    turns: Iterable[TurnRow] = TURNS,
+    ties: Iterable[TieRow] = (),
+    opinions: Iterable[OpinionRow] = (opinion_row(),),
+) -> None:
+    """Write down what a run leads to: by default two agents, one tie, two turns, one opinion."""
+    record.begin(agents, edges)
+    rows: tuple[TurnRow | TieRow | OpinionRow, ...] = (*turns, *ties, *opinions)
+    for row in rows:
+        add(record, row)
 
 
 def claimed(store: Store, run_id: str = "r1", owner: str = "host 1") -> int:
@@ -129,9 +172,26 @@ def claimed(store: Store, run_id: str = "r1", owner: str = "host 1") -> int:
     return epoch
 
 
-def completed(store: Store, run_id: str = "r1", owner: str = "host 1", **fields: Any) -> int:
-    """Epoch under which a run was registered, claimed and finished; keyword arguments replace fields of its outcome."""
+def begun(store: Store, run_id: str = "r1", owner: str = "host 1", payer: str = "") -> RunRecord:
+    """Record of a run under a claim that must succeed; the run is registered if it is not yet."""
     store.register([run_row(run_id)])
-    epoch = claimed(store, run_id, owner)
-    store.finish(run_id, epoch, outcome(**fields))
+    return store.record(run_id, claimed(store, run_id, owner), payer)
+
+
+def completed(
+    store: Store, run_id: str = "r1", owner: str = "host 1", *, status: Status = "complete", error: str = "", **led: Any
+) -> int:
+    """Epoch under which a run was registered, claimed and finished; other keyword arguments are those of `lead`."""
+    record = begun(store, run_id, owner)
+    lead(record, **led)
+    store.finish(run_id, record.epoch, status, error)
+    return record.epoch
+
+
+def measured(store: Store, run_id: str, opinions: Iterable[OpinionRow], owner: str = "host 1") -> int:
+    """Epoch under which opinions were added to a complete run."""
+    epoch = store.claim_complete(run_id, owner)
+    assert epoch is not None
+    store.record(run_id, epoch).add_opinions(opinions)
+    store.release(run_id, epoch)
     return epoch

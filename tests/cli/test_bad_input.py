@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import Result
 
-from tests.cli.conftest import SMALL, Invoke
+from tests.cli.conftest import SMALL, Invoke, backup
 
 #: One change to a valid specification, and what the message says.
 CHANGES = [
@@ -161,7 +161,7 @@ def _foreign(path: Path) -> None:
     connection.close()
 
 
-READERS = [("status",), ("show",), ("table",), ("plot",), ("export", "out"), ("replay",)]
+READERS = [("status",), ("watch",), ("show",), ("table",), ("plot",), ("export", "out"), ("replay",)]
 
 
 @pytest.mark.parametrize("reader", READERS, ids=[reader[0] for reader in READERS])
@@ -173,6 +173,21 @@ def test_a_store_that_is_none(invoke: Invoke, tmp_path: Path, reader: tuple[str,
     _is_one_clear_error(invoke(command, "corrupt.sqlite", *rest), ["corrupt.sqlite", "not a database"])
     _is_one_clear_error(invoke(command, "gone.sqlite", *rest), ["no store at gone.sqlite"])
     assert {path.name for path in tmp_path.iterdir()} == {"foreign.sqlite", "corrupt.sqlite"}
+
+
+@pytest.mark.parametrize("reader", READERS, ids=[reader[0] for reader in READERS])
+def test_a_store_of_a_later_version(invoke: Invoke, store: Path, tmp_path: Path, reader: tuple[str, ...]) -> None:
+    later = backup(store, tmp_path / "later.sqlite")
+    connection = sqlite3.connect(later)
+    connection.execute("insert into schema_version values (99, 0)")
+    connection.commit()
+    connection.close()
+    before = later.read_bytes()
+    command, *rest = reader
+    result = invoke(command, later, *rest)
+    _is_one_clear_error(result, ["later.sqlite", "99", "opinionsim"])
+    assert len(result.stderr.splitlines()) == 1
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"later.sqlite": before}
 
 
 def test_running_into_a_file_of_another_program_leaves_it_alone(invoke: Invoke, spec: Path) -> None:
@@ -191,6 +206,11 @@ def test_running_into_a_file_of_another_program_leaves_it_alone(invoke: Invoke, 
         (("show", "--experiment", "large"), ["'large'", "it holds small"]),
         (("show", "--run", "4"), ["--run 4", "0 to 3"]),
         (("show", "--run", "zz"), ["--run zz", "0 to 3"]),
+        (("show", "--run", ""), ["no runs have such an id"]),
+        (("plot", "--what", "trajectories", "--run", "zz"), ["--run zz", "0 to 3"]),
+        (("watch", "--run", "4"), ["--run 4", "0 to 3"]),
+        (("table", "--design", "2"), ["has no design 2; it has 1"]),
+        (("replay", "--experiment", "large"), ["'large'", "it holds small"]),
         (("show", "--agent", "4"), ["agent 4", "0..3"]),
         (("show", "--turn", "12"), ["turn 12", "0..11"]),
         (("table", "--kind", "probe"), ["kind 'probe'", "report, post"]),

@@ -66,10 +66,14 @@ def test_status_counts_runs(invoke: Invoke, store: Path) -> None:
     (found,) = json.loads(invoke("status", store, "--json").stdout)
     assert found.pop("experiment_id")
     calls = osim.load(str(store)).calls
+    counts = {
+        "runs": 4, "complete": 4, "incomplete": 0, "under_way": 0, "cut_off": 0, "pending": 0, "being_coded": 0,
+    }  # fmt: skip
     assert found == {
-        "experiment": "small", "runs": 4, "complete": 4, "incomplete": 0, "running": 0, "pending": 0, "errors": {},
+        "experiment": "small", **counts, "errors": {},
         "calls": 48, "tokens_in": calls["input_tokens"].sum(), "tokens_out": calls["output_tokens"].sum(),
-        "money": 0.0, "changed_models": [],
+        "money": 0.0, "canaries": {"calls": 0, "tokens_in": 0, "tokens_out": 0, "money": 0.0}, "changed_models": [],
+        "designs": [{"design": 1, "run_last": True, **counts}],
     }  # fmt: skip
     listed = invoke("status", store, "--runs").stdout.splitlines()
     ids = osim.load(str(store)).runs["run_id"]
@@ -190,7 +194,8 @@ def test_replay_finds_what_was_tampered_with(invoke: Invoke, spec: Path) -> None
     changed = invoke("replay", "s.sqlite", "--json")
     assert changed.exit_code == 1
     differing = [each for each in json.loads(changed.stdout) if each["difference"]]
-    assert differing == [{"run_id": run_id, "turns": 12, "difference": "turn 4 differs in agent"}]
+    damage = f"the store is damaged: in table turns the row of run_id {run_id}, turn 4 is not as it was written"
+    assert differing == [{"run_id": run_id, "turns": 0, "difference": damage}]
 
 
 def test_classify_gives_value_and_probabilities(invoke: Invoke) -> None:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
 
+from opinionsim import store as stores
 from tests.cli.conftest import Invoke
+
+OLD, NEW = "default@00aa11bb22cc", "default@00ff11bb22cc"
 
 
 @pytest.mark.parametrize(
@@ -87,3 +92,54 @@ def test_figures_that_cannot_be_drawn(
     assert result.stderr.startswith("error: ")
     for fragment in fragments:
         assert fragment in result.stderr
+
+
+class Reworded:
+    """Results whose second replicate was begun after the prompts had been reworded."""
+
+    def __init__(self, results: stores.Results) -> None:
+        self._results = results
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._results, name)
+
+    @property
+    def runs(self) -> pd.DataFrame:
+        runs = self._results.runs
+        return runs.assign(wording=runs["replicate"].map({0: OLD, 1: NEW}), begun_at=runs["replicate"] + 1.0)
+
+
+@pytest.fixture
+def reworded(store: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The same store as if the prompts had been reworded after the first replicate."""
+    load = stores.load
+    monkeypatch.setattr(stores, "load", lambda *given, **more: Reworded(load(*given, **more)))
+    return store
+
+
+def test_tables_take_one_wording_and_another_on_request(invoke: Invoke, reworded: Path) -> None:
+    printed = invoke("table", reworded).stdout
+    assert f"Runs of an earlier wording of the prompts, left out: 2 ({OLD}: 2); --wording takes them" in printed
+    assert "Runs used: 2 complete." in printed
+    (made,) = json.loads(invoke("table", reworded, "--wording", "00aa", "--json").stdout)
+    assert made["notes"][-1].startswith(f"Runs of another wording of the prompts, left out: 2 ({NEW}: 2)")
+    refused = invoke("table", reworded, "--wording", "00")
+    assert refused.exit_code == 2
+    said = " ".join(refused.stderr.split())
+    assert said.startswith("error: several wordings of the prompts begin with '00'")
+    assert f"{OLD}: 2, {NEW}: 2" in said
+
+
+@pytest.mark.parametrize("what", ["panels", "ribbons", "density", "transitions", "phase"])
+def test_figures_of_several_runs_take_one_wording(invoke: Invoke, reworded: Path, what: str) -> None:
+    more = ("--x", "confirmation_bias") if what == "phase" else ()
+    result = invoke("plot", reworded, "--what", what, "--wording", "00aa", *more, "--out", "figures")
+    named = "-confirmation_bias" if what == "phase" else ""
+    assert result.stdout == f"figures/small-{what}{named}-wording-00aa.png\n", result.stderr
+    assert "begins with '99'" in invoke("plot", reworded, "--what", what, "--wording", "99", *more).stderr
+
+
+def test_a_figure_of_one_run_has_no_wording_to_choose(invoke: Invoke, reworded: Path) -> None:
+    result = invoke("plot", reworded, "--what", "trajectories", "--wording", "00aa")
+    assert result.exit_code == 2
+    assert "--wording goes with --what panels" in result.stderr

@@ -152,7 +152,7 @@ def test_status_tells_what_was_used(invoke: Invoke, talk: str) -> None:
 def test_status_tells_when_a_model_has_changed(invoke: Invoke) -> None:
     osim.run(load_experiment(SMALL), "s.sqlite")
     with open_store("s.sqlite") as store:
-        experiment_id = store.experiments()[0].experiment_id
+        experiment_id = store.designs()[0].experiment_id
 
         def row(model: str, moment: str, position: int, at: float, text: str, returned: str) -> CanaryRow:
             return CanaryRow(experiment_id, model, moment, position, at, text, returned, "")
@@ -168,7 +168,10 @@ def test_status_tells_when_a_model_has_changed(invoke: Invoke) -> None:
     first, second = found["changed_models"]
     assert first == "m:moving, asked 1970-01-01 00:00 UTC: the model returned was 'm-1' and became 'm-2'"
     assert "1 of 2 replies" in second
-    assert f"  {first}\n" in invoke("status", "s.sqlite").stdout
+    said = invoke("status", "s.sqlite").stdout
+    assert f"  {first}\n" in said
+    assert "small: 12 answers to the fixed questions are not among these calls; 0 tokens, money -\n" in said
+    assert found["canaries"]["calls"] == 12
 
 
 MIXED = [

@@ -15,7 +15,7 @@ from typing import Any
 
 from opinionsim.experiments import _runner
 from opinionsim.measurement import Measuring
-from opinionsim.store import Store
+from opinionsim.store import RunRecord
 from tests._running import carry_out
 from tests.experiments import _context_classifier
 
@@ -25,7 +25,7 @@ _context_classifier.register()
 def main(spec: str, store: str, log: str, number: str, moment: str) -> None:
     """Carry the experiment out until the kill."""
     _runner._PORTION = 3
-    code, save = Measuring.code, Store.save_opinions
+    code, add = Measuring.code, RunRecord.add_opinions
     written = iter(range(1, 1000))
     kill_at = int(number)
 
@@ -35,16 +35,17 @@ def main(spec: str, store: str, log: str, number: str, moment: str) -> None:
                 lines.write(json.dumps([self._calls.run_id, instrument.instrument_id, turn, about]) + "\n")
         return await code(self, instrument, keys, *arguments, **options)
 
-    def saved(self: Store, *arguments: Any) -> None:
+    def added(self: RunRecord, rows: Any) -> None:
         reached = next(written) == kill_at
         if reached and moment == "before":
             os.kill(os.getpid(), signal.SIGKILL)
-        save(self, *arguments)
+        add(self, rows)
         if reached:
+            self.flush()
             os.kill(os.getpid(), signal.SIGKILL)
 
     Measuring.code = logged  # type: ignore[method-assign]
-    Store.save_opinions = saved  # type: ignore[method-assign]
+    RunRecord.add_opinions = added  # type: ignore[method-assign]
     carry_out(Path(spec), store)
 
 

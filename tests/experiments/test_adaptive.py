@@ -9,12 +9,12 @@ import pytest
 
 import opinionsim as osim
 from opinionsim.experiments import LoadedParts, assemble, load_experiment, replay
-from opinionsim.experiments._edges import edge_rows
+from opinionsim.experiments._edges import edge_rows, moved_ties
 from opinionsim.llm import MemoryJournal, ReplayOnly, RunCalls, SlotPool
 from opinionsim.measurement import Measuring, Queues
 from opinionsim.schedules import TieChange, tie_changes
 from opinionsim.simulation import Simulation
-from opinionsim.store import EdgeRow, Results, open_store
+from opinionsim.store import EdgeRow, Results, TieRow, open_store
 from opinionsim.testing import run_virtual
 from tests._running import SMALL, assert_same, carry_out, changed, watched
 
@@ -118,9 +118,10 @@ def test_a_replay_moves_the_same_ties() -> None:
     calls = RunCalls(planned.run_id, journal, ReplayOnly(), SlotPool(1))
     measuring = Measuring(LoadedParts(experiment).instruments(planned.spec), Queues(), calls, parts.claim)
     run_virtual(Simulation(parts.schedule, parts.cast(), calls, measuring=measuring).run())
-    rows = sorted(edge_rows(parts.network, tie_changes(parts.schedule)), key=lambda row: row[:4])
-    stored = results.edges[list(EdgeRow._fields)].astype({"until": object})
-    assert [tuple(row) for row in rows] == list(stored.where(stored.notna(), None).itertuples(index=False, name=None))
+    with open_store("moved.sqlite", write=False) as store:
+        assert store.ties(planned.run_id) == moved_ties(parts.network, tie_changes(parts.schedule)) != []
+        assert store.edges(planned.run_id) == sorted(edge_rows(parts.network))
+    assert len(results.edges) == len(edge_rows(parts.network)) + results.edges["until"].notna().sum()
 
 
 def test_a_network_that_stays_is_there_from_the_start_and_never_ends() -> None:
@@ -134,16 +135,9 @@ def test_a_tie_takes_its_weight_along_and_may_come_back() -> None:
     graph = nx.Graph()
     graph.add_weighted_edges_from([(0, 1, 2.5), (2, 3, 0.5)])
     changes = [TieChange(3, 0, 1, 2), TieChange(5, 0, 2, 1)]
-    assert edge_rows(graph, changes) == (
-        EdgeRow(0, 1, 2.5, 0, 3),
-        EdgeRow(0, 2, 2.5, 3, 5),
-        EdgeRow(2, 3, 0.5),
-        EdgeRow(0, 1, 2.5, 5),
-    )
+    assert edge_rows(graph) == (EdgeRow(0, 1, 2.5), EdgeRow(2, 3, 0.5))
+    assert moved_ties(graph, changes) == [TieRow(3, 0, 1, 0, 2), TieRow(5, 0, 2, 0, 1)]
     arrows = nx.DiGraph([(2, 0), (1, 2)])
-    assert set(edge_rows(arrows, [TieChange(1, 0, 2, 1)])) == {
-        EdgeRow(2, 0, 1.0, 0, 1),
-        EdgeRow(1, 0, 1.0, 1),
-        EdgeRow(1, 2),
-    }
+    assert moved_ties(arrows, [TieChange(1, 0, 2, 1)]) == [TieRow(1, 2, 0, 1, 0)]
     assert edge_rows(None) == ()
+    assert moved_ties(None, []) == []

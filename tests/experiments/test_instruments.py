@@ -19,7 +19,7 @@ from pandas.testing import assert_frame_equal
 import opinionsim as osim
 from opinionsim.errors import SpecError
 from opinionsim.experiments import load_experiment, replay, tables
-from opinionsim.store import Store, open_store
+from opinionsim.store import RunRecord, open_store
 from tests._running import SMALL, assert_same, carry_out, changed, content, loaded, watched
 from tests.experiments import _context_classifier
 
@@ -111,13 +111,14 @@ def test_messages_from_outside_stand_in_the_context_of_what_is_coded_later() -> 
 def test_measuring_anew_never_changes_a_runs_status(monkeypatch: pytest.MonkeyPatch) -> None:
     carry_out(STANCE, "status.sqlite")
     seen = []
-    save = Store.save_opinions
+    add = RunRecord.add_opinions
 
-    def saved(self: Store, run_id: str, *arguments: Any) -> None:
-        seen.append(self.states([run_id])[run_id].status)
-        save(self, run_id, *arguments)
+    def added(self: RunRecord, rows: Any) -> None:
+        with open_store("status.sqlite", write=False) as store:
+            seen.append(store.states([self.run_id])[self.run_id].status)
+        add(self, rows)
 
-    monkeypatch.setattr(Store, "save_opinions", saved)
+    monkeypatch.setattr(RunRecord, "add_opinions", added)
     carry_out(ALL, "status.sqlite")
     assert seen
     assert set(seen) == {"complete"}

@@ -13,13 +13,13 @@ from pydantic import PrivateAttr
 
 import opinionsim as osim
 from opinionsim.classifiers import _chat
-from opinionsim.engine import critical_path
 from opinionsim.errors import SpecError, StoreError
 from opinionsim.experiments import _plan, assemble, count_calls, load_experiment, preview
 from opinionsim.experiments._forecast import Actual, compare_forecast
 from opinionsim.experiments._model_spec import models_of
 from opinionsim.experiments._pricing import model_price
 from opinionsim.llm import Entry, EntryKey, ScriptedChatModel, load_prices
+from opinionsim.schedules import critical_path
 from tests._running import SMALL, carry_out, changed
 from tests.classifiers._judge import Bench, judge_model
 

@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-import sqlite3
 from typing import Any
 
 import pytest
 
 import opinionsim as osim
 from opinionsim.experiments import load_experiment, replay
+from tests._editing import rewrite
 
 INTERACTIONS: list[dict[str, Any]] = [
     {"kind": "dyadic", "steps": 5},
@@ -44,25 +44,21 @@ def test_the_journal_alone_gives_every_run_again(interaction: dict[str, Any], me
     assert sum(each.turns for each in found) == len(results.turns) > 0
 
 
-def _change(statement: str, *values: object) -> None:
-    with sqlite3.connect("again.sqlite") as connection:
-        connection.execute(statement, values)
-    connection.close()
-
-
 @pytest.mark.parametrize(
     ("statement", "difference"),
     [
         ("update turns set text_id = (select text_id from turns where turn = 6) where turn = 4 and run_id = ?", "text"),
-        ("delete from turns where turn > 8 and run_id = ?", "9 turns are on record"),
-        ("delete from journal where turn = 6 and run_id = ?", "a call that the store does not hold"),
+        ("update turns set kind = 'post' where act = 'review' and run_id = ?", "kind"),
         ("update journal set prompt_hash = 'other' where turn = 6 and run_id = ?", "another question"),
+        ("update agents set name = 'Nobody' where agent = 2 and run_id = ?", "agent 2 differs"),
+        ("insert into edges values (?, 0, 1, 1.0, 0)", "the ties at the start differ"),
+        ("update opinions set value = -value where value != 0 and run_id = ?", "stance of turn"),
     ],
 )
 def test_a_difference_is_named(statement: str, difference: str) -> None:
     results = _run(INTERACTIONS[0])
     changed, untouched = results.runs["run_id"]
-    _change(statement, changed)
+    rewrite("again.sqlite", statement, changed)
     found = {each.run_id: each.difference for each in replay(results)}
     assert difference in found[changed]
     assert found[untouched] == ""
@@ -71,5 +67,5 @@ def test_a_difference_is_named(statement: str, difference: str) -> None:
 def test_runs_that_are_not_complete_are_left_out() -> None:
     results = _run(INTERACTIONS[0])
     cut, whole = results.runs["run_id"]
-    _change("update runs set status = 'incomplete' where run_id = ?", cut)
+    rewrite("again.sqlite", "update runs set status = 'incomplete' where run_id = ?", cut)
     assert [each.run_id for each in replay(results)] == [whole]

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
@@ -17,7 +18,7 @@ from tests.metrics._frames import Frames, final, make, one_run, opinion_rows, ru
 from tests.metrics._instruments import assert_same, beside, measured, moderated, plain
 
 #: What is said of runs that carry an error although they are complete.
-OUTDATED = "an earlier wording of the prompts or could not be coded; see runs.error"
+OUTDATED = "an earlier wording of the prompts than there is now, or could not be coded; see runs.error"
 
 PACK = Path(prompts.__file__).parent / "default"
 FRAMINGS = ("falsehood", "truth")
@@ -317,6 +318,62 @@ def test_an_edited_template_is_said_in_table_and_figure(tmp_path: Path) -> None:
     assert f"2 of the runs used answer {OUTDATED}." in after.notes
     note = plots.panels_data(load(f"sqlite:///{tmp_path / 'results.sqlite'}")).note
     assert f"2 of the runs drawn answer {OUTDATED}" in note
+
+
+OLD, NEW = "default@00aa11bb22cc", "default@00ff11bb22cc"
+LEFT_OUT = f"Runs of an earlier wording of the prompts, left out: 2 ({OLD}: 2); --wording takes them instead."
+
+
+def _reworded(evidence: str = "scripted") -> Frames:
+    """Two framings, replicate 0 before the prompts were reworded and replicate 1 after."""
+    frames = study([{"framing": f} | ({"evidence": evidence} if f == "truth" else {}) for f in FRAMINGS], replicates=2)
+    frames.runs["wording"] = [OLD, NEW] * 2
+    frames.runs["begun_at"] = [1.0, 3.0, 2.0, 4.0]
+    return frames
+
+
+@pytest.mark.parametrize("maker", [table, table1, table2])
+def test_a_table_does_not_average_two_wordings(maker: Callable[..., Table]) -> None:
+    frames = _reworded()
+    metrics = _metrics(frames)
+    made, other = maker(frames.runs, metrics), maker(frames.runs, metrics, wording="00aa")
+    for each, replicate in ((made, 1), (other, 0)):
+        alone = frames.runs["replicate"] == replicate
+        assert_same(each.frame, maker(frames.runs[alone].drop(columns="wording"), metrics).frame)
+        assert "Runs used: 2 complete. Excluded as not complete: none." in each.notes
+    assert made.notes[-1] == LEFT_OUT
+    assert other.notes[-1] == (
+        f"Runs of another wording of the prompts, left out: 2 ({NEW}: 2); --wording takes them instead."
+    )
+    with pytest.raises(SpecError, match=f"those of complete runs, and how many: {OLD}: 2, {NEW}: 2"):
+        maker(frames.runs, metrics, wording="00")
+
+
+def test_every_table_of_an_experiment_takes_the_same_wording_and_says_so_once() -> None:
+    frames = _reworded(evidence="model")
+    made = tables(frames.runs, _metrics(frames))
+    assert [set(one.frame["evidence"]) for one in made] == [{"scripted"}, {"model"}]
+    assert [one.notes.count(LEFT_OUT) for one in made] == [1, 1]
+    # Chat models were asked before the prompts were reworded, and scripted ones after: there is one table left.
+    frames.runs["wording"] = [NEW, NEW, OLD, OLD]
+    frames.runs["begun_at"] = [3.0, 4.0, 1.0, 2.0]
+    (one,) = tables(frames.runs, _metrics(frames))
+    assert (set(one.frame["evidence"]), one.notes[-1]) == ({"scripted"}, LEFT_OUT)
+    (other,) = tables(frames.runs, _metrics(frames), wording=OLD)
+    assert set(other.frame["evidence"]) == {"model"}
+
+
+def test_runs_that_are_not_complete_are_excluded_as_such_whatever_their_wording() -> None:
+    frames = _reworded()
+    frames.runs.loc[0, "status"] = "incomplete"
+    frames.runs.loc[1, "error"] = "edited since"
+    notes = table1(frames.runs, _metrics(frames)).notes
+    assert "Runs used: 2 complete. Excluded as not complete: 1 incomplete." in notes
+    assert notes[-1] == LEFT_OUT.replace("out: 2", "out: 1").replace(": 2)", ": 1)")
+    # Of runs that are left out it does not matter that they answer an earlier wording.
+    assert f"1 of the runs used answers {OUTDATED}." in notes
+    frames.runs["error"] = ["", "", "edited", ""]
+    assert not any("runs.error" in note for note in table1(frames.runs, _metrics(frames)).notes)
 
 
 def test_a_ragged_union_of_sweeps_is_drawn_cell_by_cell(tmp_path: Path) -> None:

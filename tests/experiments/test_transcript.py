@@ -1,15 +1,17 @@
 from __future__ import annotations
 
-import math
-from types import SimpleNamespace
+import re
+import shutil
+import sqlite3
+import time
 from typing import Any
 
-import pandas as pd
 import pytest
 
 import opinionsim as osim
-from opinionsim.errors import SpecError
-from opinionsim.store import Results
+from opinionsim.errors import SpecError, StoreError
+from opinionsim.experiments._transcript import Told, spelled
+from opinionsim.store import AgentRow, OpinionRow, Results, TurnRow, open_store
 from tests._running import SMALL, carry_out, changed, watched
 
 
@@ -93,40 +95,29 @@ def test_a_run_that_has_not_got_anywhere() -> None:
         osim.transcript(results, turn=0)
 
 
-def _meeting(**run: Any) -> Any:
-    """Results of one run: two participants and a moderator, whose post each one reads and reports on."""
+def _meeting(agents: tuple[tuple[str, str], ...] = (), **run: Any) -> Told:
+    """A run of two participants and a moderator, whose post each one reads and reports on."""
     row = {
         **{"run_id": "r0", "cell": "c0", "replicate": 0, "status": "complete", "evidence": "mixed", "claim": "a claim"},
-        **{"instrument_id": "m0", "classifier": "lexicon", "validation": "", "n_agents": 2},
+        **{"instrument_id": "m0", "classifier": "lexicon", "validation": ""},
     }
-    agents = pd.DataFrame(
-        {
-            "run_id": "r0",
-            "agent": [0, 1, 2],
-            "name": ["Ada", "Ben", "Kim"],
-            "role": ["participant", "participant", "moderator"],
-            "model": ["openai:a", "openai:a", "scripted"],
-            "evidence": ["model", "human", "scripted"],
-        }
+    played = (("openai:a", "model"), ("openai:a", "human"), ("scripted", "scripted"))
+    cast = agents or (("Ada", "participant"), ("Ben", "participant"), ("Kim", "moderator"))
+    turns = (
+        TurnRow(0, 1, 2, "open", "post", (), "Welcome."),
+        TurnRow(1, 1, 0, "report", "report", (0,), "I agree."),
+        TurnRow(2, 1, 1, "report", "report", (0, 1), "", "skipped"),
     )
-    turns = pd.DataFrame(
-        {
-            "run_id": "r0",
-            "turn": [0, 1, 2],
-            "step": 1,
-            "agent": [2, 0, 1],
-            "act": ["open", "report", "report"],
-            "kind": ["post", "report", "report"],
-            "reads": [(), (0,), (0, 1)],
-            "message": ["Welcome.", "I agree.", ""],
-            "condition": ["answered", "answered", "skipped"],
-        }
+    return Told(
+        row | run,
+        tuple(
+            AgentRow(number, name, role, evidence, None, {}, model)
+            for number, ((name, role), (model, evidence)) in enumerate(zip(cast, played, strict=True))
+        ),
+        turns,
+        {turn.turn: turn.agent for turn in turns},
+        {0: 0.0, 1: 2.0},
     )
-    read = [("a9", "civility", 0, None, 7), ("a9", "civility", 1, None, 6), ("a9", "agreement", 1, 0, 1)]
-    read += [("m0", "stance", 0, None, 0), ("m0", "stance", 1, 0, -2), ("m0", "stance", 1, None, 2)]
-    opinions = pd.DataFrame(read, columns=["instrument_id", "variable", "turn", "about", "value"])
-    opinions = opinions.astype({"about": "Int64", "value": float}).assign(run_id="r0", cell="c0")
-    return SimpleNamespace(runs=pd.DataFrame([row | run]), agents=agents, turns=turns, opinions=opinions)
 
 
 def _headings(told: str) -> list[str]:
@@ -134,26 +125,85 @@ def _headings(told: str) -> list[str]:
 
 
 def test_everybody_is_shown_with_a_role_and_what_was_skipped() -> None:
-    assert _headings(osim.transcript(_meeting())) == [
+    assert _headings(spelled(_meeting())) == [
         "step 1, turn 0: Kim, moderator (agent 2, scripted) open  [coded 0]",
         "step 1, turn 1: Ada (agent 0, openai:a, model) report after reading Kim, moderator (turn 0)  [coded +2]",
         "step 1, turn 2: Ben (agent 1, openai:a, human) report after reading Kim, moderator (turn 0), Ada (turn 1)"
         "  [skipped]",
     ]
-    assert len(_headings(osim.transcript(_meeting(), agent=2))) == 1
+    assert len(_headings(spelled(_meeting(), agent=2))) == 1
 
 
-def test_a_role_that_is_a_name_is_said_once() -> None:
-    meeting = _meeting()
-    for name, shown in {"Moderator": "Moderator", "": "moderator"}.items():
-        meeting.agents["name"] = ["Ada", "Ben", name]
-        assert _headings(osim.transcript(meeting))[0].startswith(f"step 1, turn 0: {shown} (agent 2, ")
-    del meeting.agents["role"]
-    assert "after reading Ada" not in osim.transcript(meeting, turn=1)
+@pytest.mark.parametrize(("name", "shown"), [("Moderator", "Moderator"), ("", "moderator")])
+def test_a_role_that_is_a_name_is_said_once(name: str, shown: str) -> None:
+    meeting = _meeting((("Ada", "participant"), ("Ben", "participant"), (name, "moderator")))
+    assert _headings(spelled(meeting))[0].startswith(f"step 1, turn 0: {shown} (agent 2, ")
 
 
-@pytest.mark.parametrize("missing", [None, math.nan])
-def test_a_cell_in_which_no_stance_is_read_codes_nothing(missing: Any) -> None:
-    told = osim.transcript(_meeting(instrument_id=missing, classifier=missing, validation=missing))
+def test_a_cell_in_which_no_stance_is_read_codes_nothing() -> None:
+    civility = {"variable": "civility", "classifier": "lexicon", "texts": ["report"]}
+    spec = changed(SMALL, measurement={"classifier": None, "instruments": [civility]})
+    told = osim.transcript(carry_out(spec, "silent.sqlite")[1])
     assert "coded" not in told
-    assert told.count("\nstep ") == 3
+    assert told.count("\nstep ") == 12
+
+
+def test_codes_are_of_texts_by_themselves_and_of_the_cells_own_instrument() -> None:
+    results = carry_out(SMALL, "coded.sqlite")[1]
+    run_id, own = results.runs.loc[0, ["run_id", "instrument_id"]]
+    coded = results.opinions.set_index("turn")["value"]
+    turn = int(coded.first_valid_index())
+    with sqlite3.connect("coded.sqlite") as connection:
+        assert connection.execute("select count(distinct instrument_id) from opinions").fetchone() == (1,)
+    connection.close()
+    with open_store("coded.sqlite") as store:
+        epoch = store.claim_complete(run_id, "another")
+        assert epoch is not None
+        record = store.record(run_id, epoch)
+        others = [OpinionRow(own, turn, 7.0, 0.0, (1.0,), about=0), OpinionRow("a9", turn, 6.0, 0.0, (1.0,))]
+        record.add_opinions(others)
+        store.release(run_id, epoch)
+    assert f"[coded {coded[turn]:+g}]" in osim.transcript(osim.load("coded.sqlite"), turn=turn)
+
+
+def test_rows_are_those_of_the_frame() -> None:
+    cells = changed(SMALL, replicates=2)
+    several = [{"variable": "stance", "classifier": name} for name in ("lexicon", "exact")]
+    cells["sweep"] = {"topic.framing": ["truth", "falsehood"], "measurement.instruments": [[each] for each in several]}
+    results = carry_out(cells, "rows.sqlite")[1]
+    assert results.runs["run_id"].nunique() < len(results.runs) == 8
+    for row in results.runs.itertuples():
+        heading = f"run {row.run_id} · {row.cell} · replicate {row.replicate} · "
+        assert osim.transcript(results, int(row.Index)).startswith(heading)
+
+
+def test_other_runs_are_not_read(results: Results) -> None:
+    """One run of many is told as fast as one of few: damage to another one goes unseen."""
+    shutil.copy(results.url.removeprefix("sqlite:///"), "damaged.sqlite")
+    with sqlite3.connect("damaged.sqlite") as connection:
+        connection.execute("update turns set step = 99 where run_id = ?", (results.run_ids[1],))
+        connection.execute("delete from opinions where run_id = ?", (results.run_ids[1],))
+    connection.close()
+    first, second = (list(results.runs["run_id"]).index(run_id) for run_id in results.run_ids)
+    damaged = osim.load("damaged.sqlite")
+    assert osim.transcript(damaged, first) == osim.transcript(results, first)
+    with pytest.raises(StoreError, match="the store is damaged"):
+        osim.transcript(damaged, second)
+
+
+def test_a_run_is_told_as_far_as_it_is_on_record() -> None:
+    """Also while it is being written; results that were loaded before show what came after."""
+    told = []
+
+    def look(number: int) -> None:
+        if number in (6, 12):
+            time.sleep(0.3)
+            told.append(osim.transcript(osim.load("open.sqlite")))
+
+    results = carry_out(SMALL, "open.sqlite", watched(noticed=look)[0], slots=1)[1]
+    whole = osim.transcript(results)
+    first, second, last = (each.count("\nstep ") for each in (*told, whole))
+    assert 0 < first < second < last == 12
+    assert all("· running ·" in each for each in told)
+    uncoded = [re.sub(r"  \[.*\]\n", "\n", each).split("\n\n")[1:] for each in (*told, whole)]
+    assert set(uncoded[0]) < set(uncoded[1]) < set(uncoded[2])

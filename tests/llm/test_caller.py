@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import pytest
 from langchain_core.messages import AIMessage
 
+from opinionsim import messages
 from opinionsim.errors import BudgetExceeded, JournalMismatch, ModelCallError, StoreError
 from opinionsim.llm import (
     Budget,
@@ -24,7 +25,7 @@ from opinionsim.llm import (
     ReplayOnly,
     Usage,
 )
-from opinionsim.messages import ChatMessage, Reply, prompt_hash
+from opinionsim.messages import ChatMessage, Prompt, Reply, prompt_hash
 from opinionsim.streams import call_seed
 from opinionsim.testing import run_virtual
 from tests.llm._desk import MISSING, PICKY, PROMPT, TURN, Client, Desk, fails
@@ -47,7 +48,7 @@ def test_a_reply_is_journalled_with_all_that_is_known_of_it() -> None:
         "write",
         prompt_hash(PROMPT),
         "Yes.",
-        prompt=PROMPT,
+        prompt=Prompt.of(PROMPT),
         seed=call_seed("run-1", 7, "reply", 0),
         dropped=4,
         finish_reason="stop",
@@ -89,6 +90,47 @@ def test_a_prompt_may_come_as_any_iterable() -> None:
     desk = Desk(Client("Yes."))
     assert run_virtual(desk.calls.ask(TURN, "reply", iter(PROMPT))) == Reply("Yes.")
     assert desk.client.prompts == [PROMPT]
+
+
+def test_a_prompt_of_a_chain_is_journalled_and_sent_as_it_is() -> None:
+    given: list[object] = []
+
+    class Keeping(Client):
+        async def call(self, messages: Sequence[ChatMessage], seed: int) -> AIMessage:
+            given.append(messages)
+            return await super().call(messages, seed)
+
+    desk, prompt = Desk(Keeping("Yes.")), Prompt.of(PROMPT)
+    run_virtual(desk.calls.ask(TURN, "reply", prompt))
+    (record,) = desk.journal.records
+    assert record.prompt is prompt
+    assert given[0] is prompt
+    assert record.prompt_hash == prompt.identity
+
+
+@pytest.mark.parametrize("length", [2, 2000])
+def test_what_a_prompt_costs_to_ask_does_not_depend_on_its_length(length: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asked, answered by the model within a budget, journalled, and answered by the journal."""
+    remembered = Prompt.of(ChatMessage("user", f"event {number}") for number in range(length))
+    hashed: list[str] = []
+    weighed: list[str] = []
+    digest, weight = messages.digest, messages._weight
+    monkeypatch.setattr(messages, "digest", lambda text: hashed.append(text) or digest(text))
+    monkeypatch.setattr(messages, "_weight", lambda text: weighed.append(text) or weight(text))
+
+    class Blind(Client):
+        async def call(self, messages: Sequence[ChatMessage], seed: int) -> AIMessage:
+            return AIMessage("Yes.")
+
+    desk = Desk(Blind(), budget=Budget(Limits(tokens=10**6)))
+    for _ in range(2):
+        task = ChatMessage("user", f"a task after {length} events")
+        run_virtual(desk.calls.ask(TURN, "reply", remembered.then(task)))
+    assert (desk.calls.made, desk.calls.answered) == (1, 1)
+    assert weighed == [task.content] * 2
+    # The text once, for it is known then, and the step from what is remembered to the task each time.
+    step = f"{remembered.identity}\nuser:{digest(task.content)}"
+    assert hashed == [task.content, step, step]
 
 
 @pytest.mark.parametrize(

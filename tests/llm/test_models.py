@@ -12,7 +12,7 @@ import pytest
 from langchain_core.caches import InMemoryCache
 from langchain_core.globals import set_llm_cache
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.tracers.base import BaseTracer
 from langsmith.run_helpers import tracing_context
@@ -21,9 +21,9 @@ from pydantic import Field, PrivateAttr, SecretStr
 
 from opinionsim import background
 from opinionsim.errors import SpecError
-from opinionsim.llm import ModelClient, ScriptedChatModel, load_chat_model
+from opinionsim.llm import GivenReplies, ModelClient, ScriptedChatModel, _models, load_chat_model
 from opinionsim.llm._reply import read_reply
-from opinionsim.messages import ChatMessage
+from opinionsim.messages import ChatMessage, Prompt
 from opinionsim.testing import Faults, StubProvider
 
 PROMPT = (ChatMessage("system", "You are Ann."), ChatMessage("assistant", "I wrote."), ChatMessage("user", "Write."))
@@ -197,6 +197,88 @@ def test_a_prompt_reaches_the_model_role_by_role(client, kind: type[Blocking]) -
         ("ai", "I wrote."),
         ("human", "Write."),
     ]
+
+
+class Careful(GivenReplies):
+    """One of ours, that keeps the messages it was given."""
+
+    _given: list[list[BaseMessage]] = PrivateAttr(default_factory=list)
+
+    async def _agenerate(self, messages, stop=None, run_manager=None, **options: Any) -> ChatResult:
+        self._given.append(messages)
+        return await super()._agenerate(messages, stop, run_manager, **options)
+
+
+def _prompts(length: int, calls: int) -> list[Prompt]:
+    """Prompts of one agent, of which each begins with the one before and an event more."""
+    remembered = Prompt.of(ChatMessage("user", f"event {number}") for number in range(length))
+    found = []
+    for number in range(calls):
+        found.append(remembered.then(ChatMessage("user", f"task {number}")))
+        remembered = remembered.then(ChatMessage("user", f"later event {number}"))
+    return found
+
+
+@pytest.mark.parametrize("length", [3, 300])
+def test_of_a_prompt_that_begins_like_another_only_the_rest_is_converted(
+    client, monkeypatch: pytest.MonkeyPatch, length: int
+) -> None:
+    made: list[str] = []
+
+    def counted(content: str) -> BaseMessage:
+        made.append(content)
+        return HumanMessage(content)
+
+    monkeypatch.setitem(_models._MESSAGE_TYPES, "user", counted)
+    model = Careful(lambda prompt: prompt[-1].content)
+    calling = client(model)
+    first, *others = _prompts(length, 5)
+    assert asyncio.run(calling.call(first, 1)).text == "task 0"
+    assert len(made) == length + 1
+    made.clear()
+    for number, prompt in enumerate(others, 1):
+        asyncio.run(calling.call(prompt, 1))
+        assert sorted(made) == [f"later event {number - 1}", f"task {number}"]
+        made.clear()
+    assert [list(prompt) for prompt in (first, *others)] == model.prompts
+
+
+def test_the_list_of_messages_is_the_model_s_own_and_ours_share_what_is_in_it(client) -> None:
+    model = Careful(lambda prompt: "Yes.")
+    calling = client(model)
+    one, two = _prompts(3, 2)
+    for prompt in (one, one, two):
+        asyncio.run(calling.call(prompt, 1))
+        model._given[-1].append(HumanMessage("What a model adds to its list."))
+    first, again, other = model._given
+    assert first is not again
+    assert [message is twin for message, twin in zip(first[:3], other, strict=False)] == [True] * 3
+    assert [message.content for message in again[:-1]] == [message.content for message in one]
+
+
+@pytest.mark.parametrize("kind", [Blocking, Asynchronous])
+def test_models_that_might_change_their_messages_get_them_new_in_every_call(client, kind: type[Blocking]) -> None:
+    class Changing(kind):  # type: ignore[misc, valid-type]
+        def _generate(self, messages, stop=None, run_manager=None, **options: Any) -> ChatResult:
+            result = super()._generate(list(messages), stop, run_manager, **options)
+            self._seen[-1]["texts"] = [message.content for message in messages]
+            for message in messages:
+                message.content = "changed"
+            return result
+
+    model = Changing()
+    calling = client(model)
+    one, two = _prompts(3, 2)
+    for prompt in (one, one, two):
+        asyncio.run(calling.call(prompt, 1))
+        assert model._seen[-1]["texts"] == [message.content for message in prompt]
+
+
+def test_a_client_may_be_given_any_messages_and_none(client) -> None:
+    model = Careful(lambda prompt: str(len(prompt)))
+    for messages, number in ((PROMPT, "3"), (iter(PROMPT), "3"), ((), "0"), (Prompt(), "0")):
+        assert asyncio.run(client(model).call(messages, 1)).text == number
+    assert model.prompts[:2] == [list(PROMPT)] * 2
 
 
 def test_a_seed_is_sent_only_where_the_model_takes_one(client) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from opinionsim.errors import ModelCallError, ScheduleError, SpecError, StoreError
 from opinionsim.llm import Budget, Endpoint, Entry, EntryKey, Limits, MemoryJournal, Patience, Seat
-from opinionsim.messages import ChatMessage, Reading, Reply, prompt_hash
+from opinionsim.messages import ChatMessage, Prompt, Reading, Reply, prompt_hash
 from opinionsim.schedules import Turn
 from opinionsim.testing import run_virtual
 from tests.llm._desk import PICKY, PROMPT, TURN, Client, Desk, fails
@@ -81,7 +81,7 @@ def test_a_persons_text_is_an_entry_without_seed_tokens_or_cost() -> None:
         "write",
         prompt_hash(PROMPT),
         "Yes.",
-        prompt=PROMPT,
+        prompt=Prompt.of(PROMPT),
         dropped=2,
         latency_s=90.0,
         source="person",

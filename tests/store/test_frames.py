@@ -11,14 +11,20 @@ import pytest
 from opinionsim.errors import StoreError
 from opinionsim.messages import ChatMessage
 from opinionsim.metrics import NOT_VALIDATED
-from opinionsim.store import AgentRow, ExperimentRow, ExperimentRun, OpinionRow, Results, load, open_store
+from opinionsim.store import AgentRow, DesignRow, ExperimentRun, OpinionRow, Results, load, open_store
 from opinionsim.store._frames import COLUMNS, FRAMES
 from opinionsim.testing._store_rows import (
+    CAST,
+    EDGES,
+    TURNS,
+    begun,
     call,
-    experiment_row,
+    completed,
+    design_row,
     instrument_row,
+    lead,
+    measured,
     opinion_row,
-    outcome,
     run_row,
     turn_row,
 )
@@ -37,23 +43,22 @@ def results(tmp_path: Path) -> Results:
         ExperimentRun("rB", "m1", 0, "block 0", "weak", {**axes, "cognition.bias": "weak"}, five),
         ExperimentRun("rA", "m1", 1, "block 1", "none", axes, five),
         ExperimentRun("rA", "m3", 1, "block 1", "other", axes, three),
-        ExperimentRun("never registered", "m1", 2, "block 2", "none", {}, five),
     )
     with open_store(_url(tmp_path)) as store:
-        store.save_experiment(ExperimentRow("e1", "quick", 1.0, {"seed": 7}, {"v": 1}, cells))
+        store.save_design(DesignRow("e1", "quick", "d1", {"seed": 7}, {"v": 1}, cells))
         store.register([run_row("rA"), run_row("rB", truth=None, category=None), run_row("elsewhere")])
         for row in (instrument_row("m1"), instrument_row("m3", (-1, 0, 1)), instrument_row("unused", (8, 9))):
             store.save_instrument(row)
         for run_id in ("rB", "rA", "elsewhere"):
-            epoch = store.claim(run_id, "host 1")
-            journal = store.journal(run_id, epoch)
-            journal.append(call(1, "I doubt it.", seed=5, input_tokens=9, latency_s=0.5))
-            journal.append(call(0, "It is warmer."))
-            store.finish(run_id, epoch, outcome())
+            record = begun(store, run_id)
+            record.append(call(1, "I doubt it.", seed=5, input_tokens=9, latency_s=0.5))
+            record.append(call(0, "It is warmer."))
+            lead(record)
+            error = "turn 2 failed" if run_id == "rB" else ""
+            store.finish(run_id, record.epoch, "incomplete" if error else "complete", error)
         refused = OpinionRow("m3", 1, math.nan, 1.0, (math.nan,) * 3)
         coded = OpinionRow("m3", 0, -1.0, 0.0, (0.75, 0.25, 0.0))
-        store.save_opinions("rA", epoch, [refused, coded, OpinionRow("unused", 0, 8.0, 0.0, (1.0, 0.0))])
-        store.finish("rB", epoch, outcome(status="incomplete", error="turn 2 failed"))
+        measured(store, "rA", [refused, coded, OpinionRow("unused", 0, 8.0, 0.0, (1.0, 0.0))])
     return load(_url(tmp_path))
 
 
@@ -77,12 +82,12 @@ def test_every_frame_has_its_columns_types_and_order(results: Results) -> None:
         assert rows == sorted(set(rows))
         assert list(frame.index) == list(range(len(frame)))
         assert set(frame["evidence"]) == {"scripted"}
-        assert not set(frame["run_id"]) & {"elsewhere", "never registered"}
+        assert "elsewhere" not in set(frame["run_id"])
 
 
 def test_an_experiment_without_rows_has_the_same_columns_and_types(tmp_path: Path, results: Results) -> None:
     with open_store(_url(tmp_path)) as store:
-        store.save_experiment(experiment_row("e2", "empty", ()))
+        store.save_design(design_row("e2", "empty", ()))
     empty = load(_url(tmp_path))
     assert empty.name == "empty"
     for name, fixed in COLUMNS.items():
@@ -162,9 +167,8 @@ def test_persona_attributes_become_columns_without_hiding_fixed_ones(tmp_path: P
         AgentRow(1, "Ben", "moderator", "scripted", 1.0, {"age": 41, "vegan": True}, "scripted"),
     )
     with open_store(_url(tmp_path)) as store:
-        store.save_experiment(experiment_row())
-        store.register([run_row()])
-        store.finish("r1", store.claim("r1", "host 1"), outcome(agents=agents))
+        store.save_design(design_row())
+        completed(store, agents=agents)
     frame = load(_url(tmp_path)).agents
     assert list(frame.columns)[len(COLUMNS["agents"]) :] == [
         *("persona.name", "age", "income", "traits", "persona.role", "vegan")
@@ -183,14 +187,11 @@ def test_persona_attributes_become_columns_without_hiding_fixed_ones(tmp_path: P
 def test_frames_hold_characters_that_are_no_text_elsewhere(tmp_path: Path) -> None:
     odd = "NUL \x00 and \udc80"
     with open_store(_url(tmp_path)) as store:
-        store.save_experiment(experiment_row())
-        store.register([run_row()])
-        epoch = store.claim("r1", "host 1")
-        store.journal("r1", epoch).append(call(0, odd))
-        store.finish("r1", epoch, outcome(turns=tuple(replace(turn, text=odd) for turn in outcome().turns)))
+        store.save_design(design_row())
+        completed(store, turns=tuple(replace(turn, text=odd) for turn in TURNS))
     results = load(_url(tmp_path))
     assert list(results.turns["message"]) == [odd, odd]
-    assert list(results.calls["reply"]) == [odd]
+    assert list(results.calls["reply"]) == [odd, odd]
 
 
 def test_order_of_arrival_does_not_show(tmp_path: Path) -> None:
@@ -198,17 +199,15 @@ def test_order_of_arrival_does_not_show(tmp_path: Path) -> None:
     for name, order in (("a", (0, 1, 2)), ("b", (2, 0, 1))):
         url = str(tmp_path / f"{name}.sqlite")
         with open_store(url) as store:
-            store.save_experiment(experiment_row())
-            store.register([run_row()])
+            store.save_design(design_row())
             store.save_instrument(instrument_row())
-            epoch = store.claim("r1", "host 1")
-            journal = store.journal("r1", epoch)
+            record = begun(store)
             for turn in order:
-                journal.append(call(turn, f"text {turn}", latency_s=float(order.index(turn))))
-            done = outcome()
-            if name == "b":
-                done = replace(done, turns=done.turns[::-1], agents=done.agents[::-1])
-            store.finish("r1", epoch, done)
+                record.append(call(turn, f"text {turn}", latency_s=float(order.index(turn))))
+            backwards = -1 if name == "b" else 1
+            opinions = (opinion_row(0), opinion_row(1))
+            lead(record, turns=TURNS[::backwards], agents=CAST[::backwards], opinions=opinions[::backwards])
+            store.finish("r1", record.epoch, "complete")
         frames.append(load(url))
     for name in FRAMES:
         first, second = (
@@ -222,12 +221,12 @@ def test_the_last_saved_experiment_is_loaded_and_others_by_name_or_id(tmp_path: 
     with open_store(_url(tmp_path)) as store:
         with pytest.raises(StoreError, match="holds no experiment yet"):
             load(store.url)
-        for row in (experiment_row("e1", "one"), experiment_row("e2", "two"), experiment_row("e3", "one", ())):
-            store.save_experiment(row)
+        for row in (design_row("e1", "one"), design_row("e2", "two"), design_row("e3", "one", ())):
+            store.save_design(row)
     assert load(_url(tmp_path)).spec == {"name": "one", "seed": 7}
     assert load(_url(tmp_path), "two").name == "two"
-    assert len(load(_url(tmp_path), "one")._experiment.runs) == 0
-    assert len(load(_url(tmp_path), "e1")._experiment.runs) == 1
+    assert load(_url(tmp_path), "one").run_ids == ()
+    assert load(_url(tmp_path), "e1").run_ids == ("r1",)
     with pytest.raises(StoreError, match="no experiment 'three'; it holds one, two"):
         load(_url(tmp_path), "three")
 
@@ -265,13 +264,13 @@ def test_every_column_is_documented() -> None:
 
 def test_of_the_journal_the_calls_are_what_models_said(tmp_path: Path) -> None:
     with open_store(_url(tmp_path)) as store:
-        store.save_experiment(experiment_row())
-        store.register([run_row()])
-        journal = store.journal("r1", store.claim("r1", "host 1"))
-        journal.append(call(0, "A model's.", outcome="unparsed"))
+        store.save_design(design_row())
+        record = begun(store)
+        record.begin(CAST, EDGES)
+        record.append(call(0, "A model's.", outcome="unparsed"))
         for turn, source in enumerate(("person", "instrument", "import"), start=1):
-            journal.append(call(turn, "Not a model's.", source=source))
-        journal.append(replace(call(4, part="rating.m1", source="instrument"), prompt=None, prompt_hash=""))
+            record.append(call(turn, "Not a model's.", source=source))
+        record.append(replace(call(4, part="rating.m1", source="instrument"), prompt=None, prompt_hash=""))
     results = load(_url(tmp_path))
     assert list(results.calls["reply"]) == ["A model's."]
     assert list(results.calls["outcome"]) == ["unparsed"]
@@ -290,19 +289,15 @@ def test_evidence_is_that_of_the_author_in_a_mixed_run(tmp_path: Path) -> None:
     )
     turns = tuple(turn_row(turn, agent=agent) for turn, agent in enumerate((2, 0, 1)))
     with open_store(_url(tmp_path)) as store:
-        store.save_experiment(experiment_row())
+        store.save_design(design_row())
         store.register([run_row(evidence="mixed", n_agents=3)])
         store.save_instrument(instrument_row())
-        journal = store.journal("r1", store.claim("r1", "host 1"))
+        record = begun(store)
         for turn in turns:
             for part in ("reply", "judge.m1", "judge"):
-                journal.append(replace(call(turn.turn, part=part), agent=turn.agent))
-        store.flush()
-        before = load(store.url)
-        # The agents are not stored yet.
-        assert before.calls["evidence"].tolist() == ["model", "model", "mixed"] * 3
-        opinions = tuple(opinion_row(turn.turn) for turn in turns)
-        store.finish("r1", 1, outcome(agents=agents, turns=turns, opinions=opinions))
+                record.append(replace(call(turn.turn, part=part), agent=turn.agent))
+        lead(record, agents=agents, turns=turns, opinions=[opinion_row(turn.turn) for turn in turns])
+        store.finish("r1", record.epoch, "complete")
     results = load(_url(tmp_path))
     assert list(results.runs["evidence"]) == list(results.edges["evidence"]) == ["mixed"]
     assert list(results.agents["evidence"]) == list(kinds)
@@ -313,19 +308,6 @@ def test_evidence_is_that_of_the_author_in_a_mixed_run(tmp_path: Path) -> None:
     assert list(results.runs["validation"]) == [NOT_VALIDATED]
 
 
-def test_turns_and_opinions_without_agents_have_the_evidence_of_the_run(tmp_path: Path) -> None:
-    with open_store(_url(tmp_path)) as store:
-        store.save_experiment(experiment_row())
-        store.save_instrument(instrument_row())
-        store.register([run_row(evidence="equation")])
-        store.save_outcome("r1", store.claim("r1", "host 1"), outcome(agents=()))
-    results = load(_url(tmp_path))
-    assert list(results.runs["status"]) == ["running"]
-    assert list(results.turns["evidence"]) == ["equation"] * 2
-    assert list(results.opinions["evidence"]) == ["equation"]
-    assert results.opinions["assigned_opinion"].isna().all()
-
-
 # -- instruments ---------------------------------------------------------------------------------------------
 
 
@@ -334,13 +316,12 @@ def test_a_cell_with_instruments_on_two_scales_has_the_rows_of_both(tmp_path: Pa
     cell = ExperimentRun("r1", "m1", 0, "block 0", "all", {}, {"m1": ("post", "report"), "m7": ("post",)})
     sevenths = (0.0, 0.0, 0.0, 0.0, 0.25, 0.0, 0.75)
     with open_store(_url(tmp_path)) as store:
-        store.save_experiment(replace(experiment_row(), runs=(cell,)))
-        store.register([run_row()])
+        store.save_design(replace(design_row(), runs=(cell,)))
         store.save_instrument(instrument_row())
         store.save_instrument(instrument_row("m7", likert, variable="anger", classifier="chat"))
         store.save_instrument(instrument_row("m9", (8, 9)))
-        rows = (opinion_row(1), opinion_row(0), OpinionRow("m7", 0, 7.0, 0.0, sevenths), opinion_row(0, "m9"))
-        store.finish("r1", store.claim("r1", "host 1"), outcome(opinions=rows))
+        nines = opinion_row(0, "m9", value=8.0, probabilities=(1.0, 0.0))
+        completed(store, opinions=(opinion_row(1), opinion_row(0), OpinionRow("m7", 0, 7.0, 0.0, sevenths), nines))
     results = load(_url(tmp_path))
     opinions = results.opinions
     assert [column for column in opinions if column.startswith("p_")] == [f"p_{point}" for point in range(-2, 8)]
@@ -362,15 +343,14 @@ def test_a_cell_with_instruments_on_two_scales_has_the_rows_of_both(tmp_path: Pa
 
 def test_what_is_judged_beside_another_text_follows_what_is_judged_by_itself(tmp_path: Path) -> None:
     with open_store(_url(tmp_path)) as store:
-        store.save_experiment(experiment_row())
-        store.register([run_row()])
+        store.save_design(design_row())
         store.save_instrument(instrument_row(about="reads"))
         turns = (turn_row(0), turn_row(1, (0,)), turn_row(2, (0, 1)))
         rows = (
             *(opinion_row(2, about=1, value=2.0), opinion_row(2, about=0, value=1.0), opinion_row(2, value=0.0)),
             *(opinion_row(1, about=0, value=-1.0), opinion_row(0)),
         )
-        store.finish("r1", store.claim("r1", "host 1"), outcome(turns=turns, opinions=rows))
+        completed(store, turns=turns, opinions=rows)
     opinions = load(_url(tmp_path)).opinions
     assert list(opinions["turn"]) == [0, 1, 2, 2, 2]
     assert opinions["about"].astype(object).where(opinions["about"].notna(), None).tolist() == [None, 0, None, 0, 1]
@@ -387,12 +367,12 @@ def test_a_cell_without_an_instrument_of_stance_has_no_classifier(tmp_path: Path
         ExperimentRun("r1", "m1", 3, "block 3", "stance", {}, {"m7": ("self-report",), "m1": ("self-report", "post")}),
     )
     with open_store(_url(tmp_path)) as store:
-        store.save_experiment(replace(experiment_row(), runs=cells))
+        store.save_design(replace(design_row(), runs=cells))
         store.register([run_row(evidence="model")])
         store.save_instrument(instrument_row())
         store.save_instrument(instrument_row("m7", variable="anger"))
         rows = (opinion_row(0), opinion_row(0, "m7"), opinion_row(1, "m7"))
-        store.finish("r1", store.claim("r1", "host 1"), outcome(opinions=rows))
+        completed(store, opinions=rows)
     results = load(_url(tmp_path))
     runs = results.runs.set_index("cell")
     assert runs.loc[["anger only", "nothing"], ["instrument_id", "classifier"]].isna().all(axis=None)

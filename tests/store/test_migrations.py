@@ -1,22 +1,23 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import Connection, inspect
 
 from opinionsim.errors import StoreError
-from opinionsim.store import _files, _migrations, _postgres, _schema, load, open_store
+from opinionsim.store import Store, TieRow, _files, _migrations, _postgres, _schema, load, open_store
 from opinionsim.store._address import Address, parse
 from opinionsim.testing._store_rows import (
+    begun,
     call,
-    claimed,
     completed,
-    experiment_row,
+    design_row,
     instrument_row,
+    lead,
+    measured,
     opinion_row,
-    outcome,
-    run_row,
 )
 from tests._postgres import Server
 
@@ -29,11 +30,11 @@ CREATE TABLE edges_2 (
     source BIGINT NOT NULL,
     target BIGINT NOT NULL,
     weight FLOAT NOT NULL,
-    since BIGINT NOT NULL,
-    until BIGINT,
-    PRIMARY KEY (run_id, source, target, since)
-);
-INSERT INTO edges_2 SELECT run_id, source, target, weight, since + 7, until FROM edges;
+    crc BIGINT NOT NULL,
+    kind TEXT NOT NULL DEFAULT 'strangers',
+    PRIMARY KEY (run_id, source, target)
+) WITHOUT ROWID;
+INSERT INTO edges_2 SELECT run_id, source, target, weight, crc, 'friends' FROM edges;
 DROP TABLE edges;
 ALTER TABLE edges_2 RENAME TO edges;
 """)
@@ -56,15 +57,20 @@ def _versions(connection: Connection) -> list[int]:
     return list(connection.exec_driver_sql("SELECT version FROM schema_version ORDER BY version").scalars())
 
 
+def _content(store: Store) -> tuple[Any, ...]:
+    run = (store.entries("r1"), store.agents("r1"), store.edges("r1"), store.follow("r1").poll())
+    return (*run, store.states(), store.instruments(), store.designs(), store.spending(), store.prompt("r1", 0))
+
+
 def _fill(url: str) -> None:
     """A store with a row in every table that an experiment fills."""
     with open_store(url) as store:
-        store.save_experiment(experiment_row())
+        store.save_design(design_row())
         store.save_instrument(instrument_row())
-        store.register([run_row()])
-        journal = store.journal("r1", claimed(store))
-        journal.append(call(0, "a\x00b", ("You are Ada.", "a\x00b"), cost=0.25))
-        store.finish("r1", 1, outcome())
+        record = begun(store, payer="e1")
+        record.append(call(0, "a\x00b", ("You are Ada.", "a\x00b"), cost=0.25))
+        lead(record, ties=[TieRow(1, 0, 1, 1, 0)])
+        store.finish("r1", record.epoch, "complete")
 
 
 def test_an_earlier_store_is_brought_up_to_date_when_opened_for_writing(
@@ -72,27 +78,25 @@ def test_an_earlier_store_is_brought_up_to_date_when_opened_for_writing(
 ) -> None:
     _fill(url)
     with open_store(url) as store:
-        before = (store.entries("r1"), store.turns("r1"), store.states(), store.instruments(), store.experiments())
-        prompt = store.prompt("r1", 0)
+        before = _content(store)
         assert store.usage(["r1"]).cost == 0.25
     monkeypatch.setattr(_migrations, "MIGRATIONS", [*_migrations.MIGRATIONS, _SECOND])
     with pytest.raises(StoreError, match="older schema version 1; open it once for writing to bring it to version 2"):
         open_store(url, write=False)
     for _ in range(2):
         with open_store(url) as store:
-            found = (store.entries("r1"), store.turns("r1"), store.states(), store.instruments(), store.experiments())
-            assert found == before
-            assert store.prompt("r1", 0) == prompt
+            assert _content(store) == before
             with store.reading() as connection:
                 assert connection.exec_driver_sql("SELECT run_id, note FROM runs").all() == [("r1", None)]
-                assert connection.exec_driver_sql("SELECT weight FROM journal").all() == [(0.5,)]
+                assert connection.exec_driver_sql("SELECT weight FROM journal").all() == [(0.5,)] * 2
+                assert connection.exec_driver_sql("SELECT kind FROM edges").all() == [("friends",)]
                 assert _versions(connection) == [1, 2]
     results = load(url)
     assert list(results.runs["status"]) == ["complete"]
-    assert list(results.edges["since"]) == [7]
+    assert list(results.edges["since"]) == [0, 1]
     assert (len(results.agents), list(results.calls["reply"]), list(results.opinions["value"])) == (
         2,
-        ["a\x00b"],
+        ["a\x00b", "I doubt it."],
         [1.0],
     )
 
@@ -103,10 +107,10 @@ def test_a_migrated_store_goes_on(url: str, monkeypatch: pytest.MonkeyPatch) -> 
     with open_store(url) as store:
         epoch = store.claim_complete("r1", "host 2")
         assert epoch == 2
-        store.journal("r1", epoch).append(call(1, part="judge.m2"))
-        store.save_opinions("r1", epoch, [opinion_row(1)])
+        store.record("r1", epoch).append(call(1, part="judge.m2"))
         store.release("r1", epoch)
-        assert [entry.key.turn for entry in store.entries("r1")] == [0, 1]
+        measured(store, "r1", [opinion_row(1)])
+        assert [entry.key.part for entry in store.entries("r1")] == ["reply", "judge.m2", "reply"]
         assert store.uncoded(["r1"], "m1", ["post", "report"]) == {}
         completed(store, "r2")
         assert store.states(["r2"])["r2"].status == "complete"

@@ -21,9 +21,21 @@ from opinionsim.cli._stores import spelled
 from opinionsim.errors import SpecError, StoreError
 from opinionsim.llm import EntryKey
 from opinionsim.messages import text_id
-from opinionsim.store import Store, _postgres, load, open_store, shown
+from opinionsim.store import Store, TieRow, _following, _postgres, follow, load, open_store, shown
 from opinionsim.store._frames import FRAMES
-from opinionsim.testing._store_rows import call, claimed, experiment_row, instrument_row, outcome, run_row
+from opinionsim.testing._store_case import wait_until
+from opinionsim.testing._store_rows import (
+    TURNS,
+    add,
+    begun,
+    call,
+    design_row,
+    instrument_row,
+    lead,
+    opinion_row,
+    run_row,
+    turn_row,
+)
 from tests._postgres import Server
 from tests.store._served import cut, database_of
 
@@ -32,25 +44,30 @@ from tests.store._served import cut, database_of
 
 def test_connections_that_are_cut_lose_nothing(url: str, ask) -> None:
     with open_store(url) as store:
-        store.register([run_row()])
-        journal = store.journal("r1", claimed(store))
+        record = begun(store)
+        lead(record, turns=(), opinions=())
         for turn in range(300):
-            journal.append(call(turn, f"reply {turn}", ("You are Ada.", f"post {turn}")))
+            record.append(call(turn, f"text {turn}", ("You are Ada.", f"post {turn}")))
+            add(record, turn_row(turn))
+            add(record, opinion_row(turn))
             if turn % 60 == 30:
-                journal.flush()
+                record.flush()
             if turn % 60 in (25, 45):
                 cut(ask)
-        store.finish("r1", 1, outcome())
+        store.finish("r1", record.epoch, "complete")
         cut(ask)
-        assert [entry.text for entry in store.entries("r1")] == [f"reply {turn}" for turn in range(300)]
+        assert [entry.text for entry in store.entries("r1")] == [f"text {turn}" for turn in range(300)]
+        rows = [row for turn in range(300) for row in (turn_row(turn), opinion_row(turn))]
+        assert [(event.seq, event.row) for event in store.follow("r1").poll()] == list(enumerate(rows, 1))
         assert store.prompt("r1", 299)[1].content == "post 299"
         assert store.states()["r1"].status == "complete"
 
 
 def test_a_transaction_that_is_lost_at_its_end_is_carried_out_again(url: str, ask) -> None:
     with open_store(url) as store:
-        store.register([run_row()])
-        journal = store.journal("r1", claimed(store))
+        record = begun(store)
+        lead(record, turns=(), opinions=())
+        record.flush()
         cuts = iter([True])
 
         def lose(_: object) -> None:
@@ -58,9 +75,11 @@ def test_a_transaction_that_is_lost_at_its_end_is_carried_out_again(url: str, as
                 cut(ask)
 
         event.listen(store._database._writing, "commit", lose)
-        journal.append(call(0, "reply", ("You are Ada.", "post")))
-        journal.flush()
+        record.append(call(0, "reply", ("You are Ada.", "post")))
+        add(record, turn_row(0))
+        record.flush()
         assert [entry.text for entry in store.entries("r1")] == ["reply"]
+        assert [event.seq for event in store.follow("r1").poll()] == [1]
         assert [message.content for message in store.prompt("r1", 0)] == ["You are Ada.", "post"]
         assert next(cuts, None) is None
 
@@ -79,18 +98,22 @@ def _admit(postgres: Server, url: str) -> None:
 
 
 def test_a_database_that_is_away_for_a_while_is_waited_for(postgres: Server, url: str) -> None:
-    with open_store(url) as store:
-        store.register([run_row()])
-        journal = store.journal("r1", claimed(store))
+    with open_store(url) as store, open_store(url, write=False) as reader, ThreadPoolExecutor(2) as pool:
+        record = begun(store)
         _refuse(postgres, url)
-        journal.append(call(0))
-        with ThreadPoolExecutor(1) as pool:
-            flushed = pool.submit(journal.flush)
-            with pytest.raises(StoreError, match="not currently accepting connections"):
-                store.states()
-            assert not flushed.done()
-            _admit(postgres, url)
-            flushed.result()
+        record.append(call(0))
+        flushed = pool.submit(record.flush)
+        wait_until(lambda: record.behind)
+        with pytest.raises(StoreError, match="not currently accepting connections"):
+            reader.states()
+        # Whoever writes reads what was written.
+        read = pool.submit(store.states)
+        assert not flushed.done()
+        assert not read.done()
+        _admit(postgres, url)
+        flushed.result()
+        assert list(read.result()) == ["r1"]
+        assert not record.behind
         assert len(store.entries("r1")) == 1
 
 
@@ -99,17 +122,52 @@ def test_a_database_that_stays_away_is_told_to_every_later_append(
 ) -> None:
     monkeypatch.setattr(_postgres, "PATIENCE_S", 0.1)
     store = open_store(url)
-    store.register([run_row()])
-    journal = store.journal("r1", claimed(store))
+    record = begun(store)
     _refuse(postgres, url)
-    journal.append(call(0))
+    record.append(call(0))
     with pytest.raises(StoreError, match=r"could not keep 1 or more entries: .*not currently accepting connections"):
-        journal.flush()
+        record.flush()
     with pytest.raises(StoreError, match="could not keep"):
-        journal.append(call(1))
+        record.append(call(1))
     _admit(postgres, url)
     store.close()
     assert ask("SELECT owner FROM workers") == []
+
+
+def test_whoever_follows_a_run_waits_for_a_database_that_is_away(
+    postgres: Server, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_following, "_OFTEN_S", 0.01)
+    monkeypatch.setattr(_following, "_SELDOM_S", 0.05)
+    with open_store(url) as store, ThreadPoolExecutor(1) as pool:
+        record = begun(store)
+        lead(record, turns=[turn_row(0)], opinions=())
+        store.flush()
+        told = follow(url, "r1")
+        assert next(told).row == turn_row(0)
+        rest = pool.submit(list, told)
+        _refuse(postgres, url)
+        add(record, turn_row(1))
+        wait_until(lambda: record.behind)
+        _admit(postgres, url)
+        store.finish("r1", record.epoch, "complete")
+        assert [(each.seq, each.row) for each in rest.result()] == [(2, turn_row(1))]
+
+
+def test_whoever_follows_a_run_is_told_when_the_database_stays_away(
+    postgres: Server, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_following, "_SELDOM_S", 0.01)
+    monkeypatch.setattr(_following, "_PATIENCE_S", 0.1)
+    with open_store(url) as store:
+        lead(begun(store), turns=[turn_row(0)], opinions=())
+        store.flush()
+        told = follow(url, "r1")
+        assert next(told).seq == 1
+        _refuse(postgres, url)
+        with pytest.raises(StoreError, match=r"cannot read the store .*not currently accepting connections"):
+            next(told)
+        _admit(postgres, url)
 
 
 def test_workers_that_share_texts_do_not_block_each_other(url: str) -> None:
@@ -119,12 +177,14 @@ def test_workers_that_share_texts_do_not_block_each_other(url: str) -> None:
 
         def append(number: int) -> None:
             store = (one, two)[number]
-            journal = store.journal(f"r{number}", claimed(store, f"r{number}", f"worker {number}"))
-            for turn, text in enumerate(texts[:: 1 - 2 * number]):
-                journal.append(call(turn, text, ("You are Ada.", text)))
+            record = begun(store, f"r{number}", f"worker {number}")
+            own = texts[:: 1 - 2 * number]
+            for turn, text in enumerate(own):
+                # What each remembers begins alike.
+                record.append(call(turn, text, ("You are Ada.", *texts[: turn % 7], text)))
                 if turn % 25 == 0:
-                    journal.flush()
-            journal.flush()
+                    record.flush()
+            record.flush()
 
         with ThreadPoolExecutor(2) as pool:
             list(pool.map(append, range(2)))
@@ -162,6 +222,29 @@ def test_an_instrument_two_workers_save_at_once_is_kept_once(url: str) -> None:
         assert [row.options["weights"] for row in one.instruments()] == [name for name in saved if name != "refused"]
 
 
+def test_designs_two_workers_add_at_once_have_numbers_of_their_own(url: str) -> None:
+    rounds = 12
+    with open_store(url) as one, open_store(url) as two:
+        together = threading.Barrier(2)
+
+        def save(number: int) -> list[int]:
+            found = []
+            for place in range(rounds):
+                together.wait()
+                found.append((one, two)[number].save_design(design_row(design_id=f"{number} {place}")))
+            return found
+
+        with ThreadPoolExecutor(2) as pool:
+            numbers = list(pool.map(save, range(2)))
+        assert sorted(numbers[0] + numbers[1]) == list(range(1, 2 * rounds + 1))
+        found = {row.design_id: row.design for row in one.designs()}
+        assert found == {f"{number} {place}": numbers[number][place] for number in range(2) for place in range(rounds)}
+        # One design that both save is one.
+        with ThreadPoolExecutor(2) as pool:
+            assert len(set(pool.map(lambda store: store.save_design(design_row(design_id="both")), (one, two)))) == 1
+        assert len(one.designs()) == 2 * rounds + 1
+
+
 def test_a_reader_sees_one_state_and_cannot_change_it(url: str) -> None:
     with open_store(url) as store, open_store(url, write=False) as reader:
         store.register([run_row("r1")])
@@ -183,20 +266,22 @@ def test_frames_are_those_of_a_file(url: str, tmp_path: Path) -> None:
     frames = []
     for address in (url, str(tmp_path / "a.sqlite")):
         with open_store(address) as store:
-            store.save_experiment(experiment_row())
+            store.save_design(design_row())
             store.register([run_row(truth=None)])
             store.save_instrument(instrument_row())
-            journal = store.journal("r1", claimed(store))
+            record = begun(store)
             # Databases order texts each in its own way: these parts differ by it.
             for number, part in enumerate(("reply", "Reply", "reply.2", "re ply", "ré", "zz", odd)):
-                journal.append(call(0, f"{odd} {number}", part=part, reasoning=odd, cost=0.1, seed=2**31 - 1))
-            journal.append(call(1, condition="refused", input_tokens=3, cached_tokens=1))
-            store.finish("r1", 1, outcome(error=odd))
-            assert [entry.key for entry in store.entries("r1")] == sorted(entry.key for entry in journal.entries)
+                record.append(call(0, f"{odd} {number}", part=part, reasoning=odd, cost=0.1, seed=2**31 - 1))
+            record.append(call(1, condition="refused", input_tokens=3, cached_tokens=1))
+            lead(record, turns=[replace(turn, text=odd) for turn in TURNS], ties=[TieRow(1, 0, 1, 1, 0)])
+            store.finish("r1", record.epoch, "incomplete", odd)
+            assert [entry.key for entry in store.entries("r1")] == sorted(entry.key for entry in record.entries)
         found = load(address)
         frames.append({name: getattr(found, name) for name in (*FRAMES, "metrics")})
     for name, frame in frames[0].items():
-        pd.testing.assert_frame_equal(frame, frames[1][name])
+        timed = [column for column in frame if column.endswith("_at")]
+        pd.testing.assert_frame_equal(frame.drop(columns=timed), frames[1][name].drop(columns=timed))
 
 
 _ODD = st.text(st.characters() | st.characters(categories=["Cs", "Cc"]), max_size=50) | st.just("\x1bjson:[1]")
@@ -208,14 +293,14 @@ def test_any_text_survives(postgres: Server, texts: list[str], odd: str) -> None
     with open_store(postgres.database("odd texts")) as store:
         store.register([run_row()])
         store.forget(["r1"])
-        journal = store.journal("r1", claimed(store))
+        record = begun(store)
         for turn, text in enumerate(texts):
-            journal.append(call(turn, text, (odd, text), part=f"reply{odd}", reason=odd, reasoning=odd))
+            record.append(call(turn, text, (odd, text), part=f"reply{odd}", reason=odd, reasoning=odd))
         assert [(entry.text, entry.reason, entry.reasoning) for entry in store.entries("r1")] == [
             (text, odd, odd) for text in texts
         ]
         assert store.prompt("r1", 0, f"reply{odd}")[0].content == odd
-        assert store.journal("r1", journal.epoch).lookup(EntryKey(0, f"reply{odd}", 0)) is not None
+        assert store.record("r1", record.epoch).lookup(EntryKey(0, f"reply{odd}", 0)) is not None
 
 
 # -- addresses -----------------------------------------------------------------------------------------------
@@ -231,7 +316,8 @@ def locked(postgres: Server, url: str, ask) -> str:
 
 def test_a_password_opens_the_store_and_is_never_shown(locked: str) -> None:
     with open_store(locked) as store:
-        store.save_experiment(experiment_row())
+        store.save_design(design_row())
+        store.save_instrument(instrument_row())
         store.register([run_row()])
         again = store.url
         seen = [str(again), repr(again), f"{again}", repr(store), again + "", pickle.dumps(again)]
@@ -350,10 +436,9 @@ def test_numbers_and_texts_survive_exactly(url: str) -> None:
     numbers = [math.inf, -math.inf, 0.1 + 0.2, 5e-324, sys.float_info.max, -0.0, None]
     text = 'NUL \x00, half a pair \ud800, marker \x1bjson:, "quotes" \\ é 日'
     with open_store(url) as store:
-        store.register([run_row()])
-        journal = store.journal("r1", claimed(store))
+        record = begun(store)
         for turn, number in enumerate(numbers):
-            journal.append(replace(call(turn, text), latency_s=number, seed=2**63 - 1 - turn))
+            record.append(replace(call(turn, text), latency_s=number, seed=2**63 - 1 - turn))
         found = store.entries("r1")
         assert [repr(entry.latency_s) for entry in found] == [repr(number) for number in numbers]
         assert [entry.seed for entry in found] == [2**63 - 1 - turn for turn in range(len(numbers))]
@@ -362,11 +447,10 @@ def test_numbers_and_texts_survive_exactly(url: str) -> None:
 
 def test_an_error_of_the_statement_is_not_tried_again(url: str, ask) -> None:
     with open_store(url) as store:
-        store.register([run_row()])
-        journal = store.journal("r1", claimed(store))
+        record = begun(store)
         ask("DROP TABLE journal")
-        journal.append(call(0))
+        record.append(call(0))
         with pytest.raises(StoreError, match='could not keep 1 or more entries: relation "journal" does not exist'):
-            journal.flush()
+            record.flush()
         with pytest.raises(DBAPIError), store._database.reading.connect() as connection:
             connection.exec_driver_sql("SELECT * FROM journal")

@@ -5,26 +5,28 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from opinionsim.errors import StoreError
-from opinionsim.store import Store, _workers, open_store
-from opinionsim.testing._store_rows import call, claimed, completed, opinion_row, outcome, run_row
+from opinionsim.store import RunState, Store, _workers, open_store
+from opinionsim.testing._store_rows import add, begun, call, claimed, completed, opinion_row, reply, run_row, turn_row
 from tests.store._served import age, cut
 
 _WORKER = """
 import sys
 from opinionsim.store import open_store
-from opinionsim.testing._store_rows import call, run_row
+from opinionsim.testing._store_rows import CAST, add, begun, opinion_row, turn_row
 
 store = open_store(sys.argv[1])
-store.register([run_row("r1")])
-journal = store.journal("r1", store.claim("r1", "child"))
+record = begun(store, owner="child")
+record.begin(CAST, [])
 turn = 0
 while True:
-    journal.append(call(turn, f"reply {turn}", ("You are Ada.", f"post {turn}")))
+    add(record, turn_row(turn))
+    add(record, opinion_row(turn))
     turn += 1
     if turn % 200 == 0:
         store.flush()
@@ -51,25 +53,26 @@ def _child(source: str, url: str) -> subprocess.Popen[str]:
 
 def test_a_run_under_way_is_taken_over_once_its_owner_gives_no_sign_of_life(url: str, ask) -> None:
     with open_store(url) as one, open_store(url) as two:
-        one.register([run_row()])
-        journal = one.journal("r1", claimed(one, owner="one"))
-        journal.append(call(0, "kept"))
-        journal.flush()
+        record = begun(one, owner="one")
+        record.append(call(0, "kept"))
+        record.flush()
         assert two.claim("r1", "two") is None
         age(ask, _workers.EXPIRY_S - 5)
         assert two.claim("r1", "two") is None
-        assert two.states()["r1"] == ("running", 1, "one", "")
+        assert two.states()["r1"] == RunState("running", 1, "one", "", held=True)
         age(ask, 10)
         assert two.claim("r1", "two") == 2
-        journal.append(call(1, "lost"))
+        record.append(call(1, "lost"))
+        record.add_turn(turn_row(0))
         with pytest.raises(StoreError, match="run r1 has been claimed by somebody else"):
-            journal.flush()
+            record.flush()
         with pytest.raises(StoreError, match="epoch 1"):
-            one.finish("r1", 1, outcome())
+            one.finish("r1", 1, "complete")
         with pytest.raises(StoreError, match="epoch 1"):
-            one.journal("r1", 1)
-        two.finish("r1", 2, outcome())
-        assert two.states()["r1"] == ("complete", 2, "two", "")
+            one.record("r1", 1)
+        two.finish("r1", 2, "complete")
+        assert two.states()["r1"] == RunState("complete", 2, "two", "")
+        assert two.turns("r1") == []
         assert [entry.text for entry in two.entries("r1")] == ["kept"]
         assert one.claim("r1", "one") is None
 
@@ -96,8 +99,7 @@ def test_the_runs_of_a_closed_store_can_be_claimed_at_once(url: str, ask) -> Non
 
 def test_a_run_that_failed_can_be_claimed_by_anybody(url: str) -> None:
     with open_store(url) as one, open_store(url) as two:
-        one.register([run_row()])
-        one.finish("r1", claimed(one, owner="one"), outcome(status="incomplete", error="turn 2 failed"))
+        completed(one, owner="one", status="incomplete", error="turn 2 failed")
         assert two.claim("r1", "two") == 2
 
 
@@ -158,10 +160,9 @@ def test_a_dead_worker_has_one_heir(url: str, ask) -> None:
 
 def test_a_run_another_worker_carries_out_is_not_forgotten(url: str, ask) -> None:
     with open_store(url) as one, open_store(url) as two:
-        one.register([run_row("r1"), run_row("r2")])
-        journal = one.journal("r1", claimed(one, owner="one"))
-        journal.append(call(0))
-        one.finish("r2", claimed(one, "r2", "one"), outcome())
+        record = begun(one, owner="one")
+        record.append(call(0))
+        completed(one, "r2", "one")
         with pytest.raises(StoreError, match="run r1 is being carried out by one and cannot be started anew"):
             two.forget(["r2", "r1"])
         assert [state.status for state in two.states().values()] == ["running", "complete"]
@@ -170,9 +171,9 @@ def test_a_run_another_worker_carries_out_is_not_forgotten(url: str, ask) -> Non
         two.forget(["r1"])
         assert ask("SELECT status, owner, held FROM runs") == [("pending", "", 0)] * 2
         assert two.entries("r1") == []
-        journal.append(call(1))
+        record.append(call(1))
         with pytest.raises(StoreError, match="claimed by somebody else"):
-            journal.flush()
+            record.flush()
 
 
 def test_a_run_is_measured_anew_once_whoever_measured_it_is_dead(url: str, ask) -> None:
@@ -182,8 +183,9 @@ def test_a_run_is_measured_anew_once_whoever_measured_it_is_dead(url: str, ask) 
         epoch = one.claim_complete("r1", "one")
         assert epoch == first + 1
         assert ask("SELECT held FROM runs") == [(1,)]
-        journal = one.journal("r1", epoch)
-        one.save_opinions("r1", epoch, [opinion_row(0)])
+        record = one.record("r1", epoch)
+        record.add_opinions([opinion_row(0)])
+        record.flush()
         age(ask, _workers.EXPIRY_S - 5)
         assert two.claim_complete("r1", "two") is None
         with pytest.raises(StoreError, match="run r1 is being measured by one and cannot be started anew"):
@@ -191,20 +193,20 @@ def test_a_run_is_measured_anew_once_whoever_measured_it_is_dead(url: str, ask) 
         age(ask, 10)
         assert two.claim_complete("r1", "two") == epoch + 1
         # It was only slow, and comes back.
-        journal.append(call(1, part="judge.m1"))
+        record.append(call(1, part="judge.m1"))
+        record.add_opinions([opinion_row(1)])
         with pytest.raises(StoreError, match="run r1 has been claimed by somebody else"):
-            journal.flush()
-        with pytest.raises(StoreError, match=f"epoch {epoch}"):
-            one.save_opinions("r1", epoch, [opinion_row(1)])
+            record.flush()
         with pytest.raises(StoreError, match=f"epoch {epoch}"):
             one.release("r1", epoch)
         assert ask("SELECT held, owner FROM runs") == [(1, "two")]
         assert two.uncoded(["r1"], "m1", ["post", "report"]) == {"r1": [(1, None)]}
-        two.save_opinions("r1", epoch + 1, [opinion_row(1)])
+        two.record("r1", epoch + 1).add_opinions([opinion_row(1)])
         two.release("r1", epoch + 1)
         assert two.uncoded(["r1"], "m1", ["post", "report"]) == {}
-        assert two.entries("r1") == []
-        assert two.states()["r1"] == ("complete", epoch + 1, "two", "not coded yet")
+        assert [entry.key.part for entry in two.entries("r1")] == ["reply", "reply"]
+        assert two.states()["r1"] == RunState("complete", epoch + 1, "two", "not coded yet")
+        assert [event.seq for event in two.follow("r1").poll()] == [1, 2, 3, 4]
         assert one.claim_complete("r1", "one") == epoch + 2
 
 
@@ -219,7 +221,7 @@ def test_a_killed_worker_that_measured_has_an_heir(url: str, ask) -> None:
         assert store.claim_complete("r1", "heir") is None
         age(ask, 100)
         assert store.claim_complete("r1", "heir") == 3
-        assert store.states()["r1"] == ("complete", 3, "heir", "")
+        assert store.states()["r1"] == RunState("complete", 3, "heir", "", held=True)
 
 
 def test_a_run_whose_measuring_store_is_closed_can_be_measured_at_once(url: str) -> None:
@@ -256,10 +258,20 @@ def test_a_killed_worker_leaves_a_prefix_to_its_heir(url: str, ask) -> None:
         durable = [int(child.stdout.readline()) for _ in range(2)][-1]
         child.send_signal(signal.SIGKILL)
         assert child.wait() == -signal.SIGKILL
+    with open_store(url, write=False) as reader:
+        events = reader.follow("r1").poll()
+        n_turns = (len(events) + 1) // 2
+        assert n_turns >= durable
+        assert [event.seq for event in events] == list(range(1, len(events) + 1))
+        rows = [row for turn in range(n_turns) for row in (turn_row(turn), opinion_row(turn))]
+        assert [event.row for event in events] == rows[: len(events)]
     with open_store(url) as store:
         assert store.claim("r1", "heir") is None
         age(ask, 100)
-        journal = store.journal("r1", claimed(store, owner="heir"))
-        texts = [entry.text for entry in journal.entries]
-        assert len(texts) >= durable
-        assert texts == [f"reply {turn}" for turn in range(len(texts))]
+        record = begun(store, owner="heir")
+        assert len(record.entries) in (n_turns, n_turns + 1)
+        assert record.entries == [replace(reply(turn_row(turn)), prompt=None) for turn in range(len(record.entries))]
+        for row in rows[: len(events)]:
+            add(record, row)
+        add(record, turn_row(n_turns))
+        assert store.follow("r1").poll()[-1].row == turn_row(n_turns)

@@ -17,25 +17,39 @@ from sqlalchemy import event
 
 from opinionsim.errors import StoreError
 from opinionsim.llm import EntryKey
-from opinionsim.messages import ChatMessage, prompt_hash, text_id
-from opinionsim.store import Store, _migrations, open_store
-from opinionsim.store._journal import SQLJournal
-from opinionsim.testing._store_rows import call, experiment_row, outcome, run_row
+from opinionsim.messages import ChatMessage, prompt_hash, prompt_identity, text_id
+from opinionsim.store import RunState, _migrations, open_store
+from opinionsim.testing._store_rows import (
+    CAST,
+    EDGES,
+    add,
+    begun,
+    call,
+    completed,
+    design_row,
+    opinion_row,
+    run_row,
+    turn_row,
+)
 
 _APPENDER = """
 import sys
 from opinionsim.store import open_store
-from opinionsim.testing._store_rows import call, run_row
+from opinionsim.testing._store_rows import CAST, EDGES, add, begun, call, opinion_row, turn_row
 
 store = open_store(sys.argv[1])
-store.register([run_row("r1"), run_row("r2")])
-journals = [store.journal(run, store.claim(run, "child")) for run in ("r1", "r2")]
+records = [begun(store, run, "child") for run in ("r1", "r2")]
+for record in records:
+    record.begin(CAST, EDGES)
 turn = 0
 while True:
-    for journal in journals:
-        journal.append(call(turn, f"reply {turn}", ("You are Ada.", f"post {turn}")))
+    for record in records:
+        record.append(call(turn, f"text {turn}", ("You are Ada.", f"post {turn}")))
+        add(record, turn_row(turn))
+        if turn % 3:
+            add(record, opinion_row(turn))
     turn += 1
-    if turn % 500 == 0:
+    if turn % 100 == 0:
         store.flush()
         print(turn, flush=True)
 """
@@ -62,11 +76,6 @@ sys.stdin.read()
 """
 
 
-def _claimed(store: Store) -> SQLJournal:
-    store.register([run_row()])
-    return store.journal("r1", store.claim("r1", "host 1"))
-
-
 def _child(source: str, *arguments: str) -> subprocess.Popen[str]:
     root = Path(__file__).parents[2]
     return subprocess.Popen(
@@ -75,7 +84,7 @@ def _child(source: str, *arguments: str) -> subprocess.Popen[str]:
 
 
 @pytest.mark.parametrize("reports", [1, 3])
-def test_a_killed_process_leaves_a_prefix_of_every_journal(tmp_path: Path, reports: int) -> None:
+def test_a_killed_process_leaves_a_prefix_of_every_record(tmp_path: Path, reports: int) -> None:
     url = f"sqlite:///{tmp_path / 'killed.sqlite'}"
     child = _child(_APPENDER, url)
     assert child.stdout is not None
@@ -83,15 +92,32 @@ def test_a_killed_process_leaves_a_prefix_of_every_journal(tmp_path: Path, repor
         durable = [int(child.stdout.readline()) for _ in range(reports)][-1]
         child.send_signal(signal.SIGKILL)
         assert child.wait() == -signal.SIGKILL
-    with open_store(url) as store:
+    with open_store(url, write=False) as reader:
+        assert reader.under_way(reader.states()) == set()
         for run_id in ("r1", "r2"):
-            entries = store.entries(run_id)
+            entries = reader.entries(run_id)
             assert len(entries) >= durable
             assert [entry.key.turn for entry in entries] == list(range(len(entries)))
-            assert [entry.text for entry in entries] == [f"reply {turn}" for turn in range(len(entries))]
+            assert [entry.text for entry in entries] == [f"text {turn}" for turn in range(len(entries))]
             last = entries[-1].key.turn
-            assert store.prompt(run_id, last)[1] == ChatMessage("user", f"post {last}")
-        assert store.claim("r1", "parent") == 2
+            assert reader.prompt(run_id, last)[1] == ChatMessage("user", f"post {last}")
+            # What it has led to is a prefix as well, and rests on nothing that is missing.
+            events = reader.follow(run_id).poll()
+            rows = [
+                row for turn in range(len(entries)) for row in (turn_row(turn), *[opinion_row(turn)] * (turn % 3 > 0))
+            ]
+            assert [(event.seq, event.row) for event in events] == list(enumerate(rows[: len(events)], 1))
+            assert len(rows) - len(events) <= 2
+            assert reader.agents(run_id) == list(CAST)
+            assert reader.edges(run_id) == list(EDGES)
+            reader.require_whole([run_id])
+    with open_store(url) as store:
+        record = begun(store, owner="parent")
+        assert record.epoch == 2
+        for turn in range(len(store.turns("r1"))):
+            record.add_turn(turn_row(turn))
+        add(record, turn_row(len(record.entries)))
+        assert store.follow("r1").poll()[-1].row == turn_row(len(record.entries) - 1)
 
 
 def test_a_second_process_finds_the_store_taken_until_the_first_ends(tmp_path: Path) -> None:
@@ -118,9 +144,9 @@ def test_one_process_cannot_write_a_store_twice(tmp_path: Path) -> None:
 
 def test_appended_entries_become_durable_without_being_asked(tmp_path: Path) -> None:
     with open_store(str(tmp_path / "a.sqlite")) as store:
-        journal = _claimed(store)
+        record = begun(store)
         for turn in range(10):
-            journal.append(call(turn))
+            record.append(call(turn))
         with open_store(store.url, write=False) as reader:
             while len(reader.entries("r1")) < 10:
                 pass
@@ -128,21 +154,21 @@ def test_appended_entries_become_durable_without_being_asked(tmp_path: Path) -> 
 
 def test_a_durable_entry_no_longer_holds_its_prompt(tmp_path: Path) -> None:
     with open_store(str(tmp_path / "a.sqlite")) as store:
-        journal = _claimed(store)
-        journal.append(call(0))
-        journal.flush()
-        assert [entry.prompt for entry in journal.entries] == [None]
+        record = begun(store)
+        record.append(call(0))
+        record.flush()
+        assert [entry.prompt for entry in record.entries] == [None]
 
 
 def test_a_store_that_is_dropped_keeps_what_was_appended(tmp_path: Path) -> None:
     url = str(tmp_path / "dropped.sqlite")
-    journal = _claimed(open_store(url))
+    record = begun(open_store(url))
     gc.collect()
     with pytest.raises(StoreError, match="closed"):
-        journal.append(call(0))
+        record.append(call(0))
     store = open_store(url)
-    journal = store.journal("r1", store.claim("r1", "host 1"))
-    journal.append(call(0))
+    record = begun(store)
+    record.append(call(0))
     del store
     gc.collect()
     with open_store(url, write=False) as reader:
@@ -151,14 +177,14 @@ def test_a_store_that_is_dropped_keeps_what_was_appended(tmp_path: Path) -> None
 
 def test_a_failing_write_is_told_to_every_later_append(tmp_path: Path) -> None:
     store = open_store(str(tmp_path / "a.sqlite"))
-    journal = _claimed(store)
+    record = begun(store)
     with closing(sqlite3.connect(tmp_path / "a.sqlite")) as other:
         other.execute("DROP TABLE texts")
-    journal.append(call(0))
+    record.append(call(0))
     with pytest.raises(StoreError, match="could not keep 1 or more entries: no such table: texts"):
-        journal.flush()
+        record.flush()
     with pytest.raises(StoreError, match="could not keep"):
-        journal.append(call(1))
+        record.append(call(1))
     with pytest.raises(StoreError, match="could not keep"):
         store.flush()
     store.close()
@@ -166,10 +192,10 @@ def test_a_failing_write_is_told_to_every_later_append(tmp_path: Path) -> None:
 
 def test_closing_tells_of_a_failure_nobody_has_heard_of(tmp_path: Path) -> None:
     store = open_store(str(tmp_path / "a.sqlite"))
-    journal = _claimed(store)
+    record = begun(store)
     with closing(sqlite3.connect(tmp_path / "a.sqlite")) as other:
         other.execute("DROP TABLE journal")
-    journal.append(call(0))
+    record.append(call(0))
     with pytest.raises(StoreError, match="no such table: journal"):
         store.close()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.sqlite"]
@@ -178,7 +204,7 @@ def test_closing_tells_of_a_failure_nobody_has_heard_of(tmp_path: Path) -> None:
 def test_a_closed_store_leaves_one_file(tmp_path: Path) -> None:
     path = tmp_path / "new" / "folder" / "a.sqlite"
     with open_store(str(path)) as store:
-        _claimed(store).append(call(0))
+        begun(store).append(call(0))
     with open_store(store.url, write=False) as reader:
         assert len(reader.entries("r1")) == 1
     assert [each.name for each in path.parent.iterdir()] == ["a.sqlite"]
@@ -307,7 +333,7 @@ def test_a_worker_that_dies_while_it_adds_opinions_leaves_the_run_to_the_next(tm
         child.send_signal(signal.SIGKILL)
         assert child.wait() == -signal.SIGKILL
     with open_store(url) as store:
-        assert store.states()["r1"] == ("complete", 2, "child", "")
+        assert store.states()["r1"] == RunState("complete", 2, "child", "", held=True)
         assert store.uncoded(["r1"], "m1", ["post", "report"]) == {"r1": [(1, None)]}
         assert store.claim_complete("r1", "heir") == 3
         store.forget(["r1"])
@@ -320,7 +346,7 @@ def test_a_portion_of_runs_is_looked_through_with_one_statement(tmp_path: Path) 
     with open_store(str(tmp_path / "a.sqlite")) as store:
         store.register([run_row(name) for name in names])
         for name in names[::100]:
-            store.save_outcome(name, store.claim(name, "host 1"), outcome(opinions=()))
+            completed(store, name, opinions=())
         event.listen(
             store._database.reading, "before_cursor_execute", lambda *told: asked.append(told[2].split(maxsplit=1)[0])
         )
@@ -331,15 +357,22 @@ def test_a_portion_of_runs_is_looked_through_with_one_statement(tmp_path: Path) 
 
 
 def test_prompts_are_kept_as_what_their_hash_is_of(tmp_path: Path) -> None:
-    record = call(0, prompt=("You are Ada.", "A post.", "Another."))
+    entry = call(0, prompt=("You are Ada.", "A post.", "Another."))
     with open_store(str(tmp_path / "a.sqlite")) as store:
-        journal = _claimed(store)
-        journal.append(record)
-        journal.flush()
+        record = begun(store)
+        record.append(entry)
+        record.flush()
         with store.reading() as connection:
-            spelled = connection.exec_driver_sql("SELECT prompt FROM journal").scalar_one()
-        assert spelled.splitlines()[0] == f"system:{text_id('You are Ada.')}"
-        assert prompt_hash(store.prompt("r1", 0)) == record.prompt_hash
+            stored = connection.exec_driver_sql("SELECT prompt_id, before, role, text_id FROM prompts").all()
+        rows = {row.prompt_id: row for row in stored}
+        assert len(rows) == 3
+        last, roles = rows[record.entries[0].prompt_hash], []
+        while last is not None:
+            assert last.prompt_id == prompt_identity(last.before, last.role, last.text_id)
+            roles.append(last.role)
+            last = rows.get(last.before)
+        assert roles == ["user", "user", "system"]
+        assert prompt_hash(store.prompt("r1", 0)) == entry.prompt_hash
 
 
 _ODD = st.text(st.characters() | st.characters(categories=["Cs", "Cc"])) | st.just("\x1bjson:[1]") | st.just("a\x00b")
@@ -349,25 +382,27 @@ _ODD = st.text(st.characters() | st.characters(categories=["Cs", "Cc"])) | st.ju
 @given(texts=st.lists(_ODD, min_size=1, max_size=20), odd=_ODD)
 def test_any_text_survives(tmp_path_factory: pytest.TempPathFactory, texts: list[str], odd: str) -> None:
     with open_store(str(tmp_path_factory.mktemp("odd") / "a.sqlite")) as store:
-        journal = _claimed(store)
+        record = begun(store)
         for turn, text in enumerate(texts):
-            journal.append(call(turn, text, (odd, text), part=f"reply{odd}", reason=odd))
+            record.append(call(turn, text, (odd, text), part=f"reply{odd}", reason=odd))
         assert [entry.text for entry in store.entries("r1")] == texts
         assert {entry.reason for entry in store.entries("r1")} == {odd}
         for turn, text in enumerate(texts):
             expected = [ChatMessage("system", odd), ChatMessage("user", text)]
             assert store.prompt("r1", turn, f"reply{odd}") == expected
         assert store.texts(map(text_id, texts)) == {text_id(text): text for text in texts}
-        reopened = store.journal("r1", 1)
+        reopened = store.record("r1", 1)
         assert reopened.lookup(EntryKey(0, f"reply{odd}", 0)) is not None
 
 
 def test_odd_texts_survive_beside_messages(tmp_path: Path) -> None:
     odd = "lone \ud800, NUL \x00, é"
-    experiment = replace(experiment_row(), spec={odd: [odd]})
+    agent = replace(CAST[0], name=odd, persona={odd: odd})
+    turn = turn_row(0, (odd,), text=odd, kind=odd, act=odd)
     with open_store(str(tmp_path / "a.sqlite")) as store:
-        store.save_experiment(experiment)
-        journal = _claimed(store)
-        store.finish("r1", journal.epoch, outcome(error=odd))
+        store.save_design(replace(design_row(), spec={odd: [odd]}))
+        completed(store, status="incomplete", error=odd, agents=[agent], turns=[turn], opinions=[opinion_row(0, odd)])
         assert store.states()["r1"].error == odd
-        assert store.experiments() == [experiment]
+        assert store.designs()[0].spec == {odd: [odd]}
+        assert store.agents("r1") == [agent]
+        assert [event.row for event in store.follow("r1").poll()] == [turn, opinion_row(0, odd)]

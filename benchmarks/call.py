@@ -1,0 +1,222 @@
+"""What a call costs: computing and bytes, beside LangChain alone, and whether they grow with the length of memory.
+
+(a) A model that answers at once with varied texts, asked by LangChain alone (`ainvoke`, with the prompts that the sweep
+sends), and by a sweep through engine, caller, journal, live record and lexicon into a SQLite store, both timed in this
+process. (b) A run of 10 agents over 1,500 steps under the same model: computing and bytes of the store per call from
+step 50 to 150 and from step 1,400 to 1,500. (c) The scripted sweep of the package's tables, in a process of its own.
+Run: python benchmarks/call.py [--quick]
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
+
+import opinionsim as osim
+from opinionsim.llm import GivenReplies, ModelClient
+from opinionsim.messages import ChatMessage
+
+BAR = 3.2
+GROWTH_BAR = 1.1
+SWEEP_BAR_S = 60.0
+_STANCES = ("strongly believe", "tend to believe", "neither believe nor reject", "tend to reject", "strongly reject")
+
+
+def replies() -> GivenReplies:
+    """A model that answers at once, with a text that differs from one call to the next."""
+    numbers = count()
+
+    def reply(_messages: Any) -> str:
+        number = next(numbers)
+        return (
+            f"Thought {number} of the day, after reading what others write about it for a while. I "
+            f"{_STANCES[number % 5]} Theory XYZ, and reason {number * 7919 % 1000} is mine."
+        )
+
+    return GivenReplies(reply)
+
+
+def spec(steps: int, runs: int) -> dict[str, Any]:
+    """Dyads of ten agents."""
+    return {
+        "name": "call",
+        "seed": 1,
+        "replicates": runs,
+        "population": {"size": 10},
+        "topic": {"name": "global-warming"},
+        "interaction": {"kind": "dyadic", "steps": steps},
+        "model": {"name": "given"},
+        "execution": {"canary": False},
+        "measurement": {"classifier": "lexicon", "texts": ["report", "post"]},
+    }
+
+
+def sweep_s(steps: int, runs: int, folder: Path, slots: int = 64) -> tuple[float, int, str]:
+    """Seconds of computing a sweep takes, its calls, and the store."""
+    experiment = osim.load_experiment(spec(steps, runs))
+    store = f"sqlite:///{folder / f'call-{runs}.sqlite'}"
+    began = time.process_time()
+    results = osim.run(experiment, store, max_concurrency=slots, chat_model=replies())
+    seconds = time.process_time() - began
+    if not (results.runs["status"] == "complete").all():
+        raise SystemExit(f"runs failed: {results.runs['error'].unique()}")
+    return seconds, len(results.calls), store
+
+
+def prompts(store: str, wanted: int) -> list[list[BaseMessage]]:
+    """Prompts of a sweep as LangChain takes them."""
+    kinds = {"system": SystemMessage, "user": HumanMessage}
+    results = osim.load(store)
+    chosen = results.calls.iloc[:: max(1, len(results.calls) // wanted)]
+    return [
+        [kinds[message.role](message.content) for message in results.prompt(row.run_id, row.turn, row.part)]
+        for row in chosen.itertuples()
+    ]
+
+
+def bare_s(asked: list[list[BaseMessage]], rounds: int) -> float:
+    """Seconds of computing a call through LangChain alone takes."""
+    model = ModelClient(replies()).model
+
+    async def main() -> None:
+        for _ in range(rounds):
+            for messages in asked:
+                await model.ainvoke(messages)
+
+    began = time.process_time()
+    asyncio.run(main())
+    return (time.process_time() - began) / (rounds * len(asked))
+
+
+def compare(runs: int, rounds: int) -> None:
+    """Print what a call costs beside LangChain alone, both alternated."""
+    ratios, whole, bare = [], [], []
+    for _ in range(rounds):
+        with tempfile.TemporaryDirectory() as folder:
+            seconds, calls, store = sweep_s(100, runs, Path(folder))
+            alone = bare_s(prompts(store, 200), 20)
+        whole.append(seconds / calls)
+        bare.append(alone)
+        ratios.append(whole[-1] / alone)
+    print(
+        f"a call through the whole stack: {_middle(whole) * 1e3:.2f} ms of computing, bare ainvoke "
+        f"{_middle(bare) * 1e3:.3f} ms; ratio {_middle(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f} in "
+        f"{rounds}; bar {BAR})"
+    )
+
+
+class Clock:
+    """Reads the time of computing and the size of the store at steps of a run, from outside its prompts."""
+
+    def __init__(self, folder: Path, at: tuple[int, ...]) -> None:
+        self._folder = folder
+        self._at = at
+        self.marks: list[tuple[float, int]] = []
+
+    def model(self) -> GivenReplies:
+        """The model, which counts the calls."""
+        inner, calls = replies(), count(1)
+
+        def reply(messages: Any) -> str:
+            if next(calls) in self._at:
+                self.marks.append((time.process_time(), self._bytes()))
+            return str(inner.invoke([HumanMessage("")]).content)
+
+        return GivenReplies(reply)
+
+    def _bytes(self) -> int:
+        return sum(path.stat().st_size for path in self._folder.iterdir() if path.suffix == ".sqlite")
+
+
+def _middle(values: list[float]) -> float:
+    return sorted(values)[len(values) // 2]
+
+
+def growth(steps: int) -> None:
+    """Print computing and bytes per call early and late in one run."""
+    slices = ((100, 300), (2 * steps - 200, 2 * steps))
+    at = tuple(call for pair in slices for call in pair)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        clock = Clock(folder, at)
+        experiment = osim.load_experiment(spec(steps, 1))
+        osim.run(experiment, f"sqlite:///{folder / 'long.sqlite'}", max_concurrency=64, chat_model=clock.model())
+        costs = []
+        for (first, last), (begin, end) in zip(slices, _pairs(clock.marks), strict=True):
+            costs.append(((end[0] - begin[0]) / (last - first), (end[1] - begin[1]) / (last - first)))
+        connection = __import__("sqlite3").connect(folder / "long.sqlite")
+        rows = connection.execute("select count(*) from prompts").fetchone()[0]
+        calls = connection.execute("select count(*) from journal").fetchone()[0]
+        connection.close()
+        total = (folder / "long.sqlite").stat().st_size
+    (early_s, _), (late_s, _) = costs
+    print(
+        f"one run, N=10, T={steps}: {early_s * 1e3:.2f} ms of computing a call around step 100, {late_s * 1e3:.2f} at "
+        f"the end; ratio {late_s / early_s:.2f} (bar {GROWTH_BAR}); {total / calls:.0f} bytes and {rows / calls:.2f} "
+        "rows of prompts a call in all"
+    )
+
+
+def stored_bytes(steps: int) -> float:
+    """Bytes of the store a call takes in one run."""
+    with tempfile.TemporaryDirectory() as name:
+        _, calls, store = sweep_s(steps, 1, Path(name))
+        return Path(store.removeprefix("sqlite:///")).stat().st_size / calls
+
+
+def _pairs(values: list[Any]) -> Iterator[tuple[Any, Any]]:
+    return zip(values[::2], values[1::2], strict=True)
+
+
+def direct(messages: list[list[BaseMessage]]) -> float:
+    """Seconds of computing a call of ours takes at the model, its messages converted before."""
+    client = ModelClient(replies())
+    roles = {"system": "system", "human": "user", "ai": "assistant"}
+    asked = [[ChatMessage(roles[each.type], each.text) for each in prompt] for prompt in messages]  # type: ignore[arg-type]
+
+    async def main() -> None:
+        for prompt in asked:
+            await client.call(prompt, 1)
+
+    began = time.process_time()
+    asyncio.run(main())
+    return (time.process_time() - began) / len(asked)
+
+
+def tables_s() -> float:
+    """Seconds that the scripted sweep of the tables takes, as a command."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "opinionsim", "run", "chuang2024/tables", "--store", f"{folder}/tables.sqlite"]
+        began = time.perf_counter()
+        subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
+        return time.perf_counter() - began
+
+
+def main() -> None:
+    """Print every figure beside its bar."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="fewer runs and rounds, and no sweep of the tables")
+    quick = parser.parse_args().quick
+    compare(4 if quick else 10, 3 if quick else 5)
+    growth(500 if quick else 1500)
+    short, long = stored_bytes(100), stored_bytes(500 if quick else 1500)
+    print(f"bytes of the store a call: {short:.0f} in 100 steps, {long:.0f} in {500 if quick else 1500}")
+    if not quick:
+        seconds = tables_s()
+        cores = os.cpu_count()
+        print(f"chuang2024/tables, 54,000 scripted calls: {seconds:.1f} s on {cores} cores (bar {SWEEP_BAR_S:.0f})")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,231 @@
+"""Where the runs of a store stand, what they have used, and why some are not complete."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import UTC, datetime
+from itertools import pairwise
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from opinionsim.cli._console import aligned, say, say_json
+from opinionsim.cli._options import AsJson, StorePath
+from opinionsim.cli._stores import STATES, Replies, cells_of, count_states, how_far, replies_of, spelled, state_of
+
+if TYPE_CHECKING:
+    from opinionsim.llm import CanaryReply
+    from opinionsim.store import CanaryRow, DesignRow, Paid, RunState, Store
+
+__all__ = ["status"]
+
+#: Errors of runs that are spelled out; the rest are counted.
+_ERRORS_SHOWN = 10
+_USED = ("calls", "tokens_in", "tokens_out", "money")
+
+
+def status(
+    store: StorePath,
+    runs: Annotated[bool, typer.Option("--runs", help="List every run with its number and id.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Print where the runs of each experiment stand, what they have used, and why some are not complete."""
+    from opinionsim.store import open_store
+
+    with open_store(store, write=False) as opened:
+        designs = opened.designs()
+        states = opened.states()
+        alive = opened.under_way(states)
+        spent = opened.spending()
+        found = [_standing(opened, own, states, alive, spent) for own in _by_experiment(designs)]
+        listed = [_run_list(opened, own, states, alive) for own in _by_experiment(designs)] if runs else []
+    if as_json:
+        say_json(found)
+        return
+    if not found:
+        say("no experiment is on record")
+        return
+    say(_table(found))
+    for each in found:
+        _say_errors(each)
+        _say_changes(each)
+    _say_next(store, found)
+    for text in listed:
+        say(f"\n{text}")
+
+
+def _by_experiment(designs: Sequence[DesignRow]) -> list[list[DesignRow]]:
+    """Designs of each experiment by number, the experiment that was run last at the end."""
+    found: dict[str, list[DesignRow]] = {}
+    for design in designs:
+        # Designs come in the order in which they were run.
+        found[design.experiment_id] = [*found.pop(design.experiment_id, []), design]
+    return [sorted(own, key=lambda design: design.design) for own in found.values()]
+
+
+def _standing(
+    opened: Store,
+    designs: Sequence[DesignRow],
+    states: Mapping[str, RunState],
+    alive: Collection[str],
+    spent: Mapping[str, Paid],
+) -> dict[str, Any]:
+    """An experiment's runs by what they are, over all its designs and of each, and what it has used."""
+    experiment = designs[0]
+    canaries = opened.canaries(experiment.experiment_id)
+    run_ids = list(dict.fromkeys(run.run_id for design in designs for run in design.runs))
+    paid = spent.get(experiment.experiment_id)
+    used = (paid.calls, paid.input_tokens, paid.output_tokens, paid.cost) if paid else (0, 0, 0, 0.0)
+    last = max(designs, key=lambda design: design.saved_at)
+    return {
+        "experiment": experiment.name,
+        "experiment_id": experiment.experiment_id,
+        **_counts(run_ids, states, alive),
+        "errors": {run_id: states[run_id].error for run_id in run_ids if run_id in states and states[run_id].error},
+        **dict(zip(_USED, used, strict=True)),
+        "canaries": _used_by(canaries),
+        "changed_models": _changes(canaries),
+        "designs": [
+            {
+                "design": design.design,
+                "run_last": design is last,
+                **_counts(list(dict.fromkeys(run.run_id for run in design.runs)), states, alive),
+            }
+            for design in designs
+        ],
+    }
+
+
+def _counts(run_ids: Sequence[str], states: Mapping[str, RunState], alive: Collection[str]) -> dict[str, int]:
+    """Runs in all, by what they are, and complete ones to which opinions are being added."""
+    own = {run_id: states[run_id] for run_id in run_ids if run_id in states}
+    counted = {name.replace(" ", "_"): count for name, count in count_states(own, alive).items()}
+    coding = sum(state.status == "complete" and run_id in alive for run_id, state in own.items())
+    return {"runs": len(run_ids), **counted, "being_coded": coding}
+
+
+def _used_by(canaries: Sequence[CanaryRow]) -> dict[str, Any]:
+    """What the fixed questions have used, as far as it was told."""
+    used = (
+        len(canaries),
+        sum(row.input_tokens or 0 for row in canaries),
+        sum(row.output_tokens or 0 for row in canaries),
+        sum(row.cost or 0.0 for row in canaries),
+    )
+    return dict(zip(_USED, used, strict=True))
+
+
+# -- the table -----------------------------------------------------------------------------------------------
+
+
+def _table(found: Sequence[dict[str, Any]]) -> str:
+    """A line an experiment, and where it has several designs one for each; no column of a state no run is in."""
+    present = [name for name in STATES if name == "complete" or any(each[name.replace(" ", "_")] for each in found)]
+    columns = ["runs", *(name.replace(" ", "_") for name in present)]
+    rows = [["experiment", "runs", *present, "calls", "tokens in", "tokens out", "money"]]
+    for each in found:
+        used = [*(f"{each[name]:,}" for name in _USED[:-1]), _money(each["money"])]
+        rows.append([each["experiment"], *(f"{each[name]:,}" for name in columns), *used])
+        for design in each["designs"] if len(each["designs"]) > 1 else ():
+            name = f"  design {design['design']}{' (run last)' if design['run_last'] else ''}"
+            rows.append([name, *(f"{design[name]:,}" for name in columns), *("" for _ in _USED)])
+    return aligned(rows)
+
+
+def _money(amount: float) -> str:
+    """Money with four decimals, which a single call may take; none without a price."""
+    return f"{amount:,.4f}" if amount else "-"
+
+
+def _run_list(
+    opened: Store, designs: Sequence[DesignRow], states: Mapping[str, RunState], alive: Collection[str]
+) -> str:
+    """Number, id, state and conditions of every run, design by design."""
+    texts = []
+    for design in designs:
+        cells = cells_of(design)
+        unfinished = {cell.run_id for cell in cells if states[cell.run_id].status != "complete"}
+        replies = replies_of(opened, sorted(unfinished))
+        rows = [["run", "id", "status", "", "", "cell"]]
+        for number, cell in enumerate(cells):
+            run_id, state = cell.run_id, states[cell.run_id]
+            begun = run_id in unfinished and state.status != "pending"
+            far = how_far(state, replies.get(run_id, Replies()).number) if begun else ""
+            replicate = f"replicate {cell.replicate}"
+            rows.append([str(number), run_id, state_of(run_id, state, alive), far, replicate, cell.cell])
+        which = f", design {design.design}" if len(designs) > 1 else ""
+        texts.append(f"{design.name}{which}\n{aligned(rows)}")
+    return "\n\n".join(texts)
+
+
+# -- below the table -----------------------------------------------------------------------------------------
+
+
+def _say_errors(standing: dict[str, Any]) -> None:
+    errors = list(standing["errors"].items())
+    if errors:
+        say(f"\n{standing['experiment']}: runs that ended with an error")
+    for run_id, error in errors[:_ERRORS_SHOWN]:
+        say(f"  {run_id}: {error}")
+    if len(errors) > _ERRORS_SHOWN:
+        say(f"  and {len(errors) - _ERRORS_SHOWN} more (all of them with --json)")
+
+
+def _say_changes(standing: dict[str, Any]) -> None:
+    """What the fixed questions took, and what their answers say."""
+    asked = standing["canaries"]
+    if asked["calls"]:
+        tokens = asked["tokens_in"] + asked["tokens_out"]
+        say(
+            f"\n{standing['experiment']}: {asked['calls']:,} answers to the fixed questions are not among these calls; "
+            f"{tokens:,} tokens, money {_money(asked['money'])}"
+        )
+    if standing["changed_models"]:
+        say(f"\n{standing['experiment']}: answers to the fixed questions that differ from those before")
+    for change in standing["changed_models"]:
+        say(f"  {change}")
+
+
+def _say_next(store: str, found: Sequence[dict[str, Any]]) -> None:
+    """What can be done about runs that have not ended."""
+    if any(each["under_way"] for each in found):
+        say(f"\nTo follow the runs that are under way: opinionsim watch {spelled(store)}")
+    if any(each["cut_off"] for each in found):
+        say("\nRuns that were cut off go on from their last reply when the experiment is run again.")
+    coding = sum(each["being_coded"] for each in found)
+    if coding:
+        say(f"\nOpinions are being added to {coding:,} complete {'run' if coding == 1 else 'runs'}.")
+
+
+def _changes(rows: Sequence[CanaryRow]) -> list[str]:
+    """What the answers to the fixed questions say of each model, from one round of them to the next."""
+    if not rows:
+        return []
+    from opinionsim.llm import compare_canaries
+
+    found = []
+    for model in dict.fromkeys(row.model for row in rows):
+        rounds = _rounds([row for row in rows if row.model == model])
+        for (_, before), (asked_at, after) in pairwise(rounds):
+            if change := compare_canaries(before, after):
+                found.append(f"{model}, asked {datetime.fromtimestamp(asked_at, UTC):%Y-%m-%d %H:%M} UTC: {change}")
+    return found
+
+
+def _rounds(rows: list[CanaryRow]) -> list[tuple[float, tuple[CanaryReply, ...]]]:
+    """One model's answers, round by round: a round ends where its moment does or a question comes again."""
+    from opinionsim.llm import CanaryReply
+
+    rounds: list[list[CanaryRow]] = []
+    for row in rows:
+        last = rounds[-1] if rounds else []
+        if not last or last[0].moment != row.moment or any(each.position == row.position for each in last):
+            rounds.append([])
+        rounds[-1].append(row)
+    return [
+        (
+            asked[0].asked_at,
+            tuple(CanaryReply(r.position, r.text, r.returned_model, r.fingerprint, None, None) for r in asked),
+        )
+        for asked in rounds
+    ]

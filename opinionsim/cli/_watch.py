@@ -1,0 +1,145 @@
+"""Watching an experiment that is being run, from another process."""
+
+from __future__ import annotations
+
+import math
+import shutil
+import sys
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from opinionsim.cli._console import note, say
+from opinionsim.cli._options import ExperimentName, StorePath
+from opinionsim.errors import StoreError
+
+if TYPE_CHECKING:
+    from opinionsim.cli._watch_state import Seen, Watcher
+    from opinionsim.cli._watch_view import Glyphs
+
+__all__ = ["watch"]
+
+#: How often it is looked at least, and how often it is told where it cannot be drawn; seconds.
+_LOOK_S, _TELL_S = 1.0, 10.0
+#: A look at a large store takes a while: the next one comes after so many times as long.
+_REST = 10
+_INCOMPLETE, _INTERRUPTED = 1, 130
+
+
+def watch(
+    store: StorePath,
+    experiment: ExperimentName = None,
+    run: Annotated[
+        str | None,
+        typer.Option(
+            "--run",
+            metavar="N|ID",
+            help="The run whose opinions are shown. Default: the first that is under way.",
+            show_default=False,
+        ),
+    ] = None,
+    once: Annotated[bool, typer.Option("--once", help="Print how things are now, and end.")] = False,
+) -> None:
+    """Watch an experiment while it is being run, here or elsewhere, until it is over."""
+    from opinionsim.cli._watch_state import Watcher
+
+    watcher = Watcher(store, experiment, run)
+    try:
+        if once:
+            _print_once(watcher)
+            return
+        last = _drawn(watcher) if _can_draw() else _told(watcher)
+    except KeyboardInterrupt:
+        note("no longer watched; the experiment goes on")
+        raise typer.Exit(_INTERRUPTED) from None
+    finally:
+        watcher.close()
+    if last.counts.get("incomplete"):
+        raise typer.Exit(_INCOMPLETE)
+
+
+def _print_once(watcher: Watcher) -> None:
+    """Print how things are now."""
+    from opinionsim.cli._watch_view import lines
+
+    seen = watcher.look()
+    if seen.away:
+        raise StoreError(seen.away)
+    if not seen.experiment:
+        raise StoreError(f"the store {seen.store} holds no experiment yet")
+    width = shutil.get_terminal_size().columns
+    say("\n".join(line.plain.rstrip() for line in lines(seen, width, glyphs=_glyphs())))
+
+
+def _can_draw() -> bool:
+    """Whether standard output is a terminal that can be drawn on."""
+    from rich.console import Console
+
+    return sys.stdout.isatty() and not Console().is_dumb_terminal
+
+
+def _glyphs() -> Glyphs:
+    """What standard output can show."""
+    from opinionsim.cli._watch_view import ASCII, UNICODE
+
+    try:
+        "".join(UNICODE).encode(sys.stdout.encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return ASCII
+    return UNICODE
+
+
+def _drawn(watcher: Watcher) -> Seen:
+    """Draw how things are, again and again, until the experiment is over; how it ended."""
+    from rich.console import Console
+    from rich.live import Live
+    from rich.text import Text
+
+    from opinionsim.cli._watch_view import lines
+
+    console = Console(markup=False, emoji=False, highlight=False)
+    glyphs = _glyphs()
+
+    def picture(seen: Seen) -> Text:
+        # The last line of a terminal stays empty: what is drawn there scrolls.
+        found = lines(seen, console.width, console.height - 1, glyphs)
+        return Text("\n", no_wrap=True, overflow="crop").join(found)
+
+    with Live(console=console, auto_refresh=False, vertical_overflow="crop") as live:
+        return _attend(watcher, lambda seen: live.update(picture(seen), refresh=True))
+
+
+def _told(watcher: Watcher) -> Seen:
+    """Print a line now and then until the experiment is over; how it ended."""
+    from opinionsim.cli._watch_view import in_one_line
+
+    told: set[str] = set()
+    due = -math.inf
+
+    def tell(seen: Seen) -> None:
+        nonlocal due
+        if not seen.over and time.monotonic() < due:
+            return
+        due = time.monotonic() + _TELL_S
+        say(in_one_line(seen))
+        for reason in seen.reasons:
+            if reason.error not in told:
+                told.add(reason.error)
+                say(f"  {reason}")
+        sys.stdout.flush()
+
+    return _attend(watcher, tell)
+
+
+def _attend(watcher: Watcher, show: Callable[[Seen], None]) -> Seen:
+    """Look and show until the experiment is over."""
+    while True:
+        began = time.monotonic()
+        seen = watcher.look()
+        show(seen)
+        if seen.over:
+            return seen
+        took = time.monotonic() - began
+        time.sleep(max(_LOOK_S - took, _REST * took))

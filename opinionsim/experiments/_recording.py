@@ -1,0 +1,100 @@
+"""What a run leads to, handed to its record while it happens."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+
+from opinionsim.actors import Member
+from opinionsim.experiments._assembly import Parts
+from opinionsim.experiments._coding import opinion_rows
+from opinionsim.experiments._edges import edge_rows, moved_ties
+from opinionsim.measurement import Coded, Instrument, LiveCoding, Measuring
+from opinionsim.messages import Message
+from opinionsim.schedules import ActSpec, External, Turn, tie_changes
+from opinionsim.simulation import Simulation
+from opinionsim.store import AgentRow, RunRecord, TurnRow
+
+__all__ = ["Recording", "agent_rows", "turn_row"]
+
+#: How often a full record is looked at, seconds.
+_LOOK_S = 0.01
+
+
+class Recording:
+    """Hands what a run leads to to its record, and its texts to its instruments, as they come.
+
+    Parameters
+    ----------
+    record : RunRecord
+        Of the run.
+    parts : Parts
+        What the run is made of.
+    cast : sequence of Member
+        Who takes part.
+    measuring : Measuring
+        Its instruments.
+
+    Notes
+    -----
+    A witness of the engine (:class:`opinionsim.engine.Witness`). :meth:`attend` comes before the first turn.
+    """
+
+    def __init__(self, record: RunRecord, parts: Parts, cast: Sequence[Member], measuring: Measuring) -> None:
+        self._record = record
+        self._parts = parts
+        self._cast = cast
+        self._measuring = measuring
+        self._n_ties = 0
+        self.coding: LiveCoding | None = None
+
+    def attend(self, simulation: Simulation) -> None:
+        """Put on record who takes part and the ties at the start; texts are coded from now on."""
+        self._record.begin(agent_rows(self._cast), edge_rows(self._parts.network))
+        self.coding = LiveCoding(self._measuring, simulation.text, self._record.has_opinion, self._keep)
+
+    @property
+    def full(self) -> bool:
+        """Whether turns should wait until what was told has been written."""
+        return self._record.full
+
+    def published(self, turn: Turn, message: Message) -> None:
+        """Take a turn that has published."""
+        self.moved()
+        self._record.add_turn(turn_row(turn, message, self._parts.schedule.acts))
+        if self.coding is not None:
+            self.coding.take(turn.index)
+
+    def moved(self) -> None:
+        """Take the ties that have moved since."""
+        changes = tie_changes(self._parts.schedule)
+        if len(changes) > self._n_ties:
+            for row in moved_ties(self._parts.network, changes[self._n_ties :]):
+                self._record.add_tie(row)
+            self._n_ties = len(changes)
+
+    async def room(self) -> None:
+        """Wait until the record is not full any more."""
+        while self._record.full:
+            self._record.check()
+            await asyncio.sleep(_LOOK_S)
+
+    def _keep(self, instrument: Instrument, coded: list[Coded]) -> None:
+        self._record.add_opinions(opinion_rows(instrument, coded))
+
+
+def turn_row(turn: Turn, message: Message, acts: Mapping[str, ActSpec]) -> TurnRow:
+    """A turn as the store keeps it."""
+    reads = tuple(ref.name if isinstance(ref, External) else ref for ref in turn.reads)
+    kind = acts[turn.act].kind
+    return TurnRow(turn.index, turn.step, turn.agent, turn.act, kind, reads, message.text, message.condition)
+
+
+def agent_rows(cast: Sequence[Member]) -> list[AgentRow]:
+    """The cast of a run as the store keeps it."""
+    return [
+        AgentRow(
+            agent, member.name, member.role, member.evidence, member.opinion, dict(member.attributes), member.model
+        )
+        for agent, member in enumerate(cast)
+    ]

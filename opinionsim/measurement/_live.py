@@ -1,0 +1,116 @@
+"""Coding the texts of a run while it is under way."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable
+from typing import Any
+
+from opinionsim.classifiers import asks
+from opinionsim.errors import OpinionSimError
+from opinionsim.measurement._instruments import Estimate, Instrument, OpinionKey, Text
+from opinionsim.measurement._measuring import Measuring
+
+__all__ = ["Coded", "LiveCoding"]
+
+#: What an instrument says: the turn, the second turn or None, and the estimate.
+Coded = tuple[int, int | None, Estimate]
+_Keys = list[tuple[int, int | None]]
+
+
+class LiveCoding:
+    """Codes the texts of one run as they arrive.
+
+    Parameters
+    ----------
+    measuring : Measuring
+        The run's instruments.
+    text_of : callable
+        The text of a turn.
+    known : callable
+        ``known(instrument_id, turn, about)`` tells what has been coded before.
+    keep : callable
+        ``keep(instrument, coded)`` takes what an instrument says, a list of :data:`Coded`.
+
+    Notes
+    -----
+    Classifiers that compute code what has arrived while they were at work, as one batch. Those that ask have every
+    text by itself. An instrument that fails once codes no more of the run. Used from one event loop.
+    """
+
+    def __init__(
+        self,
+        measuring: Measuring,
+        text_of: Callable[[int], Text],
+        known: Callable[[str, int, int | None], bool],
+        keep: Callable[[Instrument, list[Coded]], None],
+    ) -> None:
+        self._measuring = measuring
+        self._text_of = text_of
+        self._known = known
+        self._keep = keep
+        self._arrived: dict[str, _Keys] = {}
+        self._failed: dict[str, BaseException] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def take(self, turn: int) -> None:
+        """Have the text of a turn coded by all instruments that read it."""
+        text = self._text_of(turn)
+        for instrument in self._measuring.instruments:
+            identity = instrument.instrument_id
+            keys = [key for key in instrument.keys(text) if not self._known(identity, *key)]
+            if not keys or identity in self._failed:
+                continue
+            if asks(instrument.classifier):
+                self._start(self._code(instrument, keys))
+            elif identity in self._arrived:
+                self._arrived[identity] += keys
+            else:
+                self._arrived[identity] = keys
+                self._start(self._code_arrived(instrument))
+
+    async def end(self) -> OpinionSimError | None:
+        """Wait until all that was taken is coded, or cannot be; why the first that failed did."""
+        while self._tasks:
+            await asyncio.wait(self._tasks)
+        for failure in self._failed.values():
+            if isinstance(failure, OpinionSimError):
+                return failure
+            if not isinstance(failure, asyncio.CancelledError):
+                raise failure
+        return None
+
+    def cancel(self) -> None:
+        """End everything at once."""
+        for task in list(self._tasks):
+            task.cancel()
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _code_arrived(self, instrument: Instrument) -> None:
+        """Code what has arrived for an instrument until there is nothing more."""
+        identity = instrument.instrument_id
+        while keys := self._arrived[identity]:
+            self._arrived[identity] = []
+            await self._code(instrument, keys)
+        del self._arrived[identity]
+
+    async def _code(self, instrument: Instrument, keys: _Keys) -> None:
+        """Code texts, and keep what came of it where some could not be coded."""
+        identity = instrument.instrument_id
+        if identity in self._failed:
+            return
+        try:
+            coded: Iterable[Coded] = await self._measuring.code(instrument, keys, self._text_of)
+        except (Exception, asyncio.CancelledError) as failure:
+            self._failed.setdefault(identity, failure)
+            estimates = self._measuring.estimates
+            there = [(key, OpinionKey(identity, *key)) for key in keys]
+            coded = [(*key, estimates[known]) for key, known in there if known in estimates]
+        try:
+            self._keep(instrument, list(coded))
+        except OpinionSimError as failure:
+            self._failed.setdefault(identity, failure)

@@ -1,0 +1,110 @@
+"""Runs of one wording of the prompts: others are not averaged with them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+import pandas as pd
+
+from opinionsim.errors import SpecError
+
+__all__ = ["one_wording", "pack_of", "wording_statement"]
+
+
+def one_wording(runs: pd.DataFrame, wording: str | None = None) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The runs of one wording of each prompt pack, and the complete runs that are left out.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        Frame of a store. Its column ``wording`` holds the name of the prompt pack, ``@`` and a hash of the wording, NaN
+        for runs without prompts; ``begun_at`` the Unix time at which a run was first begun. A frame without the column
+        ``wording`` is taken whole.
+    wording : str, optional
+        The wording to take of its pack: its hash, the whole text, or a start of either that no other wording has.
+        Default: of each pack the wording of the complete run begun last, where this is not known of the last one in
+        the frame.
+
+    Returns
+    -------
+    taken, left_out : DataFrame
+        Rows of `runs`. Those left out are complete and have another wording of their pack than the one taken. Runs
+        without a wording stay, and so do runs that are not complete. Several packs are no several wordings: they are
+        compared on purpose.
+
+    Raises
+    ------
+    SpecError
+        If no wording of a complete run, or more than one, is what is asked for; the wordings there are and how many
+        complete runs each has are listed.
+    """
+    texts = _of_complete(runs)
+    chosen = _begun_last(runs, texts)
+    if wording is not None:
+        chosen |= {pack_of(text): text for text in _asked_for(wording, texts)}
+    is_left_out = texts.notna() & ~texts.isin(chosen.values())
+    return runs[~is_left_out], runs[is_left_out]
+
+
+def wording_statement(left_out: Iterable[str], wording: str | None = None) -> str:
+    """State how many complete runs of other wordings of the prompts are left out.
+
+    Parameters
+    ----------
+    left_out : iterable of str
+        The wording of each run that is left out.
+    wording : str, optional
+        What was asked for, as in :func:`one_wording`.
+
+    Returns
+    -------
+    str
+        Their number, and that of each wording; empty where there is none. Where nothing was asked for, their wordings
+        are earlier ones.
+    """
+    counts = Counter(left_out)
+    if not counts:
+        return ""
+    one, several = ("an earlier", "earlier") if wording is None else ("another", "other")
+    which = f"{one} wording" if len(counts) == 1 else f"{several} wordings"
+    return f"runs of {which} of the prompts, left out: {counts.total()} ({_listed(counts)})"
+
+
+def pack_of(wording: str) -> str:
+    """Name of the prompt pack of a wording."""
+    return wording.rpartition("@")[0]
+
+
+def _of_complete(runs: pd.DataFrame) -> pd.Series[str]:
+    """The wording of each run, missing for runs that are not complete or have none."""
+    if "wording" not in runs.columns:
+        return pd.Series(None, index=runs.index, dtype=object)
+    return runs["wording"].astype(object).where(runs["status"] == "complete")
+
+
+def _begun_last(runs: pd.DataFrame, texts: pd.Series[str]) -> dict[str, str]:
+    """The wording of the run begun last, by the name of the pack."""
+    known = pd.DataFrame({"text": texts, "begun_at": runs.get("begun_at", 0.0)}).dropna(subset="text")
+    in_order = known.sort_values("begun_at", kind="stable", na_position="first")["text"]
+    return {pack_of(text): text for text in in_order}
+
+
+def _asked_for(wording: str, texts: pd.Series[str]) -> list[str]:
+    """The wordings that `wording` says, of several packs where these are worded alike."""
+    counts = Counter(texts.dropna())
+    found = [text for text in counts if (text if "@" in wording else _hash_of(text)).startswith(wording)]
+    if len({_hash_of(text) for text in found}) == 1:
+        return found
+    if not counts:
+        raise SpecError(f"no wording of the prompts can be chosen, for no complete run has one; got {wording!r}")
+    problem = "several wordings of the prompts begin" if found else "no wording of the prompts begins"
+    raise SpecError(f"{problem} with {wording!r}; those of complete runs, and how many: {_listed(counts)}")
+
+
+def _hash_of(wording: str) -> str:
+    return wording.rpartition("@")[2]
+
+
+def _listed(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{wording}: {count}" for wording, count in counts.items())

@@ -1,0 +1,75 @@
+"""How far a schedule can be sped up, before its first call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from opinionsim.schedules._turns import StaticSchedule
+
+__all__ = ["CriticalPath", "critical_path"]
+
+
+@dataclass(frozen=True, slots=True)
+class CriticalPath:
+    """How far a static schedule can be sped up, in units of one call's latency.
+
+    Attributes
+    ----------
+    length : int
+        Calls on the longest chain of dependent calls: no order of execution is faster.
+    calls : int
+        Calls in all: the time of a sequential execution.
+    peak_width : int
+        Most calls in flight at a time when every call starts as early as it can.
+    """
+
+    length: int
+    calls: int
+    peak_width: int
+
+    @property
+    def mean_width(self) -> float:
+        """Calls / length: the largest possible speed-up, and the mean number of calls in flight."""
+        return self.calls / self.length if self.length else 0.0
+
+
+def critical_path(schedule: StaticSchedule, *, calls_per_event: int | Sequence[int] = 0) -> CriticalPath:
+    """Critical path and width of a schedule before its first call.
+
+    Parameters
+    ----------
+    schedule : StaticSchedule
+        Turns known in advance.
+    calls_per_event : int or sequence of int
+        Calls each member of the cast makes to remember a turn, or all of them: 0 for cumulative, 1 for reflective
+        memory.
+
+    Returns
+    -------
+    CriticalPath
+        In calls, each of unit latency; draws of one turn count as made side by side.
+    """
+    published: list[int] = []
+    busy_until: dict[int, int] = {}
+    starts: list[int] = []
+    widths: list[int] = []
+    for turn in schedule.turns():
+        spec = schedule.acts[turn.act]
+        start = max((published[ref] for ref in turn.reads if isinstance(ref, int)), default=0)
+        if spec.memory != "none":
+            start = max(start, busy_until.get(turn.agent, 0))
+        published.append(start + 1)
+        starts.append(start)
+        widths.append(spec.draws)
+        if spec.memory == "keep":
+            after = calls_per_event[turn.agent] if isinstance(calls_per_event, Sequence) else calls_per_event
+            busy_until[turn.agent] = start + 1 + after
+            starts += range(start + 1, start + 1 + after)
+            widths += [1] * after
+    if not starts:
+        return CriticalPath(0, 0, 0)
+    in_flight = np.bincount(starts, weights=widths)
+    return CriticalPath(len(in_flight), int(in_flight.sum()), int(in_flight.max()))

@@ -1,0 +1,176 @@
+"""Following a run while it is being written, from another process as well."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from sqlalchemy import Connection, select
+
+from opinionsim.errors import DamagedError, StoreError
+from opinionsim.store import _queries, _schema
+from opinionsim.store._claims import last_number
+from opinionsim.store._rows import OpinionRow, RunState, TieRow, TurnRow
+
+if TYPE_CHECKING:
+    from opinionsim.store._reader import StoreReader
+
+__all__ = ["Event", "Follower", "follow"]
+
+#: How often a run under way is looked at, and how often one of which nothing is heard, seconds.
+_OFTEN_S, _SELDOM_S = 0.1, 1.0
+#: How long a database that cannot be reached is tried again, seconds.
+_PATIENCE_S = 60.0
+
+
+class Event(NamedTuple):
+    """Something a run has led to."""
+
+    seq: int
+    """Its number in the run, from 1 without a gap."""
+    generation: int
+    """How often the run had been begun anew by then; where it rises, numbers start again from 1."""
+    row: TurnRow | OpinionRow | TieRow
+    """A turn with its message, an opinion that an instrument read from one, or a tie that moved."""
+
+
+class Follower:
+    """Reads what a run leads to, each row once, in the order it became known. Made by :meth:`Store.follow`.
+
+    Parameters
+    ----------
+    store : StoreReader
+        An open store.
+    run_id : str
+        A registered run.
+    after : int
+        Number of the last row that is known already.
+
+    Attributes
+    ----------
+    seq : int
+        Number of the last row that was read.
+    state : RunState
+        Where the run stood when it was looked at last.
+
+    Raises
+    ------
+    StoreError
+        If there is no such run, or no row of that number yet.
+    """
+
+    def __init__(self, store: StoreReader, run_id: str, after: int = 0) -> None:
+        self._store = store
+        self.run_id = run_id
+        self.seq = after
+        with store.reading() as connection:
+            self.state = self._look(connection)
+            last = last_number(connection, run_id)
+        if after < 0 or after > last:
+            raise StoreError(f"run {run_id} has no row {after} to go on after; valid: 0 to {last}")
+        self._generation = self.state.generation
+
+    @property
+    def over(self) -> bool:
+        """Whether the run had ended, and nothing more was being added, when it was looked at last."""
+        return self.state.status in ("complete", "incomplete") and not self.state.held
+
+    def poll(self) -> list[Event]:
+        """What has become known since, in order; what is there from the start where the run was begun anew.
+
+        Raises
+        ------
+        StoreError
+            If the store cannot be read, or a row is damaged or missing.
+        """
+        with self._store.reading() as connection:
+            self.state = self._look(connection)
+            if self.state.generation != self._generation:
+                self._generation, self.seq = self.state.generation, 0
+            rows = sorted(_rows(connection, self.run_id, self.seq), key=lambda each: each[0])
+        events = []
+        for number, row in rows:
+            if number != self.seq + 1:
+                raise DamagedError(f"row {self.seq + 1} of run {self.run_id} is missing")
+            self.seq = number
+            events.append(Event(number, self._generation, row))
+        return events
+
+    def _look(self, connection: Connection) -> RunState:
+        states = _queries.states(connection, [self.run_id])
+        if self.run_id not in states:
+            raise StoreError(f"the store {self._store.url} has no run {self.run_id!r}")
+        return states[self.run_id]
+
+
+def _rows(connection: Connection, run_id: str, after: int) -> Iterator[tuple[int, TurnRow | OpinionRow | TieRow]]:
+    """Rows of a run beyond a number."""
+    turn, text, tie, opinion = _schema.turns, _schema.texts, _schema.ties, _schema.opinions
+    turns = select(turn, text.c.text).outerjoin(text, text.c.text_id == turn.c.text_id)
+    for row in _schema.sealed(connection, turn, turns.where(turn.c.run_id == run_id, turn.c.seq > after)):
+        yield row.seq, _queries.turn_of(row)
+    for row in _schema.sealed(connection, tie, select(tie).where(tie.c.run_id == run_id, tie.c.seq > after)):
+        yield row.seq, _queries.tie_of(row)
+    opinions = select(opinion).where(opinion.c.run_id == run_id, opinion.c.seq > after)
+    for row in _schema.sealed(connection, opinion, opinions):
+        yield row.seq, _queries.opinion_of(row)
+
+
+def follow(store: str, run: str, *, after: int = 0, timeout_s: float | None = None) -> Iterator[Event]:
+    """What a run leads to, as it becomes known, until the run ends.
+
+    Parameters
+    ----------
+    store : str
+        Store address, as for :func:`opinionsim.load`; opened for reading only. Another process may be writing it.
+    run : str
+        Run id, or as much of its start as no other run has.
+    after : int
+        Number of the last row that is known already; 0 begins at the start of the run.
+    timeout_s : float, optional
+        Ends when nothing has become known for so long. Default: waits, also for a run that was cut off, which goes on
+        when it is resumed.
+
+    Yields
+    ------
+    Event
+        Each turn, opinion and tie that moved once, in order, without a gap. A run that is begun anew starts again
+        from number 1, with a higher `generation`.
+
+    Raises
+    ------
+    StoreError
+        If the store cannot be read, for a minute where it could be before; has no such run, or no row of that number;
+        or is damaged.
+    """
+    from opinionsim.store._sql import open_store
+
+    with open_store(store, write=False) as opened:
+        follower = opened.follow(_whole_id(opened, run), after=after)
+        heard = reached = time.monotonic()
+        pause = _OFTEN_S
+        while True:
+            try:
+                events = follower.poll()
+            except StoreError as error:
+                if not opened.passes(error) or time.monotonic() - reached > _PATIENCE_S:
+                    raise
+                time.sleep(_SELDOM_S)
+                continue
+            reached = time.monotonic()
+            yield from events
+            if events:
+                heard, pause = reached, _OFTEN_S
+            elif follower.over or (timeout_s is not None and reached - heard > timeout_s):
+                return
+            else:
+                time.sleep(pause)
+                pause = min(2 * pause, _SELDOM_S)
+
+
+def _whole_id(opened: StoreReader, run: str) -> str:
+    found = [run_id for run_id in opened.states() if run_id.startswith(run)] if run else []
+    if len(found) != 1:
+        raise StoreError(f"the store {opened.url} has {len(found) or 'no'} runs whose id begins with {run!r}")
+    return found[0]

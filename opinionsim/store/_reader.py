@@ -1,0 +1,278 @@
+"""What is read of an open store: where runs stand, what they have led to, and what was paid."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection
+from sqlalchemy.exc import SQLAlchemyError
+
+from opinionsim.errors import StoreError
+from opinionsim.llm import Entry
+from opinionsim.messages import ChatMessage
+from opinionsim.store import _files, _following, _measured, _queries, _workers
+from opinionsim.store._database import Database, as_store_error
+from opinionsim.store._journal import stored_entries
+from opinionsim.store._rows import (
+    AgentRow,
+    CanaryRow,
+    DesignRow,
+    EdgeRow,
+    InstrumentRow,
+    OpinionRow,
+    Paid,
+    RunState,
+    TieRow,
+    TurnRow,
+)
+
+__all__ = ["StoreReader"]
+
+
+class StoreReader:
+    """The questions a store answers; every answer is of one consistent state.
+
+    Parameters
+    ----------
+    database : Database
+        An open one.
+
+    Attributes
+    ----------
+    url : str
+        Address under which it opens again; it shows no password.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self.url = database.url
+        self._database = database
+
+    @property
+    def shared(self) -> bool:
+        """Whether other workers may write to the store at the same time."""
+        return self._database.shared
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A connection inside one read transaction: a consistent view, for queries of one's own."""
+        self._prepare()
+        with as_store_error(f"cannot read the store {self.url}"), self._database.reading.connect() as connection:
+            yield connection
+
+    def passes(self, error: StoreError) -> bool:
+        """Whether an error of reading will pass, as when a server starts anew."""
+        cause = error.__cause__
+        return isinstance(cause, SQLAlchemyError) and self._database.passes(cause)
+
+    def _prepare(self) -> None:
+        """What is to be done before anything is read."""
+
+    # Experiments and runs
+
+    def designs(self) -> list[DesignRow]:
+        """Every design of every experiment, the most recently saved last."""
+        with self.reading() as connection:
+            return _queries.designs(connection)
+
+    def states(self, run_ids: Sequence[str] | None = None) -> dict[str, RunState]:
+        """Where runs stand.
+
+        Parameters
+        ----------
+        run_ids : sequence of str, optional
+            Default: all runs. Runs that are not registered are absent from the answer.
+
+        Returns
+        -------
+        dict of str to RunState
+            By run id, sorted.
+        """
+        with self.reading() as connection:
+            return _queries.states(connection, run_ids)
+
+    def under_way(self, states: dict[str, RunState]) -> set[str]:
+        """Ids of those runs that somebody alive is carrying out or measuring now.
+
+        Parameters
+        ----------
+        states : dict of str to RunState
+            As :meth:`states` gave them.
+        """
+        held = {run_id: state.owner for run_id, state in states.items() if state.held}
+        if not held:
+            return set()
+        if not self.shared:
+            return set(held) if _files.is_written(Path(self.url.removeprefix("sqlite:///"))) else set()
+        with self.reading() as connection:
+            alive = {owner for owner in set(held.values()) if _workers.lives(connection, owner)}
+        return {run_id for run_id, owner in held.items() if owner in alive}
+
+    def doing(self) -> list[str]:
+        """What those who carry runs out said of it last, a line each."""
+        with self.reading() as connection:
+            return _workers.doing(connection)
+
+    def fields(self, run_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
+        """The fields runs were registered with, by run id."""
+        with self.reading() as connection:
+            return _queries.fields(connection, run_ids)
+
+    def require_whole(self, run_ids: Iterable[str]) -> None:
+        """Make sure that no turn, tie or opinion of runs is missing.
+
+        Raises
+        ------
+        StoreError
+            Naming the first run of which one is.
+        """
+        with self.reading() as connection:
+            _queries.require_whole(connection, run_ids)
+
+    # What a run has led to
+
+    def follow(self, run_id: str, *, after: int = 0) -> _following.Follower:
+        """A reader of what a run leads to, as it becomes known.
+
+        Parameters
+        ----------
+        run_id : str
+            A registered run.
+        after : int
+            Number of the last row that is known already.
+
+        Raises
+        ------
+        StoreError
+            If there is no such run, or no row of that number yet.
+        """
+        return _following.Follower(self, run_id, after)
+
+    def entries(self, run_id: str) -> list[Entry]:
+        """All entries of a run's journal sorted by key, without prompts: what a replay needs."""
+        with self.reading() as connection:
+            return stored_entries(connection, run_id, whole=True)
+
+    def calls(self, run_id: str) -> list[Entry]:
+        """The entries of a run's journal that are replies of models, as :meth:`entries` gives them."""
+        with self.reading() as connection:
+            return stored_entries(connection, run_id, calls=True)
+
+    def agents(self, run_id: str) -> list[AgentRow]:
+        """Who takes part in a run, by index."""
+        with self.reading() as connection:
+            return _queries.agents(connection, run_id)
+
+    def edges(self, run_id: str) -> list[EdgeRow]:
+        """The ties a run began with, sorted."""
+        with self.reading() as connection:
+            return _queries.edges(connection, run_id)
+
+    def ties(self, run_id: str) -> list[TieRow]:
+        """The ties that moved in a run, in order."""
+        with self.reading() as connection:
+            return _queries.ties(connection, run_id)
+
+    def turns(self, run_id: str, agent: int | None = None) -> list[TurnRow]:
+        """The stored turns of a run, or of one of its agents, by index."""
+        with self.reading() as connection:
+            return _queries.turns(connection, run_id, agent)
+
+    def opinions(self, run_id: str) -> list[OpinionRow]:
+        """What instruments say of the turns of a run, in the order it became known."""
+        with self.reading() as connection:
+            return _queries.opinions(connection, run_id)
+
+    # Instruments
+
+    def instruments(self) -> list[InstrumentRow]:
+        """All instruments, sorted by id."""
+        with self.reading() as connection:
+            return _measured.instruments(connection)
+
+    def uncoded(
+        self, run_ids: Iterable[str], instrument_id: str, kinds: Collection[str], *, about: str = ""
+    ) -> dict[str, list[tuple[int, int | None]]]:
+        """What an instrument has not coded yet of the stored turns of runs.
+
+        Parameters
+        ----------
+        run_ids : iterable of str
+            The runs.
+        instrument_id : str
+            The instrument, which need not be on record.
+        kinds : collection of str
+            Kinds of text it reads. Turns that were skipped have no text.
+        about : str
+            ``reads`` where each text is judged together with each message of another turn that its author was
+            shown; empty where it is judged by itself.
+
+        Returns
+        -------
+        dict of str to list of (int, int or None)
+            By run id, sorted, the turns without an opinion, sorted: of each its index, and that of the other turn,
+            None where there is none. Runs with nothing left are absent.
+
+        Raises
+        ------
+        StoreError
+            If `about` is neither of these.
+        """
+        with self.reading() as connection:
+            return _measured.uncoded(connection, run_ids, instrument_id, kinds, about)
+
+    # Models, texts and canaries
+
+    def usage(self, run_ids: Iterable[str]) -> Paid:
+        """What the stored calls of runs have used, rejected replies included.
+
+        Returns
+        -------
+        Paid
+            Sums over the calls whose provider said, or whose model has a price, and how many did not say.
+        """
+        with self.reading() as connection:
+            return _queries.usage(connection, run_ids)
+
+    def spending(self) -> dict[str, Paid]:
+        """What each experiment has paid for calls, by its id: all its designs, and what was forgotten since."""
+        with self.reading() as connection:
+            return _queries.spending(connection)
+
+    def models(self, run_ids: Iterable[str]) -> set[str]:
+        """Identities that chat models returned with their replies to these runs."""
+        with self.reading() as connection:
+            return _queries.models(connection, run_ids)
+
+    def texts(self, text_ids: Iterable[str]) -> dict[str, str]:
+        """Texts by content identity; unknown identities are absent from the answer."""
+        with self.reading() as connection:
+            return _queries.texts(connection, text_ids)
+
+    def prompt(self, run_id: str, turn: int, part: str = "reply", attempt: int = 0) -> list[ChatMessage]:
+        """The literal prompt of a journal entry.
+
+        Parameters
+        ----------
+        run_id, turn, part, attempt
+            The entry's key.
+
+        Raises
+        ------
+        StoreError
+            If there is no such entry, or it answers no prompt.
+        """
+        with self.reading() as connection:
+            found = _queries.prompt(connection, run_id, turn, part, attempt)
+        if found is None:
+            raise StoreError(
+                f"{self.url} has no prompt for run {run_id}, turn {turn}, part {part!r}, attempt {attempt}"
+            )
+        return found
+
+    def canaries(self, experiment_id: str) -> list[CanaryRow]:
+        """Every answer to a canary question of an experiment, in the order they were asked."""
+        with self.reading() as connection:
+            return _queries.canaries(connection, experiment_id)

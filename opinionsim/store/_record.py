@@ -1,0 +1,263 @@
+"""The record of one run under one claim: its journal, and what the run has led to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, select
+
+from opinionsim.errors import DamagedError, StoreError
+from opinionsim.llm import Entry, EntryKey
+from opinionsim.messages import text_id
+from opinionsim.store import _queries, _schema
+from opinionsim.store._claims import HeldElsewhereError
+from opinionsim.store._journal import stored_entries
+from opinionsim.store._rows import AgentRow, EdgeRow, OpinionRow, TieRow, TurnRow
+from opinionsim.store._writer import Writer
+
+__all__ = ["Found", "RunRecord", "found"]
+
+#: What a turn's row says beside its keys.
+_Content = tuple[Any, ...]
+
+
+class Found(NamedTuple):
+    """What the store holds of a run when it is opened."""
+
+    entries: list[Entry]
+    """Its journal, by key, without prompts."""
+    turns: dict[int, _Content]
+    """Its turns."""
+    ties: list[TieRow]
+    """Its ties that moved, in order."""
+    opinions: set[tuple[str, int, int | None]]
+    """Instrument, turn and second turn of its opinions."""
+    last: int
+    """Last number of these."""
+
+
+class RunRecord:
+    """What a run is written into under one claim: its journal, and its agents, turns, ties and opinions.
+
+    What is added survives the death of the process, in the order it was added, at most 0.2 s later: so whatever is
+    stored rests on nothing that is not. What the operating system has been handed survives the process; after a
+    power cut the last transactions may be missing, never a middle one. Rows that are stored stay as they are: adding
+    one again does nothing if it is equal. Made by :meth:`opinionsim.store.Store.record`; used from one thread.
+
+    Attributes
+    ----------
+    run_id : str
+        The run.
+    epoch : int
+        Of the claim.
+    payer : str
+        Identity of the experiment that pays for calls.
+    """
+
+    def __init__(self, writer: Writer, run_id: str, epoch: int, payer: str, found: Found) -> None:
+        self.run_id = run_id
+        self.epoch = epoch
+        self.payer = payer
+        self._writer = writer
+        self._entries = {entry.key: entry for entry in found.entries}
+        self._turns: dict[int, _Content | TurnRow] = dict(found.turns)
+        self._unmet = set(found.turns)
+        self._ties = found.ties
+        self._n_ties = 0
+        self._opinions = found.opinions
+        self._last = found.last
+        self._refused: StoreError | None = None
+
+    # The journal
+
+    def lookup(self, key: EntryKey) -> Entry | None:
+        """The entry under `key`, or None; its `prompt` is None once the entry is durable."""
+        return self._entries.get(key)
+
+    def append(self, record: Entry) -> None:
+        """Add an entry; the first under a key stays.
+
+        Raises
+        ------
+        HeldElsewhereError
+            If the claim has passed to somebody else.
+        StoreError
+            If the store is closed, or something earlier could not be kept.
+        """
+        self.check()
+        if self._entries.setdefault(record.key, record) is record:
+            self._writer.put(self, _schema.journal, len(self._entries), record)
+
+    @property
+    def entries(self) -> list[Entry]:
+        """All entries: those found in the store sorted by key, then the others in the order they arrived."""
+        return list(self._entries.values())
+
+    @property
+    def behind(self) -> bool:
+        """Whether what has arrived cannot be made durable now, so that nothing more should be asked."""
+        return self._writer.behind
+
+    @property
+    def full(self) -> bool:
+        """Whether so much waits to be written that whoever can wait should."""
+        return self._writer.full
+
+    # What the run leads to
+
+    def begin(self, agents: Iterable[AgentRow], edges: Iterable[EdgeRow]) -> None:
+        """Add who takes part in the run, and the ties it begins with."""
+        self.check()
+        for agent in agents:
+            self._writer.put(self, _schema.agents, 0, agent)
+        for edge in edges:
+            self._writer.put(self, _schema.edges, 0, edge)
+
+    def add_turn(self, row: TurnRow) -> None:
+        """Add a turn that has published.
+
+        Raises
+        ------
+        StoreError
+            If another one is stored in its place, or as :meth:`append`.
+        """
+        self._unmet.discard(row.turn)
+        before = self._turns.get(row.turn)
+        if before is None:
+            self._turns[row.turn] = row
+            self._put(_schema.turns, row)
+        elif _content(before) != _content(row):
+            raise self._differs(f"turn {row.turn}")
+
+    def add_tie(self, row: TieRow) -> None:
+        """Add a tie that has moved, the run's ties in order.
+
+        Raises
+        ------
+        StoreError
+            If another one is stored in its place, or as :meth:`append`.
+        """
+        number = self._n_ties
+        self._n_ties += 1
+        if number >= len(self._ties):
+            self._put(_schema.ties, (number, row))
+        elif self._ties[number] != row:
+            raise self._differs(f"the change {number} of its ties")
+
+    def add_opinions(self, rows: Iterable[OpinionRow]) -> None:
+        """Add what an instrument says; a text it has coded before keeps its opinion."""
+        for row in rows:
+            if not self.has_opinion(row.instrument_id, row.turn, row.about):
+                self._opinions.add((row.instrument_id, row.turn, row.about))
+                self._put(_schema.opinions, row)
+
+    def has_opinion(self, instrument_id: str, turn: int, about: int | None = None) -> bool:
+        """Whether an instrument has coded a turn, or a turn beside another."""
+        return (instrument_id, turn, about) in self._opinions
+
+    def require_all_met(self) -> None:
+        """Make sure that a run that has come to its end has led to every turn and tie that is stored of it.
+
+        Raises
+        ------
+        StoreError
+            If it has not.
+        """
+        if self._unmet:
+            raise self._differs(f"turn {min(self._unmet)}")
+        if self._n_ties < len(self._ties):
+            raise self._differs(f"the change {self._n_ties} of its ties")
+
+    # Durability
+
+    def flush(self) -> None:
+        """Wait until everything is durable.
+
+        Raises
+        ------
+        StoreError
+            If something could not be kept.
+        """
+        self._writer.flush()
+        self.check()
+
+    def check(self) -> None:
+        """Raise what keeps the record from being written, if anything does."""
+        self._writer.check()
+        if self._refused is not None:
+            raise self._refused
+
+    def kept(self, content: Any) -> None:
+        """Take note that something is durable; called by the writer's thread."""
+        if isinstance(content, Entry):
+            # Prompts of a whole sweep would not fit in memory, and to copy an entry takes longer than to write it.
+            object.__setattr__(content, "prompt", None)
+
+    def refuse(self, *, registered: bool) -> None:
+        """Take note that the claim has ended; called by the writer's thread."""
+        if registered:
+            self._refused = HeldElsewhereError(
+                f"run {self.run_id} has been claimed by somebody else since epoch {self.epoch}; "
+                f"its new entries are not kept"
+            )
+        else:
+            self._refused = StoreError(
+                f"run {self.run_id} is not registered any more: the store was emptied or replaced during the run"
+            )
+
+    def _put(self, table: Any, content: Any) -> None:
+        self.check()
+        self._last += 1
+        self._writer.put(self, table, self._last, content)
+
+    def _differs(self, what: str) -> DamagedError:
+        return DamagedError(
+            f"run {self.run_id}: {what} is not what the journal leads to; "
+            "start the run anew with --fresh, or take the store from a copy"
+        )
+
+
+def found(connection: Connection, run_id: str) -> Found:
+    """What the store holds of a run.
+
+    Raises
+    ------
+    StoreError
+        If a row is damaged or missing.
+    """
+    entries = stored_entries(connection, run_id, whole=True)
+    turn, tie, opinion = _schema.turns, _schema.ties, _schema.opinions
+    turns = list(_schema.sealed(connection, turn, select(turn).where(turn.c.run_id == run_id)))
+    ties = list(_schema.sealed(connection, tie, select(tie).where(tie.c.run_id == run_id).order_by(tie.c.change)))
+    opinions = list(_schema.sealed(connection, opinion, select(opinion).where(opinion.c.run_id == run_id)))
+    numbers = [row.seq for rows in (turns, ties, opinions) for row in rows]
+    last = max(numbers, default=0)
+    if len(numbers) != last:
+        raise DamagedError(f"{last - len(numbers)} rows of run {run_id} are missing")
+    _require_entries(run_id, turns, entries, {row.agent: row.evidence for row in _queries.agents(connection, run_id)})
+    return Found(
+        entries,
+        {row.turn: (row.step, row.agent, row.act, row.kind, row.reads, row.text_id, row.condition) for row in turns},
+        [TieRow(row.step, row.old_source, row.old_target, row.source, row.target) for row in ties],
+        {(row.instrument_id, row.turn, _schema.from_index(row.about)) for row in opinions},
+        last,
+    )
+
+
+def _require_entries(run_id: str, turns: Sequence[Any], entries: Sequence[Entry], evidence: Mapping[int, str]) -> None:
+    """Make sure that every turn for which somebody was asked has an entry; equations ask nobody."""
+    answered = {entry.key.turn for entry in entries}
+    for row in turns:
+        if row.agent not in evidence:
+            raise DamagedError(f"agent {row.agent} of run {run_id} is missing")
+        asked = row.condition != "skipped" and evidence[row.agent] != "equation"
+        if asked and row.turn not in answered:
+            raise DamagedError(f"the journal of run {run_id} lacks the reply of turn {row.turn}")
+
+
+def _content(row: TurnRow | _Content) -> _Content:
+    if isinstance(row, tuple):
+        return row
+    reads = _schema.to_json(row.reads, "a turn's reads")
+    return (row.step, row.agent, row.act, row.kind, reads, text_id(row.text), row.condition)

@@ -1,0 +1,246 @@
+"""The one writer of an open store: what runs lead to is queued at once, and a thread makes it durable in order."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sqlalchemy import Connection, Table
+
+from opinionsim.errors import StoreError
+from opinionsim.messages import text_id
+from opinionsim.store import _schema, _stored
+from opinionsim.store._claims import current_epochs
+from opinionsim.store._database import Database, reason
+
+if TYPE_CHECKING:
+    from opinionsim.messages import Prompt
+    from opinionsim.store._record import RunRecord
+
+__all__ = ["Texts", "Writer"]
+
+#: From the start of one transaction to that of the next, unless it takes longer: a quarter of the promised 0.2 s.
+_PERIOD_S = 0.05
+#: Items a transaction holds at most, so that a burst becomes durable portion by portion.
+_BATCH = 2000
+#: Items in the queue from which on whoever can wait is asked to.
+_FULL = 5 * _BATCH
+#: Seconds an item may wait before nothing more is to be asked: longer than any transaction should take.
+_LATE_S = 1.0
+#: Texts and prompts remembered as written; beyond it the memory starts anew and the database drops the repeats.
+_KNOWN = 1 << 17
+
+
+class _Item(NamedTuple):
+    """Something to be made durable."""
+
+    at: float
+    """Monotonic time at which it was queued."""
+    record: RunRecord
+    table: Table
+    number: int
+    """Its place in the record of its run: `seq`, or of a journal entry `entry`."""
+    content: Any
+
+
+class Texts:
+    """Texts and prompts that rows of one transaction refer to, as far as they are not known to be stored.
+
+    Parameters
+    ----------
+    known : set of str
+        Identities of those that are.
+
+    Attributes
+    ----------
+    texts : dict of str to str
+        By content identity.
+    prompts : dict of str to tuple
+        Rows of the table, by identity.
+    """
+
+    def __init__(self, known: set[str]) -> None:
+        self._known = known
+        self.texts: dict[str, str] = {}
+        self.prompts: dict[str, tuple[str, str, str, str]] = {}
+
+    def text(self, text: str) -> str:
+        """Identity of a text."""
+        key = text_id(text)
+        if key not in self._known:
+            self.texts[key] = text
+        return key
+
+    def prompt(self, prompt: Prompt) -> None:
+        """Take a prompt in: what it adds to those that are stored."""
+        link = prompt
+        while link.before is not None and link.message is not None:
+            if link.identity in self._known or link.identity in self.prompts:
+                return
+            if link.text_id not in self._known:
+                self.texts[link.text_id] = link.message.content
+            self.prompts[link.identity] = (link.identity, link.before.identity, link.message.role, link.text_id)
+            link = link.before
+
+
+class Writer:
+    """One thread that turns what runs lead to into transactions, in the order in which it was queued.
+
+    Parameters
+    ----------
+    database : Database
+        Open for writing.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._queue: deque[_Item | threading.Event] = deque()
+        self._work = threading.Event()
+        self._urgent = threading.Event()
+        self._closed = False
+        self._failure: str | None = None
+        self._reported = False
+        self._known: set[str] = set()
+        #: Since when the oldest item of the transaction under way has waited.
+        self._writing_since: float | None = None
+        #: Whether the transaction under way has failed and is tried again.
+        self._stalled = False
+        self._thread = threading.Thread(target=self._loop, name="opinionsim-record", daemon=True)
+        self._thread.start()
+
+    @property
+    def behind(self) -> bool:
+        """Whether what has arrived cannot be made durable now, so that nothing more should be asked."""
+        since = self._writing_since
+        return self._failure is None and (self._stalled or (since is not None and time.monotonic() - since > _LATE_S))
+
+    @property
+    def full(self) -> bool:
+        """Whether so much is queued that whoever can wait should."""
+        return len(self._queue) > _FULL and self._failure is None
+
+    def put(self, record: RunRecord, table: Table, number: int, content: Any) -> None:
+        """Queue something of a run."""
+        self._queue.append(_Item(time.monotonic(), record, table, number, content))
+        if not self._work.is_set():
+            self._work.set()
+
+    def flush(self) -> None:
+        """Wait until all that is queued is durable.
+
+        Raises
+        ------
+        StoreError
+            If the database refused anything since the store was opened.
+        """
+        self._drain_now()
+        self.check()
+
+    def check(self) -> None:
+        """Raise what stopped the writer, if anything did."""
+        if self._failure is not None:
+            self._reported = True
+            raise StoreError(self._failure)
+        if self._closed:
+            raise StoreError("the store is closed; open it again to go on")
+
+    def close(self) -> None:
+        """Write what is queued and end the thread.
+
+        Raises
+        ------
+        StoreError
+            If something was lost and nobody has been told yet.
+        """
+        if self._closed:
+            return
+        self._drain_now()
+        self._closed = True
+        self._urgent.set()
+        self._work.set()
+        if threading.current_thread() is not self._thread:
+            self._thread.join()
+        self._drain()
+        if self._failure is not None and not self._reported:
+            self.check()
+
+    def _drain_now(self) -> None:
+        # A garbage-collected store is closed by whichever thread collects it, and that may be the writer.
+        if threading.current_thread() is self._thread:
+            self._drain()
+        elif self._thread.is_alive():
+            done = threading.Event()
+            self._queue.append(done)
+            self._urgent.set()
+            self._work.set()
+            done.wait()
+
+    def _loop(self) -> None:
+        began = -_PERIOD_S
+        while not self._closed:
+            self._work.wait()
+            # What arrived while the last transaction was written has waited for it, and waits no longer.
+            self._urgent.wait(max(0.0, began + _PERIOD_S - time.monotonic()))
+            began = time.monotonic()
+            # Cleared before draining: whatever is queued from here on finds the flag down and raises it again.
+            self._work.clear()
+            self._urgent.clear()
+            self._drain()
+
+    def _drain(self) -> None:
+        while self._queue:
+            batch: list[_Item] = []
+            waiting: threading.Event | None = None
+            while self._queue and waiting is None and len(batch) < _BATCH:
+                item = self._queue.popleft()
+                if isinstance(item, threading.Event):
+                    waiting = item
+                else:
+                    batch.append(item)
+            self._write(batch)
+            if waiting is not None:
+                waiting.set()
+
+    def _write(self, batch: list[_Item]) -> None:
+        if not batch or self._failure is not None:
+            return
+        self._writing_since = batch[0].at
+        try:
+            written = self._database.write(partial(self._insert, batch), failed=self._note_failure)
+        except Exception as error:
+            # Whatever it was, the thread must live to answer those who wait, and they must be told.
+            self._failure = f"the store could not keep {len(batch)} or more entries: {reason(error)}"
+            return
+        finally:
+            self._writing_since, self._stalled = None, False
+        if len(self._known) > _KNOWN:
+            self._known.clear()
+        self._known.update(written.texts)
+        self._known.update(written.prompts)
+        for item in batch:
+            item.record.kept(item.content)
+
+    def _note_failure(self) -> None:
+        self._stalled = True
+
+    def _insert(self, batch: list[_Item], connection: Connection) -> Texts:
+        """Write items and the texts that are not known to be there; these texts."""
+        epochs = current_epochs(connection, {item.record.run_id for item in batch})
+        rows: dict[Table, list[tuple[Any, ...]]] = {}
+        texts = Texts(self._known)
+        for item in batch:
+            run = item.record
+            if epochs.get(run.run_id) == run.epoch:
+                made = _stored.row_of(item.table, run.run_id, run.payer, item.number, item.content, texts)
+                rows.setdefault(item.table, []).append(made)
+            else:
+                run.refuse(registered=run.run_id in epochs)
+        _schema.insert_texts(connection, texts.texts)
+        # Workers share prompts as they share texts.
+        _schema.insert_new(connection, _schema.prompts, [texts.prompts[key] for key in sorted(texts.prompts)])
+        for table, own in rows.items():
+            _schema.insert_new(connection, table, own)
+        return texts

@@ -1,0 +1,48 @@
+"""Changing a SQLite store past the package: by hand, or as a package that wrote other rows would have."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from typing import Any
+
+from sqlalchemy import create_engine, select
+from sqlalchemy.pool import NullPool
+
+from opinionsim.store import _schema
+
+#: Tables whose rows have a check sum.
+SEALED = (
+    *(
+        _schema.experiments,
+        _schema.designs,
+        _schema.runs,
+        _schema.agents,
+        _schema.edges,
+        _schema.ties,
+        _schema.turns,
+        _schema.journal,
+    ),
+    *(_schema.ledger, _schema.instruments, _schema.opinions, _schema.canaries),
+)
+
+
+def edit(path: object, statement: str, *values: Any) -> int:
+    """Carry out a statement as somebody with a database browser would; the number of rows it changed."""
+    with closing(sqlite3.connect(str(path))) as connection, connection:
+        return connection.execute(statement, values).rowcount
+
+
+def rewrite(path: object, statement: str, *values: Any) -> int:
+    """Carry out a statement and renew the check sums, as if the rows had been written like this."""
+    changed = edit(path, statement, *values)
+    engine = create_engine(f"sqlite:///{path}", poolclass=NullPool)
+    with engine.begin() as connection:
+        for table in SEALED:
+            rows = connection.execute(select(table)).all()
+            for row in rows:
+                sound = _schema.seal(table, row[:-1])
+                if sound != tuple(row):
+                    key = [column == row._mapping[column.name] for column in table.primary_key.columns]
+                    connection.execute(table.update().where(*key).values(crc=sound[-1]))
+    return changed

@@ -1,0 +1,257 @@
+"""Commands that read a store while it is being written, or that holds several designs of an experiment."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import yaml
+
+import opinionsim as osim
+from opinionsim.cli._stores import cells_of, row_of
+from opinionsim.errors import SpecError
+from opinionsim.experiments import load_experiment
+from opinionsim.store import open_store
+from tests._running import changed, watched
+from tests.cli.conftest import SMALL, Invoke, backup
+
+NOTE = re.compile(r"2 of 4 runs are under way; this is what was on record at \d\d:\d\d:\d\d\n")
+SPEC: dict[str, Any] = yaml.safe_load(SMALL)
+
+
+# -- while it is being written -------------------------------------------------------------------------------
+
+
+def test_status_tells_what_is_under_way_from_what_was_cut_off(invoke: Invoke, half: Path, tmp_path: Path) -> None:
+    (found,) = json.loads(invoke("status", half, "--json").stdout)
+    assert [found[name] for name in ("runs", "complete", "under_way", "cut_off", "pending")] == [4, 2, 2, 0, 0]
+    assert found["calls"] == 29
+    said = invoke("status", half).stdout
+    assert said.splitlines()[0].split()[:6] == ["experiment", "runs", "complete", "under", "way", "calls"]
+    assert f"To follow the runs that are under way: opinionsim watch {half}\n" in said
+    copy = backup(half, tmp_path / "copy.sqlite")
+    (found,) = json.loads(invoke("status", copy, "--json").stdout)
+    assert [found[name] for name in ("complete", "under_way", "cut_off")] == [2, 0, 2]
+    assert "Runs that were cut off go on from their last reply" in invoke("status", copy).stdout
+    listed = invoke("status", copy, "--runs").stdout
+    assert len(re.findall(r"cut off +\d of 12 calls +replicate 1 ", listed)) == 2
+
+
+def test_show_says_how_far_a_run_is(invoke: Invoke, half: Path, tmp_path: Path) -> None:
+    shown = invoke("show", half, "--run", 1)
+    far = re.search(r"^run 1 is under way; (\d) of 12 calls are on record$", shown.stderr, re.MULTILINE)
+    assert far is not None
+    assert shown.stdout.count("\nstep ") <= int(far[1]) <= 5
+    assert NOTE.match(shown.stderr)
+    assert "run 0 is" not in invoke("show", half, "--run", 0).stderr
+    copy = backup(half, tmp_path / "copy.sqlite")
+    said = f"run 1 was cut off after {far[1]} of 12 calls; `opinionsim run` goes on with it\n"
+    assert invoke("show", copy, "--run", 1).stderr == said
+
+
+def test_show_of_a_run_that_has_not_begun_or_has_failed(invoke: Invoke) -> None:
+    experiment = load_experiment(SPEC)
+    model = watched(fails=lambda number: number > 14)[0]
+    osim.run(experiment, "some.sqlite", only=experiment.pilot, chat_model=model, max_concurrency=1)
+    shown = {row: invoke("show", "some.sqlite", "--run", row) for row in range(4)}
+    assert shown[1].stderr == shown[3].stderr.replace("run 3", "run 1") == "run 1 has not begun\n"
+    failed = [shown[row].stderr for row in (0, 2) if shown[row].stderr]
+    assert len(failed) in (1, 2)
+    assert all(
+        re.match(r"run [02] is incomplete, after \d+ of 12 calls: .*the provider is gone", each) for each in failed
+    )
+    assert "No model was asked for this." in invoke("show", "some.sqlite", "--run", 1, "--prompt").stdout
+
+
+def test_tables_figures_and_files_of_what_is_complete_say_so(invoke: Invoke, half: Path) -> None:
+    printed = invoke("table", half)
+    assert (printed.exit_code, bool(NOTE.fullmatch(printed.stderr))) == (0, True)
+    assert "Runs used: 2 complete. Excluded as not complete: 2 running." in printed.stdout
+    for options in ((), ("--what", "trajectories", "--run", 1), ("--what", "ribbons")):
+        drawn = invoke("plot", half, *options, "--out", "figures")
+        assert (drawn.exit_code, bool(NOTE.match(drawn.stderr))) == (0, True), drawn.stderr
+        assert ("\nrun 1 is under way; " in drawn.stderr) == ("--run" in options)
+    written = invoke("export", half, "out")
+    assert (written.exit_code, bool(NOTE.fullmatch(written.stderr))) == (0, True)
+    # One state of the store: whatever has an opinion, a call or a metric has its turn, run and agent.
+    frames = {path.stem: pd.read_csv(path) for path in Path("out").glob("*.csv")}
+    assert len(frames["calls"]) == 29
+    keys = set(map(tuple, frames["turns"][["run_id", "turn"]].to_numpy()))
+    assert set(map(tuple, frames["opinions"][["run_id", "turn"]].to_numpy())) <= keys
+    again = invoke("replay", half)
+    assert (again.exit_code, again.stdout) == (0, "2 of 2 complete runs are equal after replay (24 turns)\n")
+    assert NOTE.fullmatch(again.stderr)
+
+
+def test_what_is_data_stays_data(invoke: Invoke, half: Path) -> None:
+    assert json.loads(invoke("table", half, "--json").stdout)
+    assert json.loads(invoke("replay", half, "--json").stdout)
+
+
+def test_nothing_is_written_by_reading(invoke: Invoke, half: Path) -> None:
+    def state() -> list[tuple[str, int]]:
+        return sorted((path.name, path.stat().st_size) for path in half.parent.iterdir())
+
+    before = state()
+    for command in (("status", "--runs"), ("show", "--run", 1, "--prompt"), ("table",), ("replay",)):
+        assert invoke(command[0], half, *command[1:]).exit_code == 0
+    assert state() == before
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (("table",), "no run is complete"),
+        (("plot",), "no complete run"),
+        (("plot", "--what", "ribbons"), "complete"),
+        (("plot", "--what", "trajectories"), "complete"),
+        (("plot", "--what", "trajectories", "--run", 0), "no stance was measured"),
+    ],
+)
+def test_where_nothing_is_complete_or_measured(invoke: Invoke, command: tuple[object, ...], said: str) -> None:
+    osim.run(load_experiment(SPEC), "none.sqlite", chat_model=watched(fails=lambda number: True)[0])
+    name, *options = command
+    result = invoke(name, "none.sqlite", *options)
+    assert (result.exit_code, result.stdout) == (2, "")
+    *notes, error = result.stderr.splitlines()
+    assert error.startswith("error: ")
+    assert said in error
+    assert bool(notes) == ("--run" in options)
+
+
+def test_an_export_of_what_has_led_to_nothing_has_all_columns(invoke: Invoke) -> None:
+    osim.run(load_experiment(SPEC), "none.sqlite", chat_model=watched(fails=lambda number: True)[0])
+    assert invoke("export", "none.sqlite", "out").exit_code == 0
+    assert {"run_id", "turn", "reply"} <= set(pd.read_csv("out/calls.csv").columns)
+    assert {"value", "expectation"} <= set(pd.read_csv("out/opinions.csv").columns)
+    assert (
+        "error" in invoke("replay", "none.sqlite").stderr
+        or "no run is complete" in invoke("replay", "none.sqlite").stderr
+    )
+
+
+# -- designs -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def designs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The store of an experiment whose cells were changed; two of its four cells are in both designs."""
+    path = tmp_path_factory.mktemp("designs") / "small.sqlite"
+    osim.run(load_experiment(SPEC), path)
+    wider = changed(SPEC, sweep={"cognition.confirmation_bias": ["none", "weak"]})
+    osim.run(load_experiment(wider), path)
+    return path
+
+
+def test_status_lists_each_design_and_sums_what_was_paid(invoke: Invoke, designs: Path) -> None:
+    (found,) = json.loads(invoke("status", designs, "--json").stdout)
+    assert (found["runs"], found["complete"], found["calls"]) == (6, 6, 72)
+    assert found["designs"] == [
+        {
+            "design": number, "run_last": number == 2, "runs": 4, "complete": 4, "incomplete": 0, "under_way": 0,
+            "cut_off": 0, "pending": 0, "being_coded": 0,
+        }
+        for number in (1, 2)
+    ]  # fmt: skip
+    lines = invoke("status", designs).stdout.splitlines()
+    assert [line.split() for line in lines[2:]] == [
+        ["design", "1", "4", "4"],
+        ["design", "2", "(run", "last)", "4", "4"],
+    ]
+    listed = invoke("status", designs, "--runs").stdout
+    assert ("\nsmall, design 1\n" in listed, "\nsmall, design 2\n" in listed) == (True, True)
+
+
+def test_what_was_forgotten_was_paid_for(invoke: Invoke) -> None:
+    osim.run(load_experiment(SPEC), "anew.sqlite")
+    with open_store("anew.sqlite") as store:
+        store.forget(list(store.states())[:1])
+    (found,) = json.loads(invoke("status", "anew.sqlite", "--json").stdout)
+    assert (found["complete"], found["pending"], found["calls"]) == (3, 1, 48)
+
+
+def test_the_design_run_last_is_shown_and_the_other_named(invoke: Invoke, designs: Path) -> None:
+    cells = {1: "strong", 2: "weak"}
+    for options, number, other in (
+        ((), 2, "--design 1 for the earlier"),
+        (("--design", 1), 1, "--design 2 for the later"),
+    ):
+        note = f"design {number} of 2; {other} one\n"
+        for command in (("table",), ("export", "out"), ("replay",), ("plot", "--out", "figures"), ("show", "--run", 3)):
+            result = invoke(command[0], designs, *command[1:], *options)
+            assert (result.exit_code, result.stderr) == (0, note)
+            if command[0] in ("table", "show"):
+                told = result.stdout if command[0] == "table" else result.stdout.splitlines()[0]
+                assert (cells[number] in told, cells[3 - number] in told) == (True, False)
+        assert set(pd.read_csv("out/runs.csv")["confirmation_bias"]) == {"none", cells[number]}
+    assert {path.name for path in Path("figures").iterdir()} == {"small-panels.png", "small-panels-design1.png"}
+
+
+def test_the_design_that_was_run_again_is_the_last(invoke: Invoke, designs: Path, tmp_path: Path) -> None:
+    copy = backup(designs, tmp_path / "copy.sqlite")
+    osim.run(load_experiment(SPEC), copy)
+    assert invoke("table", copy).stderr == "design 1 of 2; --design 2 for the later one\n"
+    (found,) = json.loads(invoke("status", copy, "--json").stdout)
+    assert [each["run_last"] for each in found["designs"]] == [True, False]
+    osim.run(load_experiment(changed(SPEC, sweep={"cognition.memory": ["cumulative", "reflective"]})), copy)
+    assert invoke("table", copy).stderr == "design 3 of 3; --design 1 or 2 for the others\n"
+
+
+@pytest.mark.parametrize("command", [("table",), ("plot",), ("show",), ("export", "out"), ("replay",)])
+def test_a_design_there_is_not(invoke: Invoke, designs: Path, command: tuple[str, ...]) -> None:
+    result = invoke(command[0], designs, *command[1:], "--design", 3)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith("error: experiment 'small' in ")
+    assert result.stderr.endswith("has no design 3; it has 1, 2\n")
+
+
+# -- names of runs -------------------------------------------------------------------------------------------
+
+
+def test_numbers_of_runs_are_rows_of_the_frame() -> None:
+    """Also where cells share a run, or read no stance."""
+    civility = [{"variable": "civility", "classifier": "lexicon", "texts": ["report"]}]
+    grids = [
+        {"measurement.classifier": ["lexicon", "exact"], "topic.framing": ["truth", "falsehood"]},
+        {"measurement": [{"classifier": None, "instruments": civility, "label": "civil"}]},
+    ]
+    osim.run(load_experiment(changed(SPEC, sweep=grids)), "rows.sqlite")
+    frame = osim.load("rows.sqlite").runs
+    assert frame["run_id"].nunique() < len(frame) == 10
+    with open_store("rows.sqlite", write=False) as store:
+        cells = cells_of(store.designs()[0])
+    assert [(cell.cell, cell.replicate, cell.run_id) for cell in cells] == list(
+        frame[["cell", "replicate", "run_id"]].itertuples(index=False, name=None)
+    )
+
+
+def test_a_run_is_named_by_number_or_the_start_of_its_id() -> None:
+    run_ids = ["abc1", "abc2", "abc2", "1234567890"]
+    assert [row_of("e", run_ids, given) for given in ("3", "abc1", "abc2", "12345678")] == [3, 0, 1, 3]
+    for given, said in (("4", "0 to 3"), ("abc", "2 runs have such an id"), ("zz", "no runs have"), ("", "no runs")):
+        with pytest.raises(SpecError, match=said):
+            row_of("e", run_ids, given)
+    with pytest.raises(SpecError, match="'e' has no runs on record"):
+        row_of("e", [], "0")
+
+
+# -- what is loaded ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("arguments", [("status",), ("status", "--runs"), ("watch", "--once")])
+def test_looking_loads_nothing_heavy(checkout: Path, store: Path, arguments: tuple[str, ...]) -> None:
+    command, *options = arguments
+    code = (
+        "import sys, json\nfrom opinionsim.cli import app\n"
+        f"app({[command, str(store), *options]!r}, standalone_mode=False)\n"
+        "print(json.dumps(sorted({name.partition('.')[0] for name in sys.modules})))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=checkout, check=True)
+    heavy = {"langchain_core", "matplotlib", "mesa", "networkx", "numba", "pandas", "scipy"}
+    assert set(json.loads(done.stdout.splitlines()[-1])) & heavy == set()

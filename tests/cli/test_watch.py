@@ -1,0 +1,616 @@
+"""``opinionsim watch``: what is seen of a store, how it is drawn, and whole commands beside a run."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import os
+import pty
+import re
+import select
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import yaml
+from rich.cells import cell_len
+
+import opinionsim as osim
+from opinionsim.cli import _watch_state
+from opinionsim.cli._reasons import Reason, reasons
+from opinionsim.cli._watch_course import Course, Gathering, Line, shrunk
+from opinionsim.cli._watch_state import Amount, OpenRun, Seen, Watcher
+from opinionsim.cli._watch_view import ASCII, duration, in_one_line, lines
+from opinionsim.errors import StoreError
+from opinionsim.experiments import load_experiment, under_way
+from opinionsim.llm import Entry, EntryKey, SlotPool
+from opinionsim.store import CanaryRow, OpinionRow, Store, TurnRow, open_store
+from opinionsim.testing import run_virtual
+from tests._running import changed, watched
+from tests.cli.conftest import SMALL, GatedModel, Invoke, backup
+
+SPEC: dict[str, Any] = yaml.safe_load(SMALL)
+CLOCK = re.compile(r"\d\d:\d\d:\d\d")
+
+
+def _seen(**fields: Any) -> Seen:
+    """An experiment under way."""
+    course = Course(
+        3, "stance by lexicon", -2, 2, 1, 6,
+        (
+            Line("Ada", 1.0, (math.nan, math.nan, 1.0, 1.0, 0.0, 0.0)),
+            Line("Ben", None, (math.nan,) * 6),
+            Line("Kim", -2.0, (-2.0, -2.0, -2.0, -1.0, -1.0, -1.0)),
+        ),
+    )  # fmt: skip
+    seen = Seen(
+        at=0.0,
+        store="results/study.sqlite",
+        experiment="study",
+        counts={"complete": 37, "incomplete": 1, "under way": 2, "cut off": 1, "pending": 499},
+        open=(
+            OpenRun(3, "under way", 34, 100, "none, truth", 0.4),
+            OpenRun(12, "under way", 7, 100, "strong, truth", 61.0),
+            OpenRun(4, "cut off", 50, 100, "weak, truth", 600.0),
+        ),
+        calls=6480,
+        expected=54000,
+        rate=48.3,
+        left_s=983.0,
+        paid={"calls": Amount(6500, None), "tokens": Amount(3_100_000, None), "money": Amount(4.2, 10.0)},
+        reasons=(Reason(1, "run 00aa, step 3, agent 1 (write): PermissionError: no such account", alike=True),),
+        doing=("12 calls in flight of 64, in 2 runs; openai@api.example.org waits 34 s for its rate limit",),
+        last_reply_s=0.42,
+        course=course,
+    )
+    return replace(seen, **fields)
+
+
+def _text(seen: Seen, width: int = 80, height: int | None = None, **options: Any) -> str:
+    return CLOCK.sub("12:03:05", "\n".join(line.plain.rstrip() for line in lines(seen, width, height, **options)))
+
+
+# -- state to lines ------------------------------------------------------------------------------------------
+
+
+def test_an_experiment_in_80_columns() -> None:
+    assert (
+        _text(_seen())
+        == """\
+study · results/study.sqlite                                            12:03:05
+540 runs: 37 complete · 1 incomplete · 2 under way · 1 cut off · 499 pending
+███░░░░░░░░░░░░░░░░░░░░░░░░ 12 %  6,480 of 54,000 calls · 48.3/s · 16 min left
+paid calls 6,500 · tokens 3,100,000 · money 4.2000 of at most 10 (42 %)
+last reply 0.4 s ago
+12 calls in flight of 64, in 2 runs
+openai@api.example.org waits 34 s for its rate limit
+1 run: run 00aa, step 3, agent 1 (write): PermissionError: no such account
+
+run  calls              conditions
+  3  ███░░░░░░░ 34/100  none, truth
+ 12  ░░░░░░░░░░ 7/100   strong, truth
+  4  █████░░░░░ 50/100  cut off: weak, truth
+
+run 3: stance by lexicon, ▁ -2 to █ +2, steps 1 to 6
+agent  assigned  by step  now
+Ada          +1  ··▆▆▅▅   0
+Ben              ······   -
+Kim          -2  ▁▁▁▃▃▃   -1
+mean             ▁▁▄▅▄▄   -0.5"""
+    )
+
+
+def test_an_experiment_in_200_columns() -> None:
+    told = _text(_seen(), 200).splitlines()
+    assert told[0] == f"study · results/study.sqlite{'12:03:05':>172}"
+    assert "█" * 4 + "░" * 36 + " 12 %  6,480 of 54,000 calls" in told[2]
+    assert told[5].endswith("in 2 runs; openai@api.example.org waits 34 s for its rate limit")
+    assert told[8] == "run  calls                        last reply  conditions"
+    assert told[9] == "  3  ██████░░░░░░░░░░░░░░ 34/100  0.4 s ago   none, truth"
+    assert told[11] == "  4  ██████████░░░░░░░░░░ 50/100  10 min ago  cut off: weak, truth"
+
+
+@pytest.mark.parametrize("width", [20, 40, 80, 120, 200])
+@pytest.mark.parametrize("height", [5, 10, 23, 50, None])
+def test_many_runs_and_long_texts_fit(width: int, height: int | None) -> None:
+    open_runs = tuple(OpenRun(row, "under way", row, 600, f"condition {row}, " * 9, None) for row in range(540))
+    agents = tuple(Line(f"Ωμέγα 大きい {number}" * 3, 1.0, (0.5,) * 1000) for number in range(100))
+    seen = _seen(
+        store="/a/very/long/path" * 20,
+        open=open_runs,
+        doing=("doing a lot " * 30,) * 9,
+        reasons=(Reason(7, "went wrong\nbadly " * 40, alike=False),) * 9,
+        course=Course(0, "stance", 0, 100, 1, 1000, agents),
+        elsewhere=("another",) * 40,
+    )
+    found = lines(seen, width, height)
+    assert all(cell_len(line.plain) <= max(width, 40) and "\n" not in line.plain for line in found)
+    if height is not None:
+        assert len(found) <= height
+    if height in (50, None):
+        said = "\n".join(line.plain for line in found)
+        assert re.search(r"and 5\d\d more under way", said)
+        assert re.search(r"and \d\d agents more", said)
+
+
+def test_runs_and_agents_share_the_lines_there_are() -> None:
+    open_runs = tuple(OpenRun(row, "under way", 1, 60, "none", None) for row in range(64))
+    for height in range(16, 40):
+        said = _text(_seen(open=open_runs), 80, height)
+        assert len(said.splitlines()) <= height
+        runs = len(re.findall(r"^ +\d+  [█░]", said, re.MULTILINE))
+        assert runs >= 1
+        assert (f"and {64 - runs} more under way" in said) == (runs < 64)
+        if height >= 24:
+            assert "\nmean " in said
+            assert "\nKim " in said
+
+
+def test_nothing_is_said_twice_or_without_need() -> None:
+    bare = _text(Seen(0.0, "s.sqlite", "study", counts={"complete": 2}, calls=8, expected=8))
+    assert bare == f"study · s.sqlite{'12:03:05':>64}\n2 runs: 2 complete\n{'█' * 40} 100 %  8 of 8 calls"
+    assert _text(Seen(0.0, "s.sqlite")).splitlines()[1] == "no experiment is on record yet; waiting for one"
+    left = _seen(open=(), counts={"complete": 1, "pending": 3}, last_reply_s=600.0)
+    assert "nobody is carrying out what is left; run the experiment again to go on" in _text(left)
+    assert "last reply" not in _text(left)
+    # Equations ask nobody.
+    assert "calls" not in _text(Seen(0.0, "s.sqlite", "study", counts={"complete": 1, "pending": 1})).splitlines()[2:3]
+
+
+def test_a_share_is_full_only_when_all_is_done() -> None:
+    assert " 99 % " in _text(_seen(calls=53_999))
+    assert " 100 % " in _text(_seen(calls=54_000))
+
+
+def test_a_store_that_is_away_is_said_to_be() -> None:
+    away = _seen(away="cannot read the store s.sqlite: disk I/O error")
+    assert "cannot read the store s.sqlite: disk I/O error; trying again" in _text(away)
+    assert "12 calls in flight" not in _text(away)
+    assert in_one_line(away).endswith("disk I/O error; trying again")
+    assert not replace(away, counts={"complete": 1}, open=()).over
+
+
+def test_what_cannot_be_encoded_is_spelled_in_ascii() -> None:
+    said = _text(_seen(), glyphs=ASCII)
+    assert said.isascii()
+    assert "\nKim          -2  111333   -1\n" in said
+    assert "\n  3  ###------- 34/100  none, truth\n" in said
+
+
+def test_control_characters_do_not_reach_the_terminal() -> None:
+    odd = "\x1b[2J\x07"
+    seen = _seen(
+        open=(OpenRun(0, "under way", 1, 9, odd, None),),
+        doing=(odd,),
+        reasons=(Reason(1, odd, alike=True),),
+        course=Course(0, odd, 0, 1, 1, 1, (Line(odd, None, (0.0,)),)),
+    )
+    assert "\x1b" not in _text(seen)
+    assert "\x07" not in _text(seen)
+
+
+def test_one_line_says_the_same() -> None:
+    assert CLOCK.sub("12:03:05", in_one_line(_seen())) == (
+        "12:03:05 study: 540 runs: 37 complete, 1 incomplete, 2 under way, 1 cut off, 499 pending; "
+        "6,480 of 54,000 calls, 48.3/s, 16 min left; last reply 0.4 s ago"
+    )
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [
+        (0.04, "0.0 s"),
+        (9.96, "10.0 s"),
+        (34.4, "34 s"),
+        (99, "99 s"),
+        (100, "2 min"),
+        (3600, "1 h"),
+        (9000, "2 h 30 min"),
+        (2 * 86400, "2 d"),
+        (3 * 86400 + 7200, "3 d 2 h"),
+    ],
+)
+def test_durations(seconds: float, said: str) -> None:
+    assert duration(seconds) == said
+
+
+def test_long_courses_are_drawn_in_the_room_there_is() -> None:
+    assert shrunk([1.0, 2.0], 5) == [1.0, 2.0]
+    assert shrunk(list(range(1, 11)), 5) == [2, 4, 6, 8, 10]
+    assert shrunk(list(range(7)), 3)[-1] == 6
+
+
+def test_reasons_are_grouped() -> None:
+    alike = [f"run {number:x}, step {number}, agent {number} (write): no such account" for number in range(3)]
+    assert [str(each) for each in reasons(["run ff: other", *alike])] == [
+        f"3 runs, for instance {alike[0]}",
+        "1 run: run ff: other",
+    ]
+    assert str(reasons(["stopped", "stopped"])[0]) == "2 runs: stopped"
+
+
+# -- store to state ------------------------------------------------------------------------------------------
+
+
+def test_a_store_is_seen_as_it_is(half: Path) -> None:
+    watcher = Watcher(str(half))
+    seen = watcher.look()
+    assert (seen.experiment, seen.design, seen.designs, seen.is_under_way, seen.over) == ("small", 1, 1, True, False)
+    assert {name: count for name, count in seen.counts.items() if count} == {"complete": 2, "under way": 2}
+    assert (seen.calls, seen.expected) == (29, 48)
+    assert [(run.row, run.state, run.expected) for run in seen.open] == [(1, "under way", 12), (3, "under way", 12)]
+    assert [run.cell for run in seen.open] == ["none, replicate 1", "strong, replicate 1"]
+    assert sum(run.calls for run in seen.open) == 5
+    assert (seen.paid["calls"], seen.paid["money"]) == (Amount(29, None), Amount(0.0, None))
+    assert seen.last_reply_s is not None
+    assert (seen.reasons, seen.elsewhere, seen.away) == ((), (), "")
+    assert seen.course is not None
+    assert (seen.course.row, len(seen.course.lines)) == (1, 4)
+    watcher.close()
+    with open_store(str(half), write=False) as store:
+        assert store.doing() == list(seen.doing)
+
+
+def test_a_run_may_be_chosen(half: Path) -> None:
+    results = osim.load(str(half))
+    watcher = Watcher(str(half), run="2")
+    course = watcher.look().course
+    watcher.close()
+    assert course is not None
+    run_id = results.runs["run_id"][2]
+    own = results.opinions[results.opinions["run_id"] == run_id].sort_values(["step", "turn"])
+    assert (course.first, course.last) == (1, 6)
+    for number, line in enumerate(course.lines):
+        last = own[(own["agent"] == number) & own["value"].notna()]["value"]
+        assert math.isnan(line.values[-1]) if last.empty else line.values[-1] == last.iloc[-1]
+        assert line.assigned == results.agents.set_index(["run_id", "agent"])["assigned_opinion"][run_id, number]
+
+
+class _Rewritten:
+    """The record of a run that was forgotten and is written anew, by hand, while somebody reads it."""
+
+    def __init__(self, store: Store) -> None:
+        self.experiment_id = store.designs()[0].experiment_id
+        self.cell = store.designs()[0].runs[0]
+        self.agents = store.agents(self.cell.run_id)
+        self.store = store
+
+    def begin(self) -> None:
+        """Claim the run."""
+        self.store.forget([self.cell.run_id])
+        self.epoch = self.store.claim(self.cell.run_id, "host 1") or 0
+        self.record = self.store.record(self.cell.run_id, self.epoch, self.experiment_id)
+        self.record.begin(self.agents, [])
+
+    def answered(self, turn: int, at: float) -> None:
+        """A reply has come."""
+        self.record.append(Entry(EntryKey(turn, "reply", 0), turn, 2, "write", "p", f"Text {turn}.", arrived_at=at))
+        self.record.flush()
+
+
+@pytest.fixture
+def rewritten() -> Iterator[_Rewritten]:
+    """A run of 12 calls in the store s.sqlite, which is open for writing."""
+    osim.run(load_experiment(changed(SPEC, replicates=1, sweep={})), "s.sqlite")
+    with open_store("s.sqlite") as store:
+        yield _Rewritten(store)
+
+
+def test_a_run_that_is_begun_anew_is_gathered_anew(rewritten: _Rewritten) -> None:
+    with open_store("s.sqlite", write=False) as reader:
+        gathering = Gathering(reader, 0, rewritten.cell)
+        before = gathering.look()
+        assert before is not None
+        assert (before.first, before.last, gathering.over) == (1, 6, True)
+        rewritten.begin()
+        rewritten.record.flush()
+        between = gathering.look()
+        assert between is not None
+        assert (between.last < between.first, {line.values for line in between.lines}) == (True, {()})
+        assert "nothing is on record yet" in _text(_seen(course=between))
+        rewritten.record.add_turn(TurnRow(0, 1, 2, "write", "post", (), "Anew."))
+        opinion = OpinionRow(rewritten.cell.instrument_id or "", 0, -1.0, 0.0, (0.0, 1.0, 0.0, 0.0, 0.0))
+        rewritten.record.add_opinions([opinion])
+        rewritten.record.flush()
+        after = gathering.look()
+        assert after is not None
+        assert (after.last, gathering.over) == (1, False)
+        assert [line.values for line in after.lines if not math.isnan(line.values[0])] == [(-1.0,)]
+
+
+def test_calls_are_counted_while_they_come(rewritten: _Rewritten, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [time.time()]
+    clock = SimpleNamespace(time=lambda: now[0], monotonic=lambda: now[0])
+    monkeypatch.setattr(_watch_state, "time", clock)
+    rewritten.begin()
+    watcher = Watcher("s.sqlite")
+    try:
+        assert (watcher.look().rate, watcher.look().calls) == (None, 0)
+        for turn in range(6):
+            now[0] += 2.0
+            rewritten.answered(turn, now[0] - 0.5)
+            seen = watcher.look()
+        assert (seen.calls, seen.open[0].calls, seen.last_reply_s) == (6, 6, pytest.approx(0.5))
+        assert seen.rate == pytest.approx(6 / 12)
+        assert seen.left_s == pytest.approx(6 / 0.5)
+        now[0] += 30.0
+        assert watcher.look().rate == pytest.approx(6 / 42)
+        now[0] += 120.0
+        stalled = watcher.look()
+        assert (stalled.rate, stalled.left_s, stalled.last_reply_s) == (0.0, None, pytest.approx(150.5))
+        # Whoever comes later takes the moments at which calls arrived.
+        rewritten.answered(6, now[0] - 9.0)
+        rewritten.answered(7, now[0] - 1.0)
+        late = Watcher("s.sqlite")
+        seen = late.look()
+        assert (seen.rate, seen.paid["calls"].used) == (pytest.approx(2 / 9), 20)
+        late.close()
+    finally:
+        watcher.close()
+
+
+def test_what_was_paid_counts_what_was_forgotten_and_the_fixed_questions(rewritten: _Rewritten) -> None:
+    rewritten.begin()
+    rewritten.answered(0, time.time())
+    asked = CanaryRow(rewritten.experiment_id, "m", "start", 0, 1.0, "yes", "m-1", "", 7, 3, 0.25)
+    rewritten.store.save_canary([asked])
+    watcher = Watcher("s.sqlite")
+    paid = watcher.look().paid
+    watcher.close()
+    assert (paid["calls"], paid["money"]) == (Amount(14, None), Amount(0.25, None))
+
+
+def test_the_experiment_run_last_is_watched_and_the_others_named() -> None:
+    one, other = (load_experiment(changed(SPEC, name=name, seed=len(name))) for name in ("one", "other"))
+    osim.run(one, "s.sqlite")
+    model = GatedModel()
+    with under_way(other, "s.sqlite", chat_model=model) as (_, future):
+        watchers = [Watcher("s.sqlite"), Watcher("s.sqlite", "one")]
+        try:
+            until = time.monotonic() + 20
+            while not watchers[0].look().is_under_way and time.monotonic() < until:
+                time.sleep(0.05)
+            seen = [watcher.look() for watcher in (watchers[0], Watcher("s.sqlite", "one"))]
+        finally:
+            model._open.set()
+            future.result()
+    assert [(each.experiment, each.elsewhere) for each in seen] == [("other", ()), ("one", ("other",))]
+    assert "also being run: other (see them with --experiment)" in _text(seen[1])
+    for watcher in watchers:
+        watcher.close()
+
+
+def test_a_store_may_go_away_and_come_back(half: Path, tmp_path: Path) -> None:
+    path, elsewhere = tmp_path / "copy.sqlite", tmp_path / "elsewhere.sqlite"
+    backup(half, path)
+    watcher = Watcher(str(path))
+    before = watcher.look()
+    path.rename(elsewhere)
+    away = watcher.look()
+    assert "there is no store at" in away.away
+    assert (away.counts, away.course, away.over) == (before.counts, before.course, False)
+    assert watcher.look().away
+    elsewhere.rename(path)
+    back = watcher.look()
+    assert (back.away, back.counts, back.course) == ("", before.counts, before.course)
+    # Another file under its name is read from its start.
+    path.unlink()
+    osim.run(load_experiment(changed(SPEC, name="new")), path)
+    assert watcher.look().experiment == "new"
+    path.unlink()
+    path.write_bytes(b"certainly no database" * 99)
+    assert "not a database" in watcher.look().away
+    # One of another program will not come back.
+    path.unlink()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("create table recipes (name text)")
+    with pytest.raises(StoreError, match="another program"):
+        watcher.look()
+    watcher.close()
+
+
+def test_damage_is_not_waited_out(half: Path, tmp_path: Path) -> None:
+    backup(half, tmp_path / "copy.sqlite")
+    with closing(sqlite3.connect(tmp_path / "copy.sqlite")) as connection:
+        connection.execute("update runs set status = 'lost'")
+        connection.commit()
+    watcher = Watcher(str(tmp_path / "copy.sqlite"))
+    with pytest.raises(StoreError, match="the store is damaged"):
+        watcher.look()
+
+
+def test_what_a_sweep_says_of_itself() -> None:
+    model = GatedModel()
+    with under_way(load_experiment(SPEC), "s.sqlite", max_concurrency=3, chat_model=model) as (sweep, future):
+        until = time.monotonic() + 20
+        while "3 calls in flight" not in sweep._doing() and time.monotonic() < until:
+            time.sleep(0.02)
+        said = sweep._doing()
+        model._open.set()
+        future.result()
+    assert re.fullmatch(r"3 calls in flight of 3, in \d runs", said)
+    assert sweep._doing() == "0 calls in flight of 3, in 0 runs"
+
+
+def test_accounts_that_wait_are_named_with_the_seconds_left() -> None:
+    async def story() -> list[dict[str, float]]:
+        pool = SlotPool(4)
+        lanes = [pool.lane(name, adaptive=True) for name in ("b", "a")]
+        pool.lane("local")
+        told = [pool.waiting()]
+        for lane, seconds in zip(lanes, (34.0, 5.0), strict=True):
+            assert lane.take()
+            lane.release("rate-limited", retry_after_s=seconds)
+        told.append(pool.waiting())
+        for wait in (4.0, 3.0, 40.0):
+            await asyncio.sleep(wait)
+            told.append(pool.waiting())
+        return told
+
+    assert run_virtual(story()) == [{}, {"a": 5.0, "b": 34.0}, {"a": 1.0, "b": 30.0}, {"b": 27.0}, {}]
+
+
+# -- whole commands ------------------------------------------------------------------------------------------
+
+SLOW = """
+import asyncio, sys, yaml
+import opinionsim as osim
+from opinionsim.llm import ScriptedChatModel
+
+class Slow(ScriptedChatModel):
+    async def _agenerate(self, *arguments, **options):
+        await asyncio.sleep(float(sys.argv[2]))
+        return await super()._agenerate(*arguments, **options)
+
+osim.run(osim.load_experiment(yaml.safe_load(sys.stdin.read())), sys.argv[1], chat_model=Slow(), max_concurrency=4)
+"""
+
+
+@contextmanager
+def _slow_run(checkout: Path, store: Path, latency_s: float) -> Iterator[subprocess.Popen[str]]:
+    """The small experiment, carried out slowly by another process; returns when its first calls are on record."""
+    environment = {**os.environ, "PYTHONPATH": str(checkout)}
+    command = [sys.executable, "-c", SLOW, str(store), str(latency_s)]
+    with subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None
+        process.stdin.write(SMALL)
+        process.stdin.close()
+        try:
+            watcher = _watcher(store)
+            while watcher.look().calls < 4:
+                assert process.poll() is None
+                time.sleep(0.05)
+            watcher.close()
+            yield process
+        finally:
+            process.kill()
+
+
+def _watcher(store: Path) -> Watcher:
+    """A watcher of a store that is about to be there."""
+    until = time.monotonic() + 60
+    while True:
+        try:
+            return Watcher(str(store))
+        except StoreError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.05)
+
+
+def test_a_run_in_another_process_is_watched(
+    invoke: Invoke, checkout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    store = tmp_path / "s.sqlite"
+    with _slow_run(checkout, store, 0.3) as process:
+        once = invoke("watch", store, "--once")
+        assert (once.exit_code, once.stderr) == (0, "")
+        told = once.stdout.splitlines()
+        assert told[0].startswith("small · ")
+        assert told[1] == "4 runs: 4 under way"
+        assert re.match(r"[█░]+ \d+ %  \d+ of 48 calls", told[2])
+        assert re.search(r"\nrun 0: stance by lexicon, ▁ -2 to █ \+2, steps 1 to \d\n", once.stdout)
+        assert all(len(line) <= 80 for line in told)
+        # Where nothing can be drawn it is told in lines, until all is over.
+        whole = invoke("watch", store)
+        assert process.wait() == 0
+    assert whole.exit_code == 0
+    first, *_, last = whole.stdout.splitlines()
+    assert "small: 4 runs: 4 under way; " in first
+    assert last.endswith(" small: 4 runs: 4 complete; 48 of 48 calls")
+
+
+def test_a_killed_run_is_seen_as_cut_off(invoke: Invoke, checkout: Path, tmp_path: Path) -> None:
+    store = tmp_path / "s.sqlite"
+    with _slow_run(checkout, store, 0.3) as process:
+        process.kill()
+        process.wait()
+        told = invoke("watch", store, "--once").stdout
+    assert told.splitlines()[1] == "4 runs: 4 cut off"
+    assert "nobody is carrying out what is left; run the experiment again to go on" in told
+
+
+def test_watching_ends_with_the_experiment_and_says_how(invoke: Invoke) -> None:
+    osim.run(load_experiment(SPEC), "s.sqlite")
+    done = invoke("watch", "s.sqlite")
+    assert (done.exit_code, len(done.stdout.splitlines())) == (0, 1)
+    model = watched(fails=lambda number: True)[0]
+    osim.run(load_experiment(changed(SPEC, name="bad", seed=6)), "s.sqlite", chat_model=model)
+    failed = invoke("watch", "s.sqlite")
+    assert failed.exit_code == 1
+    assert failed.stdout.splitlines()[1].startswith("  4 runs, for instance run ")
+    assert invoke("watch", "s.sqlite", "--once").exit_code == 0
+
+
+def test_it_is_drawn_on_a_terminal_and_leaves_the_last_state(
+    checkout: Path, half: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("PYTHONPATH", str(checkout))
+    terminal, other = pty.openpty()
+    command = [sys.executable, "-m", "opinionsim", "watch", str(half)]
+    written = b""
+    with subprocess.Popen(command, stdin=other, stdout=other, stderr=other, cwd=tmp_path) as process:
+        os.close(other)
+        while process.poll() is None or select.select([terminal], [], [], 0)[0]:
+            ready, _, _ = select.select([terminal], [], [], 0.1)
+            try:
+                written += os.read(terminal, 1 << 16) if ready else b""
+            except OSError:
+                break
+            if written.count(b"2 under way") == 2 and process.poll() is None:
+                process.send_signal(signal.SIGINT)
+    os.close(terminal)
+    assert process.returncode == 130
+    said = written.decode()
+    # It is drawn over, has no colour, and ends without a traceback.
+    assert "\x1b[1A" in said
+    assert not re.search(r"\x1b\[[0-9;]*3[0-9]m", said)
+    assert "no longer watched; the experiment goes on" in said
+    assert "Traceback" not in said
+
+
+# -- bad input -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("gone.sqlite",), "there is no store at gone.sqlite"),
+        (("gone.txt",), "'gone.txt' is not a store address"),
+        (("STORE", "--experiment", "large"), "has no experiment 'large'; it holds small"),
+        (("STORE", "--run", "9"), "--run 9: there is no such run; valid: 0 to 3"),
+        (("STORE", "--run", "zz"), "--run zz: no runs have such an id"),
+    ],
+)
+def test_what_cannot_be_watched(invoke: Invoke, store: Path, arguments: tuple[str, ...], said: str) -> None:
+    before = sorted(store.parent.iterdir())
+    for once in ((), ("--once",)):
+        result = invoke("watch", *(str(store) if each == "STORE" else each for each in arguments), *once)
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert result.stderr.startswith("error: ")
+        assert said in result.stderr
+    assert sorted(store.parent.iterdir()) == before
+    assert list(Path().iterdir()) == []
+
+
+def test_a_store_without_an_experiment_is_waited_for_unless_once(invoke: Invoke) -> None:
+    with open_store("empty.sqlite"):
+        pass
+    result = invoke("watch", "empty.sqlite", "--once")
+    assert (result.exit_code, "the store empty.sqlite holds no experiment yet" in result.stderr) == (2, True)
+    watcher = Watcher("empty.sqlite", "small")
+    assert (watcher.look().experiment, watcher.look().over) == ("", False)
+    assert in_one_line(watcher.look()).endswith("empty.sqlite: no experiment is on record yet")
+    watcher.close()

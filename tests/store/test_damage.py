@@ -1,0 +1,279 @@
+"""What is read of a store is what was written, or the store says what is damaged or missing."""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sqlalchemy import Table, Text
+
+from opinionsim.errors import DamagedError, StoreError
+from opinionsim.store import CanaryRow, EdgeRow, Store, TieRow, _schema, follow, load, open_store
+from opinionsim.store._frames import FRAMES
+from opinionsim.testing._store_rows import (
+    CAST,
+    begun,
+    call,
+    design_row,
+    instrument_row,
+    lead,
+    opinion_row,
+    run_row,
+    turn_row,
+)
+
+#: Tables whose rows carry a check sum.
+_SEALED = [table for table in _schema.runs.metadata.sorted_tables if "crc" in table.columns]
+#: By these, rows are found: one that has another is missing where it was, which is looked for elsewhere.
+_FOUND_BY = {"run_id", "experiment_id"}
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A store with rows in every table."""
+    path = tmp_path / "a.sqlite"
+    with open_store(str(path)) as store:
+        store.save_design(design_row())
+        store.save_instrument(instrument_row())
+        store.save_canary([CanaryRow("e1", "m", "start", 0, 1.5, "an answer", "m-1", "fp", 7, 3, 0.25)])
+        record = begun(store, payer="e1")
+        record.append(call(0, cost=0.5, input_tokens=3))
+        store.forget(["r1"])
+        record = begun(store, payer="e1")
+        record.append(call(0, "text 0", ("You are Ada.", "A post."), reasoning="Let me think.", cost=0.5, seed=3))
+        lead(
+            record,
+            turns=[turn_row(0), turn_row(1, (0,)), turn_row(2, (1, "news"))],
+            ties=[TieRow(1, 0, 1, 1, 0)],
+            opinions=[opinion_row(0), opinion_row(2, about=1)],
+        )
+        store.finish("r1", record.epoch, "complete")
+    return path
+
+
+def _do(path: Path, statement: str, *values: Any) -> list[Any]:
+    with closing(sqlite3.connect(path)) as connection, connection:
+        return connection.execute(statement, values).fetchall()
+
+
+def _read(store: Store) -> Iterator[object]:
+    """Everything that is in a store, a part at a time."""
+    yield store.designs()
+    yield store.states()
+    yield store.fields(["r1"])
+    yield store.spending()
+    yield store.instruments()
+    yield store.canaries("e1")
+    for of_run in (store.agents, store.edges, store.ties, store.turns, store.opinions, store.entries, store.calls):
+        yield of_run("r1")
+    yield store.follow("r1").poll()
+    for entry in store.entries("r1"):
+        yield store.prompt("r1", *entry.key)
+
+
+def _load(path: Path) -> None:
+    results = load(str(path))
+    for name in FRAMES:
+        getattr(results, name)
+
+
+def _resume(path: Path) -> None:
+    with open_store(str(path)) as store:
+        epoch = store.claim_complete("r1", "host 2")
+        assert epoch is not None
+        store.record("r1", epoch)
+
+
+def test_an_intact_store_is_read(path: Path) -> None:
+    with open_store(str(path), write=False) as store:
+        assert all(bool(part) for part in _read(store))
+    _load(path)
+    _resume(path)
+
+
+def _other(value: Any, column: Any) -> Any:
+    if value is None:
+        return "x" if isinstance(column.type, Text) or column.type.python_type is str else 1
+    return value + "x" if isinstance(value, str) else value + 1
+
+
+@pytest.mark.parametrize("table", _SEALED, ids=lambda table: table.name)
+def test_a_value_that_was_changed_is_named(path: Path, table: Table) -> None:
+    (*_, last) = _do(path, f"SELECT * FROM {table.name} ORDER BY 1, 2")  # noqa: S608
+    row = dict(zip(table.columns.keys(), last, strict=True))
+    where = " AND ".join(f"{column.name} = ?" for column in table.primary_key)
+    for column in table.columns:
+        if column.name in _FOUND_BY:
+            continue
+        changed = {**row, column.name: _other(row[column.name], column)}
+        keys = [[values[key.name] for key in table.primary_key] for values in (row, changed)]
+        statement = f"UPDATE {table.name} SET {column.name} = ? WHERE {where}"  # noqa: S608
+        _do(path, statement, changed[column.name], *keys[0])
+        with open_store(str(path), write=False) as store:
+            with pytest.raises(DamagedError, match="the store is damaged: ") as caught:
+                list(_read(store))
+            assert f"in table {table.name} the row of " in str(caught.value), column.name
+            assert str(caught.value).endswith("is not as it was written")
+        _do(path, statement, row[column.name], *keys[1])
+    with open_store(str(path), write=False) as store:
+        list(_read(store))
+
+
+def test_a_damaged_run_is_neither_claimed_nor_begun_anew_unseen(path: Path) -> None:
+    _do(path, "UPDATE runs SET steps = 3")
+    with open_store(str(path)) as store:
+        for change in (
+            lambda: store.claim_complete("r1", "host 2"),
+            lambda: store.forget(["r1"]),
+            lambda: store.save_error("r1", "none"),
+        ):
+            with pytest.raises(DamagedError, match="in table runs the row of run_id r1"):
+                change()
+    # Nothing of it was deleted.
+    assert _do(path, "SELECT count(*) FROM turns") == [(3,)]
+
+
+@pytest.mark.parametrize("text", ["text 1", "Let me think.", "You are Ada.", "an answer"])
+@pytest.mark.parametrize(
+    ("harm", "what"),
+    [
+        ("UPDATE texts SET text = text || '.' WHERE text = ?", "is not as it was written"),
+        ("DELETE FROM texts WHERE text = ?", "is missing"),
+    ],
+)
+def test_a_text_that_was_changed_or_deleted_is_named(path: Path, text: str, harm: str, what: str) -> None:
+    ((identity,),) = _do(path, "SELECT text_id FROM texts WHERE text = ?", text)
+    _do(path, harm, text)
+    with (
+        open_store(str(path), write=False) as store,
+        pytest.raises(DamagedError, match=f"the store is damaged: text {identity} {what}"),
+    ):
+        list(_read(store))
+
+
+@pytest.mark.parametrize(
+    ("harm", "what"),
+    [
+        ("UPDATE prompts SET role = 'user' WHERE role = 'system'", "not as it was written"),
+        ("UPDATE prompts SET text_id = (SELECT min(text_id) FROM texts) WHERE role = 'user'", "not as it was written"),
+        ("UPDATE prompts SET before = '' WHERE role = 'user'", "not as it was written"),
+        ("DELETE FROM prompts WHERE role = 'system'", "not as it was written"),
+        ("DELETE FROM prompts", "missing"),
+    ],
+)
+def test_a_prompt_that_was_changed_or_deleted_is_named(path: Path, harm: str, what: str) -> None:
+    _do(path, harm)
+    with (
+        open_store(str(path), write=False) as store,
+        pytest.raises(DamagedError, match=f"the store is damaged: prompt [0-9a-f]+ is {what}"),
+    ):
+        store.prompt("r1", 0)
+
+
+@pytest.mark.parametrize(
+    ("harm", "read", "what"),
+    [
+        ("DELETE FROM turns WHERE turn = 1", _load, "1 row is missing from the record of run r1"),
+        ("DELETE FROM turns WHERE turn = 1", _resume, "1 rows of run r1 are missing"),
+        ("DELETE FROM ties", _load, "1 row is missing from the record of run r1"),
+        ("DELETE FROM ties", _resume, "1 rows of run r1 are missing"),
+        # The last rows: what was counted when the run was given back says so.
+        ("DELETE FROM opinions", _load, "2 rows are missing from the record of run r1"),
+        ("DELETE FROM journal WHERE turn = 0", _resume, "1 entries of the journal of run r1 are missing"),
+        ("DELETE FROM journal WHERE turn = 2", _resume, "the journal of run r1 lacks the reply of turn 2"),
+        ("DELETE FROM agents WHERE agent = 1", _resume, "agent 1 of run r1 is missing"),
+        ("DELETE FROM agents WHERE agent = 1", _load, "agent 1 of run r1 is missing"),
+        ("DELETE FROM edges", _load, r"run r1 has no tie \(0, 1\) that could have moved"),
+        ("DELETE FROM runs", _load, "run r1 of quick is missing"),
+        ("DELETE FROM instruments", _load, "instrument m1 is missing"),
+        ("DELETE FROM experiments", _load, "experiment e1 is missing"),
+    ],
+)
+def test_a_row_that_was_deleted_is_missed(path: Path, harm: str, read: Callable[[Path], None], what: str) -> None:
+    _do(path, harm)
+    with pytest.raises(DamagedError, match=f"the store is damaged: {what}"):
+        read(path)
+
+
+def test_whoever_follows_a_run_is_told_that_a_row_is_missing(path: Path) -> None:
+    _do(path, "DELETE FROM turns WHERE turn = 1")
+    with open_store(str(path), write=False) as store:
+        with pytest.raises(DamagedError, match="the store is damaged: row 2 of run r1 is missing"):
+            store.follow("r1").poll()
+        with pytest.raises(DamagedError, match="the store is damaged: row 2 of run r1 is missing"):
+            list(follow(str(path), "r1"))
+        # Beyond the gap nothing is missing.
+        assert [each.seq for each in store.follow("r1", after=2).poll()] == [3, 4, 5, 6]
+        with pytest.raises(DamagedError, match="1 row is missing from the record of run r1"):
+            store.require_whole(["r1"])
+
+
+# -- values that no version of ours writes, under a right check sum ------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "value", "what"),
+    [
+        ("runs", "status", "halted", "run r1 is 'halted'; valid: pending, running"),
+        ("journal", "source", "oracle", "source 'oracle' of run r1, turn 2, part 'reply'; valid: import, instrument"),
+        ("journal", "outcome", "lost", "outcome 'lost' of run r1"),
+        ("journal", "condition", "bored", "condition 'bored' of run r1"),
+        ("turns", "reads", "[0", "what turn 2 of run r1 read cannot be read"),
+        ("agents", "persona", "{", "the persona of agent 1 of (run )?r1 cannot be read"),
+        ("opinions", "probabilities", "nothing", "an opinion of turn 2 of run r1 cannot be read"),
+        ("opinions", "probabilities", "[0.5,0.5]", "an opinion of turn 2 of run r1 has 2 probabilities"),
+        ("instruments", "points", "", "instrument m1 cannot be read"),
+        ("designs", "spec", "spec", "the specification of quick cannot be read"),
+        ("designs", "runs", "[", "the runs of quick cannot be read"),
+        ("runs", "fields", "'", "the fields of run r1 cannot be read"),
+    ],
+)
+def test_a_value_that_means_nothing_is_named(path: Path, table: str, column: str, value: str, what: str) -> None:
+    made = _schema.runs.metadata.tables[table]
+    (*_, last) = _do(path, f"SELECT * FROM {table} ORDER BY 1, 2")  # noqa: S608
+    row = {**dict(zip(made.columns.keys(), last, strict=True)), column: value}
+    sound = _schema.seal(made, [row[each.name] for each in made.columns][:-1])
+    _do(path, f"REPLACE INTO {table} VALUES ({', '.join('?' * len(sound))})", *sound)  # noqa: S608
+    with pytest.raises(StoreError, match=f"the store is damaged: {what}"):
+        _load_all(path)
+
+
+def _load_all(path: Path) -> None:
+    with open_store(str(path), write=False) as store:
+        list(_read(store))
+    _load(path)
+
+
+# -- values that other libraries make ------------------------------------------------------------------------
+
+
+def test_values_of_other_types_come_back_intact(tmp_path: Path) -> None:
+    agent = replace(CAST[0], agent=np.int64(0), name=np.str_("Ada"), assigned_opinion=np.float32(0.5))
+    turn = replace(turn_row(0), turn=np.int32(0), step=np.int64(1), agent=False, kind=np.str_("post"))
+    opinion = opinion_row(0, value=np.float32(0.5), off_scale=0, probabilities=(1, np.float64(0.5), 0.0, 0, 0))
+    entry = call(0, cost=np.float64(0.1), latency_s=1, arrived_at=-0.0, input_tokens=np.int64(3), output_tokens=4.0)
+    with open_store(str(tmp_path / "a.sqlite")) as store:
+        store.register([run_row(truth=np.int64(-2), seed=np.int64(7), n_agents=np.uint8(2))])
+        record = begun(store)
+        record.append(entry)
+        record.append(call(1, cost=math.nan, latency_s=math.nan, arrived_at=math.inf))
+        record.begin([agent], [EdgeRow(np.int64(0), np.int64(1), np.float32(2))])
+        record.add_turn(turn)
+        record.add_tie(TieRow(*np.arange(5)))
+        record.add_opinions([opinion])
+        assert store.agents("r1") == [replace(CAST[0], assigned_opinion=0.5)]
+        assert store.edges("r1") == [EdgeRow(0, 1, 2.0)]
+        assert [event.row for event in store.follow("r1").poll()] == [turn_row(0), TieRow(0, 1, 2, 3, 4), opinion]
+        assert store.entries("r1") == [
+            replace(entry, prompt=None),
+            replace(call(1), prompt=None, arrived_at=math.inf),
+        ]
+        store.release("r1", record.epoch)
+        assert len(begun(store).entries) == 2

@@ -1,0 +1,233 @@
+"""What becomes of a store that was damaged: every change is without effect, or named by whoever reads it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import opinionsim as osim
+from opinionsim.errors import SpecError, StoreError
+from opinionsim.experiments import load_experiment, replay, under_way
+from opinionsim.store import open_store
+from tests._editing import edit
+from tests._running import SMALL, carry_out, changed, watched
+
+#: A run whose ties move, with probes and an instrument beside stance.
+SPEC: dict[str, Any] = changed(
+    SMALL,
+    population={"size": 5},
+    interaction={"kind": "rewiring", "steps": 14, "tolerance": 1.0, "network": "ring"},
+    measurement={"texts": ["report"], "probe": {"before": 1, "after": 1}},
+)
+FLIPS = int(os.environ.get("OPINIONSIM_FLIPS", "100"))
+_FRAMES = ("runs", "agents", "edges", "turns", "opinions", "calls", "metrics")
+
+
+class Seen(NamedTuple):
+    """What a store shows."""
+
+    frames: dict[str, pd.DataFrame]
+    prompts: list[Any]
+
+
+def _seen(path: Path) -> Seen:
+    """Everything that can be read of a store, after a replay.
+
+    Raises
+    ------
+    StoreError
+        If something is named as damaged, by a reader or by the replay.
+    """
+    results = osim.load(str(path))
+    frames = {name: getattr(results, name) for name in _FRAMES}
+    with open_store(str(path), write=False) as store:
+        keys = [(run_id, *entry.key) for run_id in results.run_ids for entry in store.calls(run_id)]
+        prompts = [store.prompt(*key) for key in keys]
+    found = replay(results)
+    for each in found:
+        if each.difference:
+            raise StoreError(each.difference)
+    assert len(found) == len(results.run_ids)
+    return Seen(frames, prompts)
+
+
+def _outcome(path: Path, whole: Seen) -> str:
+    """``named``, ``no effect`` or ``silent``."""
+    try:
+        seen = _seen(path)
+    except (StoreError, SpecError) as error:
+        # Another error, or none of ours, is not what a user can act on.
+        return "misnamed" if "wording of the prompts" in str(error) else "named"
+    equal = all(seen.frames[name].equals(whole.frames[name]) for name in _FRAMES)
+    return "no effect" if equal and seen.prompts == whole.prompts else "silent"
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("whole") / "whole.sqlite"
+    summary, results = carry_out(SPEC, str(path))
+    assert summary.complete == 1
+    assert results.edges["until"].notna().any()
+    return path
+
+
+@pytest.fixture(scope="module")
+def whole(store: Path) -> Seen:
+    return _seen(store)
+
+
+def test_a_flipped_bit_is_without_effect_or_named(store: Path, whole: Seen, tmp_path: Path) -> None:
+    content = store.read_bytes()
+    rng = np.random.default_rng(20261122)
+    outcomes = []
+    for flip in range(FLIPS):
+        place, bit = int(rng.integers(len(content))), int(rng.integers(8))
+        damaged = bytearray(content)
+        damaged[place] ^= 1 << bit
+        path = tmp_path / f"{flip}.sqlite"
+        path.write_bytes(damaged)
+        outcomes.append((_outcome(path, whole), place, bit))
+        path.unlink()
+    assert [each for each in outcomes if each[0] in ("silent", "misnamed")] == []
+    # Most of the file says something.
+    assert sum(outcome == "named" for outcome, _, _ in outcomes) > FLIPS // 4
+
+
+#: What somebody may do to a table by hand: a value, a text, an outcome, JSON, a row.
+EDITS: dict[str, tuple[str, ...]] = {
+    "experiments": ("update experiments set name = 'other'", "delete from experiments"),
+    "designs": (
+        "update designs set spec = '{bad'",
+        "update designs set manifest = replace(manifest, 'flat-earth', 't-rex')",
+        "update designs set runs = '[]'",
+        "delete from designs",
+    ),
+    "runs": (
+        "update runs set status = 'bogus'",
+        "update runs set status = 'incomplete'",
+        "update runs set framing = 'truth'",
+        "update runs set n_agents = 4",
+        "update runs set fields = '{'",
+        "update runs set recorded = 0",
+        "delete from runs",
+    ),
+    "agents": (
+        "update agents set name = 'Nobody' where agent = 1",
+        "update agents set assigned_opinion = 2 where agent = 1",
+        "update agents set persona = '{' where agent = 1",
+        "delete from agents where agent = 1",
+    ),
+    "edges": (
+        "update edges set weight = 3",
+        "delete from edges where source = 0",
+        "insert into edges values ((select run_id from runs), 0, 3, 1.0, 5)",
+    ),
+    "ties": ("update ties set target = 4 - target", "delete from ties where change = 0", "delete from ties"),
+    "texts": (
+        "update texts set text = 'I love pizza.' where text_id = (select text_id from turns where turn = 7)",
+        "delete from texts where text_id = (select text_id from turns where turn = 7)",
+        "delete from texts where text_id = (select text_id from prompts limit 1)",
+    ),
+    "prompts": (
+        "update prompts set role = 'user' where role = 'system'",
+        "update prompts set text_id = (select text_id from turns where turn = 7) where prompt_id in "
+        "(select prompt_hash from journal where turn = 8)",
+        "delete from prompts where prompt_id in (select prompt_hash from journal where turn = 8)",
+    ),
+    "turns": (
+        "update turns set text_id = (select text_id from turns where turn = 7) where turn = 8",
+        "update turns set condition = 'refused' where turn = 7",
+        "update turns set reads = '[' where turn = 7",
+        "update turns set seq = seq + 1 where turn = 7",
+        "delete from turns where turn = 7",
+        "delete from turns where seq = (select max(seq) from turns)",
+    ),
+    "journal": (
+        "update journal set text_id = (select text_id from turns where turn = 7) where turn = 8",
+        "update journal set outcome = 'bogus' where turn = 7",
+        "update journal set outcome = 'rejected' where turn = 7",
+        "update journal set cost = 100 where turn = 7",
+        "update journal set prompt_hash = 'other' where turn = 7",
+        "delete from journal where turn = 7",
+        "delete from journal where entry = (select max(entry) from journal)",
+    ),
+    "instruments": (
+        "update instruments set points = '[-2,-1,0,1,3]'",
+        "update instruments set options = '{'",
+        "delete from instruments",
+    ),
+    "opinions": (
+        "update opinions set value = -2 where turn = 7",
+        "update opinions set value = -value",
+        "update opinions set probabilities = '[1,0' where turn = 7",
+        "delete from opinions where turn = 7",
+        "delete from opinions where seq = (select max(seq) from opinions)",
+        "delete from opinions",
+    ),
+    "ledger": ("insert into ledger values ('e', 'r', 0, 1, 0, 1, 1, 5.0, 1.0, 7)",),
+    "canaries": ("update canaries set text_id = 'none'", "delete from canaries"),
+    "workers": ("delete from workers",),
+    "schema_version": ("update schema_version set version = 9", "delete from schema_version"),
+}
+#: Of these nothing is shown in frames and prompts.
+_WITHOUT_EFFECT = {"workers", "canaries", "ledger"}
+
+
+def test_every_table_is_edited(store: Path) -> None:
+    with closing(sqlite3.connect(store)) as connection:
+        names = {name for (name,) in connection.execute("select name from sqlite_master where type = 'table'")}
+    assert names == set(EDITS)
+
+
+@pytest.mark.parametrize(("table", "statement"), [(table, each) for table, some in EDITS.items() for each in some])
+def test_an_edit_by_hand_is_without_effect_or_named(
+    store: Path, whole: Seen, tmp_path: Path, table: str, statement: str
+) -> None:
+    path = tmp_path / "edited.sqlite"
+    shutil.copy(store, path)
+    edited = edit(path, statement)
+    outcome = _outcome(path, whole)
+    assert outcome == ("no effect" if table in _WITHOUT_EFFECT or not edited else "named")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "update texts set text = 'I love pizza.' where text_id = (select text_id from journal where turn = 7)",
+        "delete from texts where text_id = (select text_id from journal where turn = 7)",
+        "update journal set outcome = 'bogus' where turn = 7",
+        "update journal set text_id = (select text_id from journal where turn = 6) where turn = 7",
+        "delete from journal where turn = 7",
+        "delete from journal where turn in (select turn from turns)",
+        "update turns set condition = 'refused' where turn = 7",
+        "delete from turns where turn = 7",
+        "update opinions set value = 2 where turn = (select min(turn) from opinions)",
+        "delete from opinions where seq = (select min(seq) from opinions)",
+        "delete from agents where agent = 0",
+    ],
+)
+def test_a_damaged_run_is_not_gone_on_with(statement: str, tmp_path: Path) -> None:
+    path = str(tmp_path / "cut.sqlite")
+    spec = changed(SMALL, population={"size": 5}, interaction__steps=12)
+    model, _ = watched(fails=lambda n: n == 18)
+    carry_out(spec, path, model, slots=1)
+    assert edit(path, statement)
+    again, watch = watched()
+    with under_way(load_experiment(spec), path, chat_model=again) as (_, future):
+        summary = future.result()
+    (error,) = summary.errors.values()
+    assert "the store is damaged" in error
+    assert "--fresh" in error
+    assert "wording" not in error
+    assert watch.asked == []
+    summary, results = carry_out(spec, path, again, fresh=True)
+    assert summary.complete == 1
+    assert len(results.turns) == len(results.calls) == 24
