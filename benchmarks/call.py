@@ -16,16 +16,17 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
 from typing import Any
 
-from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+from pydantic import PrivateAttr
 
 import opinionsim as osim
 from opinionsim.llm import GivenReplies, ModelClient
-from opinionsim.messages import ChatMessage
 
 BAR = 3.2
 GROWTH_BAR = 1.1
@@ -33,18 +34,26 @@ SWEEP_BAR_S = 60.0
 _STANCES = ("strongly believe", "tend to believe", "neither believe nor reject", "tend to reject", "strongly reject")
 
 
-def replies() -> GivenReplies:
-    """A model that answers at once, with a text that differs from one call to the next."""
-    numbers = count()
+class Instant(GivenReplies):
+    """A model that answers at once, without a look at its prompt, with a text that differs from call to call."""
 
-    def reply(_messages: Any) -> str:
-        number = next(numbers)
-        return (
+    _numbers: Iterator[int] = PrivateAttr(default_factory=count)
+    _heed: Callable[[int], None] | None = PrivateAttr(default=None)
+
+    async def _agenerate(self, *_arguments: Any, **_options: Any) -> ChatResult:
+        number = next(self._numbers)
+        if self._heed is not None:
+            self._heed(number + 1)
+        text = (
             f"Thought {number} of the day, after reading what others write about it for a while. I "
             f"{_STANCES[number % 5]} Theory XYZ, and reason {number * 7919 % 1000} is mine."
         )
+        return ChatResult(generations=[ChatGeneration(message=AIMessage(text))])
 
-    return GivenReplies(reply)
+
+def replies() -> GivenReplies:
+    """The model, which nobody has asked yet."""
+    return Instant([])
 
 
 def spec(steps: int, runs: int) -> dict[str, Any]:
@@ -104,9 +113,11 @@ def compare(runs: int, rounds: int) -> None:
     ratios, whole, bare = [], [], []
     for _ in range(rounds):
         with tempfile.TemporaryDirectory() as folder:
+            # What a sweep takes before its first call and after its last is no cost of a call.
+            least, few, _ = sweep_s(100, 1, Path(folder))
             seconds, calls, store = sweep_s(100, runs, Path(folder))
             alone = bare_s(prompts(store, 200), 20)
-        whole.append(seconds / calls)
+        whole.append((seconds - least) / (calls - few))
         bare.append(alone)
         ratios.append(whole[-1] / alone)
     print(
@@ -125,15 +136,14 @@ class Clock:
         self.marks: list[tuple[float, int]] = []
 
     def model(self) -> GivenReplies:
-        """The model, which counts the calls."""
-        inner, calls = replies(), count(1)
+        """The model, which tells its calls."""
+        model = Instant([])
+        model._heed = self._note
+        return model
 
-        def reply(messages: Any) -> str:
-            if next(calls) in self._at:
-                self.marks.append((time.process_time(), self._bytes()))
-            return str(inner.invoke([HumanMessage("")]).content)
-
-        return GivenReplies(reply)
+    def _note(self, number: int) -> None:
+        if number in self._at:
+            self.marks.append((time.process_time(), self._bytes()))
 
     def _bytes(self) -> int:
         return sum(path.stat().st_size for path in self._folder.iterdir() if path.suffix == ".sqlite")
@@ -144,27 +154,21 @@ def _middle(values: list[float]) -> float:
 
 
 def growth(steps: int) -> None:
-    """Print computing and bytes per call early and late in one run."""
+    """Print computing per call early and late in one run."""
     slices = ((100, 300), (2 * steps - 200, 2 * steps))
     at = tuple(call for pair in slices for call in pair)
+    stored_bytes(50)  # what is done once in a process is done
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        clock = Clock(folder, at)
+        clock = Clock(Path(name), at)
         experiment = osim.load_experiment(spec(steps, 1))
-        osim.run(experiment, f"sqlite:///{folder / 'long.sqlite'}", max_concurrency=64, chat_model=clock.model())
-        costs = []
-        for (first, last), (begin, end) in zip(slices, _pairs(clock.marks), strict=True):
-            costs.append(((end[0] - begin[0]) / (last - first), (end[1] - begin[1]) / (last - first)))
-        connection = __import__("sqlite3").connect(folder / "long.sqlite")
-        rows = connection.execute("select count(*) from prompts").fetchone()[0]
-        calls = connection.execute("select count(*) from journal").fetchone()[0]
-        connection.close()
-        total = (folder / "long.sqlite").stat().st_size
-    (early_s, _), (late_s, _) = costs
+        osim.run(experiment, f"sqlite:///{name}/long.sqlite", max_concurrency=64, chat_model=clock.model())
+    early, late = (
+        (end[0] - begin[0]) / (last - first)
+        for (first, last), (begin, end) in zip(slices, _pairs(clock.marks), strict=True)
+    )
     print(
-        f"one run, N=10, T={steps}: {early_s * 1e3:.2f} ms of computing a call around step 100, {late_s * 1e3:.2f} at "
-        f"the end; ratio {late_s / early_s:.2f} (bar {GROWTH_BAR}); {total / calls:.0f} bytes and {rows / calls:.2f} "
-        "rows of prompts a call in all"
+        f"one run, N=10, T={steps}: {early * 1e3:.2f} ms of computing a call from step 50 to 150, {late * 1e3:.2f} in "
+        f"the last 100; ratio {late / early:.2f} (bar {GROWTH_BAR})"
     )
 
 
@@ -177,21 +181,6 @@ def stored_bytes(steps: int) -> float:
 
 def _pairs(values: list[Any]) -> Iterator[tuple[Any, Any]]:
     return zip(values[::2], values[1::2], strict=True)
-
-
-def direct(messages: list[list[BaseMessage]]) -> float:
-    """Seconds of computing a call of ours takes at the model, its messages converted before."""
-    client = ModelClient(replies())
-    roles = {"system": "system", "human": "user", "ai": "assistant"}
-    asked = [[ChatMessage(roles[each.type], each.text) for each in prompt] for prompt in messages]  # type: ignore[arg-type]
-
-    async def main() -> None:
-        for prompt in asked:
-            await client.call(prompt, 1)
-
-    began = time.process_time()
-    asyncio.run(main())
-    return (time.process_time() - began) / len(asked)
 
 
 def tables_s() -> float:
@@ -208,7 +197,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer runs and rounds, and no sweep of the tables")
     quick = parser.parse_args().quick
-    compare(4 if quick else 10, 3 if quick else 5)
+    compare(11 if quick else 31, 3 if quick else 5)
     growth(500 if quick else 1500)
     short, long = stored_bytes(100), stored_bytes(500 if quick else 1500)
     print(f"bytes of the store a call: {short:.0f} in 100 steps, {long:.0f} in {500 if quick else 1500}")

@@ -1,19 +1,35 @@
 """What reading costs: one agent's transcript out of a large store, and readers beside a sweep.
 
-(a) A store of 500 runs of 200 calls is written through the store's own interface. `opinionsim show --agent` of one of
-these runs is timed in a process of its own, imports apart. (b) A sweep of the scripted model behind a fixed latency is
-carried out alternately alone and beside ten processes that read its store, five of which follow a run each while five
-load all opinions once a second. Run: python benchmarks/reading.py [--quick]
+(a) A store of 500 runs of 200 calls is written through the store's own interface. What `opinionsim show --agent` prints
+of one of these runs is timed in a process of its own, imports apart. (b) A sweep of the scripted model behind a latency
+of 20 ms is carried out by turns alone and beside ten processes that read its store: each follows one run after another,
+or loads all opinions once a second, for which ten processes want more than a machine of few cores has: at low priority
+they leave the sweep what it needs. Run: python benchmarks/reading.py [--quick]
 """
 
 from __future__ import annotations
 
+import argparse
+import asyncio
 import contextlib
 import io
+import json
+import os
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
 import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 import opinionsim as osim
-from opinionsim.llm import Entry, EntryKey
+from opinionsim.errors import StoreError
+from opinionsim.llm import Entry, EntryKey, ScriptedChatModel
 from opinionsim.messages import ChatMessage, Prompt, prompt_hash
 from opinionsim.store import (
     AgentRow,
@@ -30,7 +46,7 @@ from opinionsim.store import (
 
 TRANSCRIPT_BAR_S, SPEED_BAR = 0.5, 0.95
 RUNS, CALLS, AGENTS = 500, 200, 10
-LATENCY_S, SLOTS, READERS = 0.02, 64, 10
+LATENCY_S, SLOTS, READERS, WINDOW_S = 0.02, 64, 10, 3.0
 WORDS = "I have thought about it for a while and still hold that it is so, for what that is worth. "
 INSTRUMENT = InstrumentRow("m1", "stance", "lexicon", {}, (-2, -1, 0, 1, 2), ("--", "-", "0", "+", "++"))
 
@@ -64,18 +80,17 @@ def _run(run_id: str, replicate: int) -> RunRow:
 
 
 def _write_run(store: Store, run_id: str, calls: int) -> None:
-    """One run: everybody posts and reports in turn, remembering what was read."""
+    """One run, in which everybody posts and reports in turn."""
     epoch = store.claim(run_id, "benchmark")
     assert epoch is not None
     record = store.record(run_id, epoch, "e1")
     agents = [AgentRow(i, f"Agent {i}", "participant", "scripted", float(i % 5 - 2), {}, "s") for i in range(AGENTS)]
     record.begin(agents, [EdgeRow(i, j) for i in range(AGENTS) for j in range(AGENTS) if i != j])
-    memories = [Prompt().then(ChatMessage("system", f"You are agent {i}. {WORDS * 8}")) for i in range(AGENTS)]
+    minds = [Prompt().then(ChatMessage("system", f"You are agent {i}. {WORDS * 8}")) for i in range(AGENTS)]
     for turn in range(calls):
         agent, (act, kind) = turn * 7 % AGENTS, (("write", "post"), ("review", "report"))[turn % 2]
         text = f"Text {turn} of run {run_id}. {WORDS * (4 if turn % 2 else 2)}"
-        memories[agent] = memories[agent].then(ChatMessage("user", f"Turn {turn} of run {run_id}: {WORDS * 3}"))
-        prompt = memories[agent].then(ChatMessage("user", f"Your {kind}:"))
+        prompt = minds[agent].then(ChatMessage("user", f"Turn {turn} of run {run_id}. {WORDS * 6}"))
         step = turn // 2 + 1
         entry = Entry(EntryKey(turn, "reply", 0), step, agent, act, prompt_hash(prompt), text, prompt=prompt)
         record.append(entry)
@@ -84,7 +99,7 @@ def _write_run(store: Store, run_id: str, calls: int) -> None:
     store.finish(run_id, epoch, "complete")
 
 
-def transcript_s(url: str, run_id: str) -> tuple[float, float, int]:
+def transcript_s(url: str, run_id: str) -> dict[str, float]:
     """Seconds that the command and the function take in this process, imports apart, and paragraphs printed."""
     import pandas  # noqa: F401 - loaded beforehand
 
@@ -100,4 +115,194 @@ def transcript_s(url: str, run_id: str) -> tuple[float, float, int]:
     text = transcript(osim.load(url), run_id, agent=3)
     function_s = time.perf_counter() - began
     assert told.getvalue() == text + "\n"
-    return command_s, function_s, text.count("\nstep ")
+    return {"command_s": command_s, "function_s": function_s, "turns": text.count("\nstep ")}
+
+
+def measure_transcript(runs: int, calls: int) -> None:
+    """Print what one agent's transcript takes."""
+    with tempfile.TemporaryDirectory() as folder:
+        url = f"sqlite:///{Path(folder) / 'large.sqlite'}"
+        began = time.perf_counter()
+        run_ids = write_store(url, runs, calls)
+        size = sum(path.stat().st_size for path in Path(folder).iterdir())
+        print(f"store of {runs * calls:,} calls: {size / 1e6:.0f} MB, written in {time.perf_counter() - began:.0f} s")
+        found = [_own_process("--transcript", url, run_ids[place]) for place in (0, runs // 2, runs - 1)]
+    command = statistics.median(each["command_s"] for each in found)
+    function = statistics.median(each["function_s"] for each in found)
+    print(
+        f"transcript of one agent of one run ({found[0]['turns']:.0f} turns), imports apart: command {command:.2f} s, "
+        f"function {function:.2f} s (bar {TRANSCRIPT_BAR_S} s)"
+    )
+
+
+def _own_process(*arguments: str) -> dict[str, float]:
+    done = subprocess.run([sys.executable, __file__, *arguments], check=True, capture_output=True, text=True)
+    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+# -- (b) readers beside a sweep ------------------------------------------------------------------------------
+
+
+class SlowScripted(ScriptedChatModel):
+    """The scripted model, answering after a fixed latency; notes when."""
+
+    async def _agenerate(self, *arguments: Any, **options: Any) -> Any:
+        await asyncio.sleep(LATENCY_S)
+        reply = await super()._agenerate(*arguments, **options)
+        _replied.append(time.time())
+        return reply
+
+
+#: Moments of the replies.
+_replied: list[float] = []
+
+
+def _spec(replicates: int) -> dict[str, Any]:
+    return {
+        "name": "reading",
+        "seed": 1,
+        "replicates": replicates,
+        "population": {"size": AGENTS},
+        "topic": {"name": "global-warming"},
+        "interaction": {"kind": "dyadic", "steps": CALLS // 2},
+        "measurement": {"texts": ["report", "post"]},
+    }
+
+
+def sweep(url: str, replicates: int) -> dict[str, list[float]]:
+    """Carry out a sweep in this process; when each reply came."""
+    results = osim.run(osim.load_experiment(_spec(replicates)), url, max_concurrency=SLOTS, chat_model=SlowScripted())
+    if not (results.runs["status"] == "complete").all():
+        raise SystemExit(f"runs failed: {results.runs['error'].unique()}")
+    return {"replied": _replied}
+
+
+def read(url: str, kind: str, number: int) -> dict[str, float]:
+    """Read the store of a sweep until it is over, once it is there; rows or loads, and seconds of the processor."""
+    import pandas  # noqa: F401 - loaded beforehand
+
+    import opinionsim.store._frames  # noqa: F401 - loaded beforehand
+
+    if kind == "load humbly":
+        os.nice(19)
+    print("ready", flush=True)
+    sys.stdin.readline()
+    began = time.process_time()
+    while True:
+        try:
+            run_ids = osim.load(url).run_ids
+            break
+        except StoreError:
+            time.sleep(0.1)
+    if kind == "follow":
+        n = sum(1 for run_id in run_ids[number::READERS] for _ in osim.follow(url, run_id))
+    else:
+        n = 0
+        while not all(state.status == "complete" for state in _states(url).values()):
+            looked = time.monotonic()
+            osim.load(url).opinions  # noqa: B018 - it is read when it is first asked for
+            n += 1
+            time.sleep(max(0.0, looked + 1.0 - time.monotonic()))
+    return {"n": n, "cpu_s": time.process_time() - began}
+
+
+def _states(url: str) -> Any:
+    with open_store(url, write=False) as store:
+        return store.states()
+
+
+@contextlib.contextmanager
+def _readers(url: str, kinds: Sequence[str]) -> Iterator[list[subprocess.Popen[str]]]:
+    """Processes that have loaded what they need and wait for the store."""
+    processes = [
+        subprocess.Popen(
+            [sys.executable, __file__, "--read", url, kind, str(number)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for number, kind in enumerate(kinds)
+    ]
+    try:
+        for process in processes:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
+        for process in processes:
+            assert process.stdin is not None
+            process.stdin.write("go\n")
+            process.stdin.flush()
+        yield processes
+    finally:
+        for process in processes:
+            process.kill()
+            process.communicate()
+
+
+def _windows(sweeping: subprocess.Popen[str], readers: Sequence[subprocess.Popen[str]]) -> list[float]:
+    """Stop the readers and let them go on by turns while a sweep lasts; when, the first time stopping them."""
+    turns: list[float] = []
+    while sweeping.poll() is None:
+        for reader in readers:
+            reader.send_signal(signal.SIGCONT if len(turns) % 2 else signal.SIGSTOP)
+        turns.append(time.time())
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            sweeping.wait(WINDOW_S)
+    for reader in readers:
+        reader.send_signal(signal.SIGCONT)
+    return turns
+
+
+def measure_readers(kind: str, replicates: int) -> None:
+    """Print what ten readers of one kind take of a sweep's speed."""
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile("w+") as output:
+        url = f"sqlite:///{Path(folder) / 'swept.sqlite'}"
+        with _readers(url, [kind] * READERS) as readers:
+            command = [sys.executable, __file__, "--sweep", url, str(replicates)]
+            with subprocess.Popen(command, stdout=output, text=True) as sweeping:
+                turns = _windows(sweeping, readers)
+            told = [json.loads(reader.communicate(timeout=120)[0].splitlines()[-1]) for reader in readers]
+        output.seek(0)
+        replied = np.array(json.loads(output.read().splitlines()[-1])["replied"])
+    # Neither the start of the sweep nor its end, at which fewer and fewer runs are left.
+    first, last = replied[0] + WINDOW_S, np.quantile(replied, 0.95)
+    counted, edges = np.histogram(replied, turns)
+    alone, beside = [], []
+    for number, count in enumerate(counted):
+        if first <= edges[number] and edges[number + 1] <= last:
+            (beside if number % 2 else alone).append(count / (edges[number + 1] - edges[number]))
+    ratio = statistics.fmean(beside) / statistics.fmean(alone)
+    n, cpu_s = (statistics.fmean(each[name] for each in told) for name in ("n", "cpu_s"))
+    did = f"{n:,.0f} rows followed" if kind == "follow" else f"all opinions loaded {n:.0f} times"
+    did += ", at low priority," if kind == "load humbly" else ""
+    print(
+        f"{len(replied):,} calls in {replied[-1] - replied[0]:.0f} s, {SLOTS} slots, {os.cpu_count()} cores: "
+        f"{statistics.fmean(alone):,.0f} calls/s alone, {statistics.fmean(beside):,.0f} beside {READERS} readers "
+        f"({len(alone)} and {len(beside)} times {WINDOW_S:.0f} s by turns), each {did} in {cpu_s:.1f} s of the "
+        f"processor; ratio {ratio:.3f} (bar {SPEED_BAR})"
+    )
+
+
+def main() -> None:
+    """Print the figures beside their bars."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="a tenth of the store, a quarter of the sweep")
+    parser.add_argument("--transcript", nargs=2, metavar=("URL", "RUN"), help=argparse.SUPPRESS)
+    parser.add_argument("--sweep", nargs=2, metavar=("URL", "REPLICATES"), help=argparse.SUPPRESS)
+    parser.add_argument("--read", nargs=3, metavar=("URL", "KIND", "NUMBER"), help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.transcript:
+        print(json.dumps(transcript_s(*given.transcript)))
+    elif given.sweep:
+        print(json.dumps(sweep(given.sweep[0], int(given.sweep[1]))))
+    elif given.read:
+        print(json.dumps(read(given.read[0], given.read[1], int(given.read[2]))))
+    else:
+        measure_transcript(RUNS // 10 if given.quick else RUNS, CALLS)
+        for kind in ("follow", "load", "load humbly"):
+            measure_readers(kind, 30 if given.quick else 120)
+
+
+if __name__ == "__main__":
+    main()

@@ -11,7 +11,17 @@ import typer
 
 from opinionsim.cli._console import aligned, say, say_json
 from opinionsim.cli._options import AsJson, StorePath
-from opinionsim.cli._stores import STATES, Replies, cells_of, count_states, how_far, replies_of, spelled, state_of
+from opinionsim.cli._stores import (
+    STATES,
+    Replies,
+    cells_of,
+    count_states,
+    how_far,
+    replies_of,
+    spelled,
+    state_of,
+    states_of,
+)
 
 if TYPE_CHECKING:
     from opinionsim.llm import CanaryReply
@@ -38,7 +48,7 @@ def status(
         alive = opened.under_way(states)
         spent = opened.spending()
         found = [_standing(opened, own, states, alive, spent) for own in _by_experiment(designs)]
-        listed = [_run_list(opened, own, states, alive) for own in _by_experiment(designs)] if runs else []
+        listed = [_run_list(opened, own, alive) for own in _by_experiment(designs)] if runs else []
     if as_json:
         say_json(found)
         return
@@ -137,13 +147,11 @@ def _money(amount: float) -> str:
     return f"{amount:,.4f}" if amount else "-"
 
 
-def _run_list(
-    opened: Store, designs: Sequence[DesignRow], states: Mapping[str, RunState], alive: Collection[str]
-) -> str:
+def _run_list(opened: Store, designs: Sequence[DesignRow], alive: Collection[str]) -> str:
     """Number, id, state and conditions of every run, design by design."""
     texts = []
     for design in designs:
-        cells = cells_of(design)
+        cells, states = cells_of(design), states_of(opened, design)
         unfinished = {cell.run_id for cell in cells if states[cell.run_id].status != "complete"}
         replies = replies_of(opened, sorted(unfinished))
         rows = [["run", "id", "status", "", "", "cell"]]

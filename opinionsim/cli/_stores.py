@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from opinionsim.cli._console import note
-from opinionsim.errors import SpecError
+from opinionsim.errors import SpecError, StoreError
 
 if TYPE_CHECKING:
     from opinionsim.store import DesignRow, ExperimentRun, Results, RunState, StoreReader
@@ -27,6 +27,7 @@ __all__ = [
     "row_of",
     "spelled",
     "state_of",
+    "states_of",
 ]
 
 #: Longest number that is taken for a row; an id may consist of digits.
@@ -85,6 +86,22 @@ def _designs_text(shown: int, designs: Sequence[int]) -> str:
 def design_of(opened: StoreReader, results: Results) -> DesignRow:
     """The design that results are of, as it is on record now."""
     return next(row for row in opened.designs() if (row.name, row.design) == (results.name, results.design))
+
+
+def states_of(opened: StoreReader, design: DesignRow) -> dict[str, RunState]:
+    """Where the runs of a design stand.
+
+    Raises
+    ------
+    StoreError
+        If one is not registered.
+    """
+    run_ids = sorted({run.run_id for run in design.runs})
+    states = opened.states(run_ids)
+    for run_id in run_ids:
+        if run_id not in states:
+            raise StoreError(f"the store is damaged: run {run_id} of {design.name} is missing")
+    return states
 
 
 # -- runs ----------------------------------------------------------------------------------------------------

@@ -21,10 +21,12 @@ if TYPE_CHECKING:
 
 __all__ = ["watch"]
 
-#: How often it is looked at least, and how often it is told where it cannot be drawn; seconds.
+#: How often it is looked, and how often it is told where it cannot be drawn; seconds.
 _LOOK_S, _TELL_S = 1.0, 10.0
-#: A look at a large store takes a while: the next one comes after so many times as long.
-_REST = 10
+#: A look at a large store takes a while: the next one comes after so many times as long, but not later than this.
+_REST, _LATEST_S = 10, 10.0
+#: How long all runs must have ended before an experiment is taken to be over while somebody is still at work, seconds.
+_SETTLED_S = 10.0
 _INCOMPLETE, _INTERRUPTED = 1, 130
 
 
@@ -116,13 +118,13 @@ def _told(watcher: Watcher) -> Seen:
     from opinionsim.cli._watch_view import in_one_line
 
     told: set[str] = set()
-    due = -math.inf
+    due, was_over = -math.inf, False
 
     def tell(seen: Seen) -> None:
-        nonlocal due
-        if not seen.over and time.monotonic() < due:
+        nonlocal due, was_over
+        if seen.over == was_over and time.monotonic() < due:
             return
-        due = time.monotonic() + _TELL_S
+        due, was_over = time.monotonic() + _TELL_S, seen.over
         say(in_one_line(seen))
         for reason in seen.reasons:
             if reason.error not in told:
@@ -134,12 +136,15 @@ def _told(watcher: Watcher) -> Seen:
 
 
 def _attend(watcher: Watcher, show: Callable[[Seen], None]) -> Seen:
-    """Look and show until the experiment is over."""
+    """Look and show until the experiment is over; what was seen last."""
+    ended = math.inf
     while True:
         began = time.monotonic()
         seen = watcher.look()
         show(seen)
-        if seen.over:
+        ended = min(ended, began) if seen.over else math.inf
+        # Between two runs that are tried again, nobody may hold one for a moment.
+        if seen.over and (not seen.doing or began - ended >= _SETTLED_S):
             return seen
         took = time.monotonic() - began
-        time.sleep(max(_LOOK_S - took, _REST * took))
+        time.sleep(max(_LOOK_S - took, min(_REST * took, _LATEST_S)))

@@ -39,7 +39,7 @@ class Course:
     first, last : int
         First and last step on record; `last` lies before `first` where there is none.
     lines : tuple of Line
-        One a participant.
+        One a participant; none where nothing is measured, or nobody takes part yet.
     """
 
     row: int

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from opinionsim.cli._reasons import Reason, reasons
-from opinionsim.cli._stores import Replies, cells_of, count_states, replies_of, row_of, spelled, state_of
+from opinionsim.cli._stores import Replies, cells_of, count_states, replies_of, row_of, spelled, state_of, states_of
 from opinionsim.cli._watch_course import Course, Gathering
 from opinionsim.errors import StoreError
 
@@ -88,7 +88,7 @@ class Seen:
     reasons : tuple of Reason
         Why runs are not complete, or what is wrong with complete ones.
     doing : tuple of str
-        What those who carry runs out say.
+        What those say who are at work on the store, for whatever experiment.
     last_reply_s : float or None
         Seconds since the last reply of all; None before the first.
     course : Course or None
@@ -194,8 +194,8 @@ def _path(url: str) -> Path | None:
     """The file of a store; None where it is none."""
     from opinionsim.store import shown
 
-    address = shown(url)
-    return Path(address.removeprefix("sqlite:///")) if "://" not in address.removeprefix("sqlite:///") else None
+    path = shown(url).removeprefix("sqlite:///")
+    return None if "://" in path else Path(path)
 
 
 def _identity(path: Path | None) -> tuple[int, int] | None:
@@ -255,6 +255,7 @@ class _Looking:
         self._elsewhere = _Seldom(self._others)
         self._pace = _Pace(self._store)
         self._gathering: Gathering | None = None
+        self._was_under_way = False
 
     def close(self) -> None:
         """Close the store."""
@@ -273,12 +274,15 @@ class _Looking:
             return Seen(now, self._name)
         design = designs[-1]
         cells = cells_of(design)
-        states = self._store.states(sorted({cell.run_id for cell in cells}))
+        states = states_of(self._store, design)
         alive = self._store.under_way(states)
         replies = self._pace.look(states, alive, now)
         rate = self._pace.rate
         unknown = any(state.expected is None for state in states.values())
         expected = 0 if unknown else sum(_needed(state, replies.get(run_id)) for run_id, state in states.items())
+        open_runs = _open_runs(cells, states, alive, replies, now)
+        # What was paid in the end is told at once.
+        ended, self._was_under_way = self._was_under_way and not alive, bool(alive)
         # What has failed is tried again by the next run of the experiment, not by this one.
         to_come = _left(states, replies, ("pending", "running"))
         return Seen(
@@ -288,16 +292,16 @@ class _Looking:
             design=design.design,
             designs=len(designs),
             counts=count_states(states, alive),
-            open=_open_runs(cells, states, alive, replies, now),
+            open=open_runs,
             calls=expected - to_come - _left(states, replies, ("incomplete",)) if expected else 0,
             expected=expected,
             rate=rate,
             left_s=to_come / rate if alive and rate and to_come else None,
-            paid=self._paid(anew=not alive),
+            paid=self._paid(anew=ended),
             reasons=tuple(reasons(state.error for state in states.values() if state.error)),
-            doing=tuple(self._store.doing()) if alive else (),
+            doing=tuple(self._store.doing()),
             last_reply_s=self._pace.since_last(now),
-            course=self._course(design, cells, states, alive),
+            course=self._course(design.name, cells, states, open_runs),
             elsewhere=self._elsewhere(),
         )
 
@@ -342,30 +346,28 @@ class _Looking:
     # The opinions of one run
 
     def _course(
-        self, design: DesignRow, cells: Sequence[ExperimentRun], states: Mapping[str, RunState], alive: Collection[str]
+        self, name: str, cells: Sequence[ExperimentRun], states: Mapping[str, RunState], open_runs: Sequence[OpenRun]
     ) -> Course | None:
-        row = self._chosen(design.name, cells, states, alive)
+        row = self._chosen(name, cells, states, open_runs)
         if row is None:
             return None
         if self._gathering is None or self._gathering.cell != cells[row]:
             self._gathering = Gathering(self._store, row, cells[row])
-        return self._gathering.look()
+        found = self._gathering.look()
+        return Course(row, "", 0.0, 0.0, 1, 0, ()) if found is None and self._run is not None else found
 
     def _chosen(
-        self, name: str, cells: Sequence[ExperimentRun], states: Mapping[str, RunState], alive: Collection[str]
+        self, name: str, cells: Sequence[ExperimentRun], states: Mapping[str, RunState], open_runs: Sequence[OpenRun]
     ) -> int | None:
         """Row of the run whose opinions are shown: the one that was until it ends, then the first under way."""
         if self._run is not None:
             return row_of(name, [cell.run_id for cell in cells], self._run)
-        before = self._gathering.cell.run_id if self._gathering is not None else ""
-        ranks = {"under way": 1, "cut off": 3, "incomplete": 4, "complete": 5}
-        found: dict[int, int] = {}
-        for row, cell in enumerate(cells):
-            state = state_of(cell.run_id, states[cell.run_id], alive)
-            rank = ranks.get(state)
-            if rank is not None:
-                found.setdefault((0 if rank == 1 else 2) if cell.run_id == before else rank, row)
-        return found[min(found)] if found else None
+        going_on = [run.row for run in open_runs if run.state != "cut off"]
+        before = [row for row, cell in enumerate(cells) if self._gathering is not None and cell == self._gathering.cell]
+        if before and (before[0] in going_on or not going_on):
+            return before[0]
+        begun = [row for row, cell in enumerate(cells) if states[cell.run_id].status != "pending"]
+        return next(iter([*going_on, *(run.row for run in open_runs), *begun]), None)
 
 
 def _needed(state: RunState, replies: Replies | None) -> int:
@@ -389,7 +391,7 @@ def _open_runs(
     replies: Mapping[str, Replies],
     now: float,
 ) -> tuple[OpenRun, ...]:
-    """Runs under way, then those that were cut off, each once."""
+    """Runs under way, those that wait for their first reply behind the others, then those that were cut off."""
     found: dict[str, OpenRun] = {}
     several = len({cell.replicate for cell in cells}) > 1
     for row, cell in enumerate(cells):
@@ -400,7 +402,7 @@ def _open_runs(
         last = None if own.last_at is None else max(0.0, now - own.last_at)
         name = f"{_conditions(cell)}{f', replicate {cell.replicate}' if several else ''}"
         found[run_id] = OpenRun(row, state_of(run_id, state, alive), own.number, state.expected, name, last)
-    return tuple(sorted(found.values(), key=lambda run: (run.state == "cut off", run.row)))
+    return tuple(sorted(found.values(), key=lambda run: (run.state == "cut off", not run.calls, run.row)))
 
 
 def _conditions(cell: ExperimentRun) -> str:

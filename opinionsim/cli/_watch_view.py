@@ -76,6 +76,8 @@ def lines(seen: Seen, width: int, height: int | None = None, glyphs: Glyphs = UN
     found = [*head, *_runs(seen, n_runs, width, glyphs)]
     if seen.course is not None and n_agents:
         found += _course(seen.course, n_agents, width, glyphs)
+    elif seen.course is not None and not agents:
+        found += [Text(), Text(f"run {seen.course.row}: no opinion is on record")]
     for line in found:
         line.truncate(width)
     return found if height is None else found[:height]
@@ -203,8 +205,9 @@ def _paid_texts(seen: Seen) -> list[str]:
 def _doing(seen: Seen, width: int) -> list[Text]:
     """What those who carry runs out say, and when the last reply came."""
     if not seen.is_under_way:
-        waits = "nobody is carrying out what is left; run the experiment again to go on"
-        return _folded(waits, width, "yellow")
+        if seen.counts.get("pending") == sum(seen.counts.values()):
+            return [Text("no run has begun yet", style="yellow")]
+        return _folded("nobody is carrying out what is left; run the experiment again to go on", width, "yellow")
     found = []
     if seen.last_reply_s is not None:
         style = "yellow" if seen.last_reply_s > 30 else ""

@@ -89,12 +89,16 @@ class Follower:
             if self.state.generation != self._generation:
                 self._generation, self.seq = self.state.generation, 0
             rows = sorted(_rows(connection, self.run_id, self.seq), key=lambda each: each[0])
+            run = _schema.runs.c
+            recorded = connection.scalar(select(run.recorded).where(run.run_id == self.run_id)) or 0
         events = []
         for number, row in rows:
             if number != self.seq + 1:
                 raise DamagedError(f"row {self.seq + 1} of run {self.run_id} is missing")
             self.seq = number
             events.append(Event(number, self._generation, row))
+        if self.over and self.seq < recorded:
+            raise DamagedError(f"row {self.seq + 1} of run {self.run_id} is missing")
         return events
 
     def _look(self, connection: Connection) -> RunState:

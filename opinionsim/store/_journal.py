@@ -15,6 +15,8 @@ from opinionsim.store import _schema
 
 __all__ = ["stored_entries", "stored_prompt"]
 
+#: Messages a prompt has at most.
+_LONGEST = 1_000_000
 #: Fields of an entry that are read back from the columns of its row.
 _COPIED = tuple(field.name for field in fields(Entry) if field.name not in ("key", "prompt", "text", "reasoning"))
 #: What these may say.
@@ -87,6 +89,8 @@ def stored_prompt(connection: Connection, prompt_id: str) -> list[ChatMessage]:
     columns = (prompt.c.prompt_id, prompt.c.before, prompt.c.role, prompt.c.text_id)
     last = select(*columns, literal(0).label("place")).where(prompt.c.prompt_id == prompt_id).cte(recursive=True)
     before = select(*columns, last.c.place + 1).join(last, prompt.c.prompt_id == last.c.before)
+    # A damaged link may point back.
+    before = before.where(last.c.place < _LONGEST)
     chain = last.union_all(before)
     statement = (
         select(chain, text.c.text).outerjoin(text, text.c.text_id == chain.c.text_id).order_by(chain.c.place.desc())

@@ -271,7 +271,7 @@ def prompt(connection: Connection, run_id: str, turn: int, part: str, attempt: i
     table = _schema.journal
     statement = select(table).filter_by(run_id=run_id, turn=turn, part=part, attempt=attempt)
     for row in _schema.sealed(connection, table, statement):
-        if row.source in ("model", "person"):
+        if row.source != "instrument":
             return stored_prompt(connection, row.prompt_hash)
     return None
 

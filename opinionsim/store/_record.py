@@ -194,9 +194,16 @@ class RunRecord:
             # Prompts of a whole sweep would not fit in memory, and to copy an entry takes longer than to write it.
             object.__setattr__(content, "prompt", None)
 
-    def refuse(self, *, registered: bool) -> None:
-        """Take note that the claim has ended; called by the writer's thread."""
-        if registered:
+    @property
+    def refused(self) -> bool:
+        """Whether nothing more of the run is kept."""
+        return self._refused is not None
+
+    def refuse(self, error: StoreError | None = None, *, registered: bool = True) -> None:
+        """Take note that nothing more is kept: for an error, or since the claim has ended. Called by the writer."""
+        if error is not None:
+            self._refused = StoreError(f"run {self.run_id} cannot be kept: {error}")
+        elif registered:
             self._refused = HeldElsewhereError(
                 f"run {self.run_id} has been claimed by somebody else since epoch {self.epoch}; "
                 f"its new entries are not kept"
@@ -232,9 +239,10 @@ def found(connection: Connection, run_id: str) -> Found:
     ties = list(_schema.sealed(connection, tie, select(tie).where(tie.c.run_id == run_id).order_by(tie.c.change)))
     opinions = list(_schema.sealed(connection, opinion, select(opinion).where(opinion.c.run_id == run_id)))
     numbers = [row.seq for rows in (turns, ties, opinions) for row in rows]
-    last = max(numbers, default=0)
-    if len(numbers) != last:
-        raise DamagedError(f"{last - len(numbers)} rows of run {run_id} are missing")
+    run = _schema.runs.c
+    last = max(*numbers, connection.scalar(select(run.recorded).where(run.run_id == run_id)) or 0, 0)
+    if sorted(numbers) != list(range(1, last + 1)):
+        raise DamagedError(f"{last - len(set(numbers))} rows of run {run_id} are missing")
     _require_entries(run_id, turns, entries, {row.agent: row.evidence for row in _queries.agents(connection, run_id)})
     return Found(
         entries,

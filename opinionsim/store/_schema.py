@@ -67,6 +67,8 @@ __all__ = [
 
 #: Before the JSON spelling of a text that databases cannot hold as it is.
 _ESCAPE = "\x1bjson:"
+#: Texts of fewer characters are names for the most part.
+_SHORT = 40
 #: Spells that there is no second turn, where a key takes no NULL.
 _NO_TURN = -1
 #: Columns whose texts are made here and hold nothing awkward.
@@ -92,7 +94,15 @@ def _storable(text: str) -> bool:
 
 def _spelled(text: str) -> str:
     """The text, or an awkward one spelled in ASCII."""
+    return _spelled_name(text) if len(text) < _SHORT else _spelled_text(text)
+
+
+def _spelled_text(text: str) -> str:
     return text if _storable(text) else _ESCAPE + json.dumps(text)
+
+
+#: The same for names, of which there are few and which every row repeats.
+_spelled_name = lru_cache(maxsize=1 << 12)(_spelled_text)
 
 
 class _AnyText(TypeDecorator[str]):
@@ -446,10 +456,11 @@ def insert_new(connection: Connection, table: Table, rows: Sequence[Sequence[Any
     if not rows:
         return
     free = _free_texts(table)
-    spelled = [
-        [_spelled(value) if place in free and value is not None else value for place, value in enumerate(row)]
-        for row in rows
-    ]
+    spelled = [list(row) for row in rows]
+    for row in spelled:
+        for place in free:
+            if row[place] is not None:
+                row[place] = _spelled(row[place])
     if connection.dialect.name == "postgresql":
         _insert_as_one(connection, table, spelled)
     else:
@@ -458,9 +469,9 @@ def insert_new(connection: Connection, table: Table, rows: Sequence[Sequence[Any
 
 
 @lru_cache(maxsize=64)
-def _free_texts(table: Table) -> frozenset[int]:
+def _free_texts(table: Table) -> tuple[int, ...]:
     """Places of the columns whose texts may hold anything."""
-    return frozenset(
+    return tuple(
         place
         for place, column in enumerate(table.columns)
         if isinstance(column.type, _AnyText) and column.name not in _PLAIN
@@ -520,6 +531,10 @@ def chunks(keys: Iterable[str]) -> Iterator[list[str]]:
         yield ordered[start : start + _IN_LIST]
 
 
+#: Made once: `json.dumps` would make one for every value.
+_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
+
+
 def to_json(value: Any, what: str) -> str:
     """JSON text of a value, its keys in the order given.
 
@@ -529,7 +544,7 @@ def to_json(value: Any, what: str) -> str:
         If the value holds something JSON cannot, NaN included.
     """
     try:
-        return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        return _encode(value)
     except (TypeError, ValueError) as error:
         raise StoreError(f"{what} must hold only JSON values: {error}") from error
 

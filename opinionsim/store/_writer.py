@@ -233,11 +233,16 @@ class Writer:
         texts = Texts(self._known)
         for item in batch:
             run = item.record
-            if epochs.get(run.run_id) == run.epoch:
-                made = _stored.row_of(item.table, run.run_id, run.payer, item.number, item.content, texts)
-                rows.setdefault(item.table, []).append(made)
-            else:
+            if epochs.get(run.run_id) != run.epoch:
                 run.refuse(registered=run.run_id in epochs)
+            elif not run.refused:
+                try:
+                    made = _stored.row_of(item.table, run.run_id, run.payer, item.number, item.content, texts)
+                except StoreError as error:
+                    # What cannot be spelled as a row stops its own run.
+                    run.refuse(error)
+                else:
+                    rows.setdefault(item.table, []).append(made)
         _schema.insert_texts(connection, texts.texts)
         # Workers share prompts as they share texts.
         _schema.insert_new(connection, _schema.prompts, [texts.prompts[key] for key in sorted(texts.prompts)])

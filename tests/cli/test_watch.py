@@ -18,14 +18,14 @@ from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import yaml
 from rich.cells import cell_len
 
 import opinionsim as osim
-from opinionsim.cli import _watch_state
+from opinionsim.cli import _watch, _watch_state
 from opinionsim.cli._reasons import Reason, reasons
 from opinionsim.cli._watch_course import Course, Gathering, Line, shrunk
 from opinionsim.cli._watch_state import Amount, OpenRun, Seen, Watcher
@@ -35,6 +35,7 @@ from opinionsim.experiments import load_experiment, under_way
 from opinionsim.llm import Entry, EntryKey, SlotPool
 from opinionsim.store import CanaryRow, OpinionRow, Store, TurnRow, open_store
 from opinionsim.testing import run_virtual
+from tests._postgres import Server
 from tests._running import changed, watched
 from tests.cli.conftest import SMALL, GatedModel, Invoke, backup
 
@@ -162,8 +163,36 @@ def test_nothing_is_said_twice_or_without_need() -> None:
     left = _seen(open=(), counts={"complete": 1, "pending": 3}, last_reply_s=600.0)
     assert "nobody is carrying out what is left; run the experiment again to go on" in _text(left)
     assert "last reply" not in _text(left)
+    assert "no run has begun yet" in _text(_seen(open=(), counts={"pending": 3}, last_reply_s=None))
     # Equations ask nobody.
     assert "calls" not in _text(Seen(0.0, "s.sqlite", "study", counts={"complete": 1, "pending": 1})).splitlines()[2:3]
+
+
+def test_a_run_that_was_asked_for_and_has_no_opinions_says_so() -> None:
+    assert _text(_seen(course=Course(5, "", 0, 0, 1, 0, ()))).endswith("\n\nrun 5: no opinion is on record")
+
+
+def test_an_experiment_is_over_when_nobody_is_at_work_on_it_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between two runs that are tried again nobody holds one; whoever works on does so for another experiment."""
+    now = [0.0]
+
+    def sleep(seconds: float) -> None:
+        now[0] += seconds
+
+    monkeypatch.setattr(_watch, "time", SimpleNamespace(monotonic=lambda: now[0], sleep=sleep))
+    ended = Seen(0.0, "s", "study", counts={"complete": 3, "incomplete": 1})
+    at_work = replace(ended, doing=("1 call in flight",))
+    going_on = replace(at_work, open=(OpenRun(0, "under way", 1, 9, "", None),))
+
+    def looks(*seen: Seen) -> int:
+        told: list[Seen] = []
+        left = iter(seen)
+        _watch._attend(cast(Watcher, SimpleNamespace(look=lambda: next(left))), told.append)
+        return len(told)
+
+    assert looks(going_on, ended) == 2
+    assert looks(going_on, at_work, at_work, going_on, at_work, ended) == 6
+    assert looks(*[at_work] * 60) == 11
 
 
 def test_a_share_is_full_only_when_all_is_done() -> None:
@@ -415,6 +444,37 @@ def test_a_store_may_go_away_and_come_back(half: Path, tmp_path: Path) -> None:
         connection.execute("create table recipes (name text)")
     with pytest.raises(StoreError, match="another program"):
         watcher.look()
+    watcher.close()
+
+
+def test_a_server_may_go_away_and_come_back(invoke: Invoke, postgres: Server) -> None:
+    url = postgres.database("watched")
+    experiment = load_experiment(SPEC)
+    osim.run(experiment, url, only=experiment.pilot)
+    model = GatedModel()
+    model._free = 5
+    with under_way(experiment, url, chat_model=model) as (_, future):
+        watcher = Watcher(url)
+        try:
+            until = time.monotonic() + 30
+            while watcher.look().calls < 29 and time.monotonic() < until:
+                time.sleep(0.05)
+            seen = watcher.look()
+            assert (seen.calls, seen.counts["complete"]) == (29, 2)
+            assert any("in flight of" in said for said in seen.doing)
+            assert "under way; this is what was on record at" in invoke("table", url).stderr
+            assert invoke("show", url, "--run", 0).stdout.count("\nstep ") == 12
+            postgres.stop()
+            try:
+                away = watcher.look()
+                assert ("cannot read the store" in away.away, away.counts) == (True, seen.counts)
+            finally:
+                postgres.start()
+            assert watcher.look().away == ""
+        finally:
+            model._open.set()
+        assert future.result().complete == 4
+    assert watcher.look().over
     watcher.close()
 
 

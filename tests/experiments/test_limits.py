@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +15,7 @@ from opinionsim.errors import SpecError
 from opinionsim.experiments import Summary, assemble, load_experiment, under_way
 from opinionsim.store import CanaryRow, open_store
 from opinionsim.streams import digest
+from tests._editing import rewrite
 from tests._running import SMALL, Watch, WatchedModel, assert_same, carry_out, changed, loaded
 
 SWEEP = changed(SMALL, replicates=3, sweep={"cognition.confirmation_bias": ["none", "strong"]})
@@ -53,16 +52,17 @@ def test_a_budget_counts_what_the_other_runs_of_the_experiment_have_paid() -> No
     assert (pilot.made, pilot.complete, pilot.stopped) == (0, 1, True)
 
 
-def test_what_a_fresh_start_deletes_still_counts_while_it_lasts() -> None:
+def test_what_a_fresh_start_deletes_still_counts() -> None:
     spec = changed(SMALL, replicates=2)
     carry_out(spec, "fresh.sqlite")
-    with closing(sqlite3.connect("fresh.sqlite")) as connection, connection:
-        fields = 'UPDATE runs SET fields = replace(fields, \'"inputs":"\', \'"inputs":"another wording \')'
-        connection.execute(fields)
-        connection.execute("UPDATE journal SET prompt_hash = 'another question'")
+    rewrite("fresh.sqlite", "UPDATE runs SET inputs = 'another wording'")
+    rewrite("fresh.sqlite", "UPDATE journal SET prompt_hash = 'another question'")
     limited = changed(spec, execution={"budget": {"calls": 30}})
     summary = _carried_out(limited, "fresh.sqlite", fresh=True)
     assert (summary.made, summary.stopped) == (6, True)
+    # Nor is there anything left of the budget when the command is given again.
+    again = _carried_out(limited, "fresh.sqlite", fresh=True)
+    assert (again.made, again.stopped) == (0, True)
 
 
 class _Reticent(WatchedModel):

@@ -9,10 +9,23 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from sqlalchemy import event
 
 from opinionsim.errors import StoreError
 from opinionsim.store import RunState, Store, _workers, open_store
-from opinionsim.testing._store_rows import add, begun, call, claimed, completed, opinion_row, reply, run_row, turn_row
+from opinionsim.testing._store_rows import (
+    CAST,
+    EDGES,
+    add,
+    begun,
+    call,
+    claimed,
+    completed,
+    opinion_row,
+    reply,
+    run_row,
+    turn_row,
+)
 from tests.store._served import age, cut
 
 _WORKER = """
@@ -156,6 +169,37 @@ def test_a_dead_worker_has_one_heir(url: str, ask) -> None:
         with ThreadPoolExecutor(2) as pool:
             taken = [each.result() for each in (pool.submit(take, one, "one"), pool.submit(take, two, "two"))]
         assert sorted(taken, key=str) == [2, None]
+
+
+def test_whoever_takes_a_run_over_waits_for_what_is_being_written_of_it(url: str, ask) -> None:
+    """Rows that came in between would have the numbers of the heir's."""
+    arrived, let_go = threading.Event(), threading.Event()
+
+    def hold(_: object) -> None:
+        if threading.current_thread().name == "opinionsim-record":
+            arrived.set()
+            assert let_go.wait(20)
+
+    with open_store(url) as one, open_store(url) as two, ThreadPoolExecutor(1) as pool:
+        record = begun(one, owner="one")
+        record.begin(CAST, EDGES)
+        record.flush()
+        age(ask, 100)
+        event.listen(one._database._writing, "commit", hold)
+        add(record, turn_row(0))
+        assert arrived.wait(20)
+        taken = pool.submit(begun, two, owner="two")
+        with pytest.raises(TimeoutError):
+            taken.result(0.3)
+        let_go.set()
+        heir = taken.result()
+        assert heir.epoch == 2
+        add(record, turn_row(1, text="too late"))
+        with pytest.raises(StoreError, match="claimed by somebody else"):
+            record.flush()
+        for turn in range(2):
+            add(heir, turn_row(turn))
+        assert [(each.seq, each.row) for each in two.follow("r1").poll()] == [(1, turn_row(0)), (2, turn_row(1))]
 
 
 def test_a_run_another_worker_carries_out_is_not_forgotten(url: str, ask) -> None:
