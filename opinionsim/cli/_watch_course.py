@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from opinionsim.store import AgentRow, Event, ExperimentRun, InstrumentRow, Store
 
-__all__ = ["Course", "Gathering", "Line"]
+__all__ = ["Course", "Gathering", "Line", "shrunk"]
 
 
 class Line(NamedTuple):

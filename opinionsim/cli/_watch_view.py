@@ -17,13 +17,13 @@ from opinionsim.cli._stores import STATES
 from opinionsim.cli._watch_course import Course, Line, shrunk
 from opinionsim.cli._watch_state import OpenRun, Seen
 
-__all__ = ["ASCII", "UNICODE", "Glyphs", "in_one_line", "lines"]
+__all__ = ["ASCII", "UNICODE", "Glyphs", "duration", "in_one_line", "lines"]
 
 #: Reasons and lines of what is being done that are shown, and lines each may take.
 _REASONS, _DOING, _FOLDED = 3, 3, 2
 #: Runs and agents shown where nothing limits the height.
 _MANY = 20
-#: Least columns that are filled, and most that bars and conditions take.
+#: Columns that are taken to be there at least, and those that the bar of all calls takes at most.
 _NARROWEST, _WIDEST_BAR = 40, 40
 #: From this width on, a run's line says when its last reply came.
 _WIDE = 110
@@ -61,8 +61,7 @@ def lines(seen: Seen, width: int, height: int | None = None, glyphs: Glyphs = UN
     width : int
         Columns there are.
     height : int, optional
-        Lines there are: runs and agents for which there is no room are counted. Default: no limit but that of good
-        taste.
+        Lines there are: runs and agents for which there is no room are counted. Default: room for twenty of each.
     glyphs : Glyphs
         What to draw with.
     """
@@ -119,14 +118,14 @@ def _head(seen: Seen, width: int, glyphs: Glyphs) -> list[Text]:
     """Name, runs, progress, what was paid, and what is being done."""
     if not seen.experiment:
         waiting = Text("no experiment is on record yet; waiting for one", style="yellow")
-        return [_title(seen.store, seen.at, width), *([_away(seen)] if seen.away else [waiting])]
+        return [_title(seen.store, seen.at, width), *(_away(seen, width) if seen.away else [waiting])]
     design = f", design {seen.design} of {seen.designs}" if seen.designs > 1 else ""
     found = [_title(f"{seen.experiment}{design}{glyphs.dot}{seen.store}", seen.at, width), _counts(seen, glyphs)]
     if seen.expected:
         found.append(_progress(seen, width, glyphs))
     found += _joined("paid ", _paid_texts(seen), width, glyphs)
     if seen.away:
-        found += [_away(seen)]
+        found += _away(seen, width)
     elif not seen.over:
         found += _doing(seen, width)
     if seen.elsewhere:
@@ -221,8 +220,8 @@ def _doing(seen: Seen, width: int) -> list[Text]:
     return found
 
 
-def _away(seen: Seen) -> Text:
-    return Text(_away_text(seen), style="bold red")
+def _away(seen: Seen, width: int) -> list[Text]:
+    return _folded(_away_text(seen), width, "bold red")
 
 
 def _away_text(seen: Seen) -> str:

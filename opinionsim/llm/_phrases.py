@@ -30,6 +30,7 @@ __all__ = [
     "REMEMBERED",
     "REPORTS",
     "capitalised",
+    "n_words",
     "stance",
     "stated",
 ]
@@ -314,10 +315,14 @@ def capitalised(sentence: str) -> str:
     return sentence[:1].upper() + sentence[1:]
 
 
+def _sentence(part: str) -> str:
+    """What stands between two breaks of a text in lower case: the subject replaced by ``{x}``, spaces made single."""
+    return _SUBJECT.sub("{x}", " ".join(part.split()))
+
+
 def _sentences(text: str) -> list[str]:
     """The sentences of a text, lower case, the subject replaced by ``{x}``, spaces made single."""
-    spaced = (" ".join(part.split()) for part in _BREAKS.split(text.lower()))
-    return [_SUBJECT.sub("{x}", part) for part in spaced if part]
+    return [sentence for sentence in map(_sentence, _BREAKS.split(text.lower())) if sentence]
 
 
 _LEVELS = {
@@ -353,11 +358,34 @@ def stated(text: str) -> int | None:
     int or None
         -2 to 2 by exact lookup of each sentence; None when no sentence is known.
     """
-    for sentence in reversed(_sentences(text)):
-        level = _LEVELS.get(sentence)
+    for line in reversed(text.split("\n")):
+        level = _stated_in(line)
         if level is not None:
             return level
     return None
+
+
+# Prompts hold the lines of a template again and again, and what is posted is read by several agents.
+@lru_cache(maxsize=1 << 14)
+def _stated_in(line: str) -> int | None:
+    """The level of the last stance sentence in a line."""
+    # From behind, for it mostly is the last sentence or the one before it.
+    for part in reversed(_BREAKS.split(line.lower())):
+        level = _LEVELS.get(_sentence(part))
+        if level is not None:
+            return level
+    return None
+
+
+def n_words(text: str) -> int:
+    """How many words a text has, as white space parts them."""
+    return sum(map(_n_words_in, text.split("\n")))
+
+
+@lru_cache(maxsize=1 << 14)
+def _n_words_in(line: str) -> int:
+    """How many words a line has; cached, for the reason that `_stated_in` is."""
+    return len(line.split())
 
 
 @lru_cache(maxsize=1 << 16)

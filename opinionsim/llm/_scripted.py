@@ -10,16 +10,18 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
+from itertools import count
 from statistics import NormalDist
+from struct import Struct
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
 from langchain_core.language_models.chat_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from langchain_core.messages.ai import UsageMetadata
 from langchain_core.outputs import ChatGeneration, ChatResult
 
@@ -103,6 +105,8 @@ _STATING = frozenset({"write", "probe", "self-report", "reflect_first", "reflect
 
 #: Roles by the names LangChain has for them.
 _ROLES = {"human": "user", "ai": "assistant"}
+#: Roles of the messages that prompts are mostly made of.
+_SPEAKERS: Mapping[type, str] = {HumanMessage: "user", AIMessage: "assistant", SystemMessage: "system"}
 
 _STRONG_BIAS = re.compile(r"\b(?:strong|strongly|only|completely)\b", re.IGNORECASE)
 _NAME = re.compile(r"^\s*(?:your )?name(?: is|:)\s*([^\n.,;:]{1,80})", re.IGNORECASE | re.MULTILINE)
@@ -127,31 +131,36 @@ class _Reading(NamedTuple):
 
 
 @lru_cache(maxsize=4)
-def _reader(delimiters: tuple[tuple[str, str], ...]) -> Callable[[str, str], _Reading]:
+def _reader(*delimiters: tuple[str, str]) -> Callable[[str, str], _Reading]:
     """What reads a message, its role and its text, by the delimiters of a prompt pack."""
     marks = Marks(**dict(zip(BLOCKS, delimiters, strict=True)), cues={})
 
     # Memory repeats its messages in every later prompt of the same agent; each text is read once.
     @lru_cache(maxsize=1 << 15)
     def read(role: str, text: str) -> _Reading:
-        present = marks.without("history", text)
-        task = marks.without("post", present)
-        own_words = [marks.without("post", event) for event in marks.blocks("history", text)]
+        events, present = marks.parted("history", text)
+        posts, task = marks.parted("post", present)
+        own_words = [marks.without("post", event) for event in events]
         if role == "assistant":
             own_words.append(task)
         return _Reading(
             role=role,
-            own=phrases.stated("\n".join(own_words)),
-            received=tuple(phrases.stance(post) for post in marks.blocks("post", present)),
+            own=_newest(phrases.stated(words) for words in reversed(own_words)),
+            received=tuple([phrases.stance(post) for post in posts]),
             task=task,
             persona="\n".join(marks.blocks("persona", task)).strip(),
             bias="\n".join(marks.blocks("bias", task)).strip(),
-            masked=phrases.MASKED.lower() in task.lower(),
-            words=len(text.split()),
+            masked=phrases.MASKED in task or phrases.MASKED.lower() in task.lower(),
+            words=phrases.n_words(text),
             line=f"{role}:{text_id(text)}",
         )
 
     return read
+
+
+def _newest(levels: Iterable[int | None]) -> int | None:
+    """The first level there is, of some that come newest first."""
+    return next((level for level in levels if level is not None), None)
 
 
 @lru_cache(maxsize=1 << 12)
@@ -164,6 +173,19 @@ def _initial_belief(persona: str, scale: OpinionScale) -> int | None:
     telling = [line for word in ("belief", "opinion") for line in lines if word in line]
     found = anchor.search("\n".join(telling))
     return points[found.group()] if found else None
+
+
+@lru_cache(maxsize=1 << 12)
+def _told_name(persona: str) -> str:
+    """The name in the persona block; empty when it gives none."""
+    found = _NAME.search(persona)
+    return found.group(1).strip() if found else ""
+
+
+@lru_cache(maxsize=1 << 8)
+def _bias(text: str) -> str:
+    """How strong a bias text is: ``none`` (there is no text), ``weak`` or ``strong``."""
+    return "none" if not text else "strong" if _STRONG_BIAS.search(text) else "weak"
 
 
 class _Prompt(NamedTuple):
@@ -195,24 +217,32 @@ def _spoken(message: BaseMessage | ChatMessage) -> tuple[str, str]:
     return _ROLES.get(message.type, message.type), content if isinstance(content, str) else str(message.text)
 
 
+def _readings(messages: Sequence[BaseMessage | ChatMessage], marks: Marks) -> list[_Reading]:
+    """What each message of a prompt says."""
+    read = _reader(marks.persona, marks.history, marks.post, marks.claim, marks.bias)
+    try:
+        # Most messages were read before, so that asking each what it is would take longest.
+        return [read(_SPEAKERS[type(message)], message.content) for message in messages]  # type: ignore[arg-type]
+    except (KeyError, TypeError):
+        # Another class, or contents in parts, which no cache can be asked for.
+        return [read(*_spoken(message)) for message in messages]
+
+
 def _understand(messages: Sequence[BaseMessage | ChatMessage], marks: Marks, scale: OpinionScale) -> _Prompt:
     """Find in a prompt what decides the reply."""
-    read = _reader(tuple(marks.pair(kind) for kind in BLOCKS))
-    readings = [read(*_spoken(message)) for message in messages]
+    readings = _readings(messages, marks)
     task = next((reading for reading in reversed(readings) if reading.role == "user"), None)
     if task is None:
         raise SpecError("scripted model: a prompt needs at least one user message")
     cues = [(len(cue), template) for template, cue in marks.cues.items() if cue in task.task]
     persona = next((reading.persona for reading in readings if reading.persona), "")
-    bias = "\n".join([reading.bias for reading in readings if reading.bias])
-    name = _NAME.search(persona)
     return _Prompt(
-        position=next((reading.own for reading in reversed(readings) if reading.own is not None), None),
+        position=_newest(reading.own for reading in reversed(readings)),
         belief=_initial_belief(persona, scale),
         received=task.received,
         act=max(cues)[1] if cues else "report",
-        bias="none" if not bias else "strong" if _STRONG_BIAS.search(bias) else "weak",
-        name=name.group(1).strip() if name else "",
+        bias=_bias("\n".join([reading.bias for reading in readings if reading.bias])),
+        name=_told_name(persona),
         masked=any(reading.masked for reading in readings),
         words=sum([reading.words for reading in readings]),
         # The prompt hashed in this spelling and no other: another one would draw other replies.
@@ -222,7 +252,8 @@ def _understand(messages: Sequence[BaseMessage | ChatMessage], marks: Marks, sca
 
 def _value(level: int, scale: OpinionScale) -> float:
     """Place on the scale of one of the five intensities, which lie evenly from its lowest to its highest point."""
-    return scale.neutral + level * (scale.highest - scale.neutral) / 2
+    neutral = scale.neutral
+    return neutral + level * (scale.highest - neutral) / 2
 
 
 def _moved(prompt: _Prompt, parameters: ScriptedParameters, scale: OpinionScale) -> float:
@@ -235,10 +266,11 @@ def _moved(prompt: _Prompt, parameters: ScriptedParameters, scale: OpinionScale)
         x = scale.neutral if parameters.pull is None else parameters.pull
     if prompt.act not in _STATING:
         weights = {"none": 1.0, "weak": parameters.weak_bias, "strong": parameters.strong_bias}
+        neutral = scale.neutral
         for level in prompt.received:
             if level is not None:
                 post = _value(level, scale)
-                contradicts = (post - scale.neutral) * (x - scale.neutral) < 0
+                contradicts = (post - neutral) * (x - neutral) < 0
                 x += parameters.susceptibility * (weights[prompt.bias] if contradicts else 1.0) * (post - x)
         if parameters.pull is not None:
             x += parameters.pull_strength * (parameters.pull - x)
@@ -291,27 +323,31 @@ def latent(
     return _moved(_understand(messages, marks, scale), parameters, scale)
 
 
+#: How a hash is read as numbers, and what normal ones are drawn from.
+_FOUR_WORDS, _STANDARD = Struct("<4Q"), NormalDist()
+
+
+def _uniforms(key: str) -> Iterator[float]:
+    """Numbers uniform in the open interval (0, 1), without end."""
+    for block in count():
+        for word in _FOUR_WORDS.unpack(hashlib.sha256(f"{key}:{block}".encode()).digest()):
+            yield ((word >> 12) + 0.5) / 2**52
+
+
 class _Draws:
     """Random numbers that follow from a key alone, in any process."""
 
+    __slots__ = ("uniform",)
+
+    uniform: Callable[[], float]
+    """Uniform in the open interval (0, 1)."""
+
     def __init__(self, key: str) -> None:
-        self._words = self._stream(key)
-
-    @staticmethod
-    def _stream(key: str) -> Iterator[int]:
-        count = 0
-        while True:
-            block = hashlib.sha256(f"{key}:{count}".encode()).digest()
-            yield from (int.from_bytes(block[at : at + 8], "little") for at in range(0, 32, 8))
-            count += 1
-
-    def uniform(self) -> float:
-        """Uniform in the open interval (0, 1)."""
-        return ((next(self._words) >> 12) + 0.5) / 2**52
+        self.uniform = _uniforms(key).__next__
 
     def normal(self) -> float:
         """Standard normal."""
-        return NormalDist().inv_cdf(self.uniform())
+        return _STANDARD.inv_cdf(self.uniform())
 
     def pick(self, options: Sequence[T]) -> T:
         """One of the options, each as likely."""
@@ -326,7 +362,8 @@ def _level(centre: float, spread: float, rounds: bool, scale: OpinionScale, draw
     `rounds`, the nearer one is taken (of two equally near, the one closer to neutral).
     """
     noisy = centre + spread * draws.normal()
-    place = (min(max(noisy, scale.lowest), scale.highest) - scale.neutral) / (scale.highest - scale.neutral) * 2
+    highest, neutral = scale.highest, scale.neutral
+    place = (min(max(noisy, scale.lowest), highest) - neutral) / (highest - neutral) * 2
     if rounds:
         return int(math.copysign(math.ceil(abs(place) - 0.5), place))
     below = math.floor(place)
@@ -348,13 +385,13 @@ def _say(prompt: _Prompt, level: int, draws: _Draws) -> str:
     subject = phrases.MASKED if prompt.masked else phrases.PLAIN
     again = draws.pick((subject, phrases.MASKED_AGAIN)) if prompt.masked else subject
     write = _WRITERS.get(prompt.act, _report)
-    return " ".join(phrases.capitalised(sentence) for sentence in write(prompt, level, subject, again, draws))
+    return " ".join([phrases.capitalised(sentence) for sentence in write(prompt, level, subject, again, draws)])
 
 
 def _post(prompt: _Prompt, level: int, subject: str, again: str, draws: _Draws) -> list[str]:
     """A stance, mostly with a sentence before or after it."""
-    stance = draws.pick(phrases.POSTS[level]).format(x=subject)
-    opener = draws.pick(phrases.OPENERS).format(x=subject)
+    stance = draws.pick(phrases.POSTS[level]).replace("{x}", subject)
+    opener = draws.pick(phrases.OPENERS).replace("{x}", subject)
     closer = draws.pick(phrases.CLOSERS)
     return draws.pick(([stance], [opener, stance], [stance, closer], [opener, stance, closer]))
 
@@ -364,25 +401,25 @@ def _report(prompt: _Prompt, level: int, subject: str, again: str, draws: _Draws
     me = f"I, {prompt.name}," if prompt.name else "I"
     posts = "post" if len(prompt.received) == 1 else "posts"
     return [
-        draws.pick(phrases.LEADS).format(me=me, x=subject),
+        draws.pick(phrases.LEADS).replace("{x}", subject).replace("{me}", me),
         draws.pick(phrases.FIRST),
-        draws.pick(phrases.READ if prompt.received else phrases.ALONE).format(posts=posts),
+        draws.pick(phrases.READ if prompt.received else phrases.ALONE).replace("{posts}", posts),
         draws.pick(phrases.CONCLUSIONS),
-        draws.pick(phrases.REPORTS[level]).format(x=again),
+        draws.pick(phrases.REPORTS[level]).replace("{x}", again),
     ]
 
 
 def _probe(prompt: _Prompt, level: int, subject: str, again: str, draws: _Draws) -> list[str]:
     """The stance alone."""
-    return [draws.pick(phrases.REPORTS[level]).format(x=subject)]
+    return [draws.pick(phrases.REPORTS[level]).replace("{x}", subject)]
 
 
 def _reflection(prompt: _Prompt, level: int, subject: str, again: str, draws: _Draws) -> list[str]:
     """A few sentences on the experience that end in the stance."""
     return [
-        draws.pick(phrases.REMEMBERED).format(x=subject),
+        draws.pick(phrases.REMEMBERED).replace("{x}", subject),
         draws.pick(phrases.REFLECTIONS),
-        draws.pick(phrases.REPORTS[level]).format(x=again),
+        draws.pick(phrases.REPORTS[level]).replace("{x}", again),
     ]
 
 
@@ -529,7 +566,7 @@ class ScriptedChatModel(BaseChatModel):
                 text = str(_point(centre, spread, greedy, self.scale, draws))
             else:
                 text = _say(prompt, _level(centre, spread, greedy, self.scale, draws), draws)
-        given, said = _tokens(prompt.words), _tokens(len(text.split()))
+        given, said = _tokens(prompt.words), _tokens(phrases.n_words(text))
         message = AIMessage(
             content=text,
             usage_metadata=UsageMetadata(input_tokens=given, output_tokens=said, total_tokens=given + said),

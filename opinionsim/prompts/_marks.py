@@ -58,14 +58,20 @@ class Marks:
         text : str
             A rendered prompt; an unclosed block reaches to its end.
         """
-        opening, closing = self.pair(kind)
-        return tuple(part.partition(closing)[0] for part in text.split(opening)[1:])
+        return self.parted(kind, text)[0]
 
     def without(self, kind: Block, text: str) -> str:
         """The text with every block of one kind cut out, delimiters included."""
+        return self.parted(kind, text)[1]
+
+    def parted(self, kind: Block, text: str) -> tuple[tuple[str, ...], str]:
+        """What :meth:`blocks` and :meth:`without` give, found in one go."""
         opening, closing = self.pair(kind)
+        if opening not in text:
+            return (), text
         first, *rest = text.split(opening)
-        return first + "".join(part.partition(closing)[2] for part in rest)
+        pieces = [part.partition(closing) for part in rest]
+        return tuple([inside for inside, _, _ in pieces]), first + "".join([after for _, _, after in pieces])
 
     def delimiters(self) -> Iterator[tuple[Block, str]]:
         """Every delimiter with its kind."""
