@@ -231,3 +231,53 @@ def test_a_damaged_run_is_not_gone_on_with(statement: str, tmp_path: Path) -> No
     summary, results = carry_out(spec, path, again, fresh=True)
     assert summary.complete == 1
     assert len(results.turns) == len(results.calls) == 24
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "delete from opinions where run_id = ? and turn = (select min(turn) from opinions)",
+        "delete from turns where run_id = ? and turn = 3",
+        "update texts set text = 'No.' where text_id = (select text_id from turns where run_id = ? and turn = 3)",
+        "update agents set name = 'Nobody' where run_id = ?",
+    ],
+)
+def test_a_damaged_complete_run_stops_alone_and_is_begun_anew(statement: str, tmp_path: Path) -> None:
+    path = str(tmp_path / "complete.sqlite")
+    spec = changed(SMALL, replicates=2)
+    carry_out(spec, path)
+    damaged = osim.load(path).run_ids[0]
+    assert edit(path, statement, damaged)
+    more = load_experiment(changed(spec, replicates=3))
+    model, watch = watched()
+    with under_way(more, path, chat_model=model) as (_, future):
+        summary = future.result()
+    # Other runs are carried out; what is not counted out is found when it is read.
+    assert len(watch.asked) == 12
+    if "delete" in statement:
+        assert list(summary.errors) == [damaged]
+        assert "the store is damaged" in summary.errors[damaged]
+    anew, second = watched()
+    summary, results = carry_out(more, path, anew, fresh=True)
+    assert (summary.complete, summary.errors, len(second.asked)) == (3, {}, 12)
+    assert set(results.runs["status"]) == {"complete"}
+
+
+def test_a_design_or_a_sum_that_is_gone_is_named(tmp_path: Path) -> None:
+    path = str(tmp_path / "gone.sqlite")
+    carry_out(SMALL, path)
+    carry_out(changed(SMALL, population={"size": 5}), path)
+    with open_store(path) as store:
+        store.forget([osim.load(path).run_ids[0]])
+    for statement in ("delete from designs where design = 2", "delete from designs where design = 1"):
+        copy = tmp_path / "copy.sqlite"
+        shutil.copy(path, copy)
+        assert edit(copy, statement)
+        with pytest.raises(StoreError, match="a design of small is missing"):
+            osim.load(str(copy))
+    assert edit(path, "delete from ledger")
+    with (
+        open_store(path, write=False) as store,
+        pytest.raises(StoreError, match=r"what was paid for run .* is missing"),
+    ):
+        store.spending()

@@ -172,7 +172,7 @@ def _run_list(opened: Store, designs: Sequence[DesignRow], alive: Collection[str
 def _say_errors(standing: dict[str, Any]) -> None:
     errors = list(standing["errors"].items())
     if errors:
-        say(f"\n{standing['experiment']}: runs that ended with an error")
+        say(f"\n{standing['experiment']}: runs with an error")
     for run_id, error in errors[:_ERRORS_SHOWN]:
         say(f"  {run_id}: {error}")
     if len(errors) > _ERRORS_SHOWN:

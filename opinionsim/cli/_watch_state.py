@@ -371,7 +371,9 @@ class _Looking:
 
 
 def _needed(state: RunState, replies: Replies | None) -> int:
-    """Calls a run takes: as many as it is thought to, or has taken if that is more."""
+    """Calls a run takes: as many as it has taken, or is thought to if that is more and it is not complete."""
+    if state.status == "complete":
+        return replies.number if replies is not None else 0
     return max(state.expected or 0, replies.number if replies is not None else 0)
 
 

@@ -225,7 +225,7 @@ def _compared(planned: PlannedRun, resources: Resources, store: StoreReader, com
     run_id = planned.run_id
     n_turns = 0
     try:
-        store.require_whole([run_id])
+        store.require_sound(run_id)
         turns = store.turns(run_id)
         n_turns = len(turns)
         parts = assemble(planned, resources)

@@ -194,6 +194,12 @@ class Sweep:
         self._defect: Exception | None = None
         self._inputs: dict[int, tuple[str, str]] = {}
         self._changed: set[str] = set()
+        #: Finished runs that are to be begun anew, and the calls each run is thought to take.
+        self._anew: set[str] = set()
+        self._expected: dict[str, int] = {}
+        #: What was left of the budget at the start, and the calls that runs begun anew since take.
+        self._left = Limits()
+        self._promised = 0
         # SQLite and classification block; each has a thread of its own so that dispatch goes on.
         self._store_thread = ThreadPoolExecutor(1, "opinionsim-store")
         self._opening_thread = ThreadPoolExecutor(1, "opinionsim-open")
@@ -302,7 +308,7 @@ class Sweep:
         for instrument in self._distinct_instruments():
             self._store.save_instrument(instrument_row(instrument))
         if not self._part:
-            expected = calls_by_run(self.experiment)
+            expected = self._expected = calls_by_run(self.experiment)
             self._store.register([self._run_row(planned, expected[planned.run_id]) for planned in self._distinct])
             self._save_design()
 
@@ -381,6 +387,7 @@ class Sweep:
         run_ids = [planned.run_id for planned in self._planned]
         states = await self._in_store(self._store.states, run_ids)
         complete = [run_id for run_id in run_ids if states[run_id].status == "complete"]
+        damaged = await self._in_store(self._damaged, complete)
         left = await self._in_store(self._uncoded, complete)
         pending: list[PlannedRun] = []
         unmeasured: list[PlannedRun] = []
@@ -396,6 +403,11 @@ class Sweep:
                 self._changed.add(run_id)
             if states[run_id].status != "complete":
                 pending.append(planned)
+            elif run_id in damaged and self._fresh:
+                self._anew.add(run_id)
+                pending.append(planned)
+            elif run_id in damaged:
+                self._counts.errors[run_id] = damaged[run_id]
             elif run_id not in self._changed or await self._still_agrees(planned):
                 if states[run_id].error:
                     await self._in_store(self._store.save_error, run_id, "")
@@ -404,9 +416,21 @@ class Sweep:
                 else:
                     self._complete.add(run_id)
             elif self._fresh:
-                await self._in_store(self._store.forget, [run_id])
+                self._anew.add(run_id)
                 pending.append(planned)
         return pending, unmeasured
+
+    def _damaged(self, run_ids: Collection[str]) -> dict[str, str]:
+        """What is wrong with the record of finished runs; looked for in all of it where they could be begun anew."""
+        found: dict[str, str] = {}
+        for run_id in run_ids:
+            try:
+                self._store.require_whole([run_id])
+                if self._fresh:
+                    self._store.require_sound(run_id)
+            except DamagedError as error:
+                found[run_id] = f"run {run_id}: {error}. {_MEND}"
+        return found
 
     def _uncoded(self, run_ids: Collection[str]) -> set[str]:
         """Runs of which an instrument has yet to code something."""
@@ -447,6 +471,7 @@ class Sweep:
             else:
                 used = await self._in_store(self._spent) + await self._in_store(self._used_by_canaries)
             self._budget = Budget(self._limits, used)
+            self._left = self._budget.remaining()
 
     def _spent(self) -> Usage:
         """What the experiment has paid for calls, under whatever design.
@@ -563,9 +588,38 @@ class Sweep:
     async def _open_run(self, planned: PlannedRun) -> _Opened | _Held | None:
         """A run ready to start; None where it cannot go on, which is put on record."""
         try:
+            if planned.run_id in self._anew:
+                if not self._affordable(planned):
+                    return None
+                await self._in_opening(self._store.forget, [planned.run_id])
+                self._anew.discard(planned.run_id)
             return await self._claimed_run(planned)
         except HeldElsewhereError:
             return _HELD
+
+    def _affordable(self, planned: PlannedRun) -> bool:
+        """Whether the budget may suffice to carry a finished run out anew; if not, it stays as it is."""
+        left = Limits() if self._budget is None else self._budget.remaining()
+        needed = self._expected.get(planned.run_id, 1)
+        # Those that were begun anew before have yet to spend what they take.
+        promised = self._promised + needed
+        short = [
+            name
+            for name, amount, least in (("calls", self._left.calls, promised), ("tokens", left.tokens, 1))
+            if amount is not None and amount < least
+        ]
+        if left.money is not None and left.money <= 0:
+            short.append("money")
+        if not short:
+            self._promised = promised
+            return True
+        reason = (
+            f"run {planned.run_id} is complete and stays as it is: execution.budget.{short[0]} does not suffice to "
+            f"carry it out anew, which takes {needed:,} calls; raise it to go on"
+        )
+        self._counts.errors[planned.run_id] = reason
+        self._exceeded = self._exceeded or reason
+        return False
 
     async def _claimed_run(self, planned: PlannedRun) -> _Opened | _Held | None:
         run_id, resources = planned.run_id, self.experiment.resources
@@ -804,7 +858,12 @@ class Sweep:
         epoch = await self._in_store(self._store.claim_complete, run_id, self._owner)
         if epoch is None:
             return _HELD
-        record = await self._in_store(self._store.record, run_id, epoch, self._experiment_id)
+        try:
+            record = await self._in_store(self._store.record, run_id, epoch, self._experiment_id)
+        except DamagedError as damage:
+            self._counts.errors[run_id] = f"run {run_id}: {damage}. {_MEND}"
+            await self._in_store(self._store.release, run_id, epoch)
+            return None
         calls = RunCalls(run_id, record, (), self._slots, patience=_patience(planned.spec), budget=self._budget)
         self._coding.add(calls)
         if self._stopped:

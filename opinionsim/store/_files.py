@@ -58,6 +58,8 @@ def open_for_reading(given: Path) -> Database:
     with as_store_error(f"cannot read the store {given}"), ExitStack() as closing:
         path = _resolved(given)
         if not path.is_file():
+            if path.is_dir():
+                raise StoreError(f"the store {given} is a folder; {VALID}")
             raise StoreError(f"there is no store at {given}; check the path, or run an experiment to make one")
         engine = _engine(path, _reading_mode(path), read_only=True)
         closing.callback(engine.dispose)
@@ -111,6 +113,8 @@ class _Present:
     def __init__(self, given: Path, path: Path) -> None:
         self._given = given
         self._files = {str(path): _identity(str(path)), f"{path}-wal": None}
+        if self._files[str(path)] is None:
+            raise StoreError(f"the store {given} was deleted or moved while it was being opened")
 
     def __call__(self) -> None:
         for name, before in self._files.items():
@@ -118,10 +122,10 @@ class _Present:
             if before is None:
                 self._files[name] = now
             elif now != before:
-                what = "deleted" if now is None else "replaced by another"
+                what = "deleted or moved" if now is None else "replaced by another"
                 raise StoreError(
-                    f"the store {self._given} was {what} while it was being written "
-                    f"({Path(name).name} is not the file that was opened); nothing more can be kept in it"
+                    f"{Path(name).name} of the store {self._given} was {what} while it was being written; nothing more "
+                    "can be kept in it"
                 )
 
 

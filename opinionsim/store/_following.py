@@ -46,6 +46,8 @@ class Follower:
         A registered run.
     after : int
         Number of the last row that is known already.
+    generation : int, optional
+        The generation in which it has that number; default the present one.
 
     Attributes
     ----------
@@ -60,13 +62,16 @@ class Follower:
         If there is no such run, or no row of that number yet.
     """
 
-    def __init__(self, store: StoreReader, run_id: str, after: int = 0) -> None:
+    def __init__(self, store: StoreReader, run_id: str, after: int = 0, generation: int | None = None) -> None:
         self._store = store
         self.run_id = run_id
-        self.seq = after
         with store.reading() as connection:
             self.state = self._look(connection)
             last = last_number(connection, run_id)
+        if after > 0 and generation is not None and generation != self.state.generation:
+            # Begun anew since: what is known is of another generation.
+            after = 0
+        self.seq = after
         if after < 0 or after > last:
             raise StoreError(f"run {run_id} has no row {after} to go on after; valid: 0 to {last}")
         self._generation = self.state.generation
@@ -121,7 +126,9 @@ def _rows(connection: Connection, run_id: str, after: int) -> Iterator[tuple[int
         yield row.seq, _queries.opinion_of(row)
 
 
-def follow(store: str, run: str, *, after: int = 0, timeout_s: float | None = None) -> Iterator[Event]:
+def follow(
+    store: str, run: str, *, after: int = 0, generation: int | None = None, timeout_s: float | None = None
+) -> Iterator[Event]:
     """What a run leads to, as it becomes known, until the run ends.
 
     Parameters
@@ -132,6 +139,9 @@ def follow(store: str, run: str, *, after: int = 0, timeout_s: float | None = No
         Run id, or as much of its start as no other run has.
     after : int
         Number of the last row that is known already; 0 begins at the start of the run.
+    generation : int, optional
+        The `generation` of the event that had that number: where the run was begun anew since, everything is yielded
+        from the start. Default: the present one.
     timeout_s : float, optional
         Ends when nothing has become known for so long. Default: waits, also for a run that was cut off, which goes on
         when it is resumed.
@@ -151,7 +161,7 @@ def follow(store: str, run: str, *, after: int = 0, timeout_s: float | None = No
     from opinionsim.store._sql import open_store
 
     with open_store(store, write=False) as opened:
-        follower = opened.follow(_whole_id(opened, run), after=after)
+        follower = opened.follow(_whole_id(opened, run), after=after, generation=generation)
         heard = reached = time.monotonic()
         pause = _OFTEN_S
         while True:

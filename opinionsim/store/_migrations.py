@@ -26,6 +26,7 @@ CREATE TABLE experiments (
     experiment_id TEXT NOT NULL,
     name TEXT NOT NULL,
     created_at FLOAT NOT NULL,
+    designs BIGINT NOT NULL,
     crc BIGINT NOT NULL,
     PRIMARY KEY (experiment_id)
 );

@@ -10,9 +10,9 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Select, case, func, or_, select
 
 from opinionsim.errors import DamagedError
-from opinionsim.messages import ChatMessage
+from opinionsim.messages import ChatMessage, prompt_identity
 from opinionsim.store import _schema
-from opinionsim.store._journal import stored_prompt
+from opinionsim.store._journal import stored_entries, stored_prompt
 from opinionsim.store._rows import (
     AgentRow,
     CanaryRow,
@@ -35,6 +35,7 @@ __all__ = [
     "models",
     "opinions",
     "prompt",
+    "require_sound",
     "require_whole",
     "spending",
     "spent",
@@ -55,19 +56,24 @@ _STATUSES = ("pending", "running", "complete", "incomplete")
 def designs(connection: Connection, experiment_id: str | None = None) -> list[DesignRow]:
     """All designs of one experiment, or of all, the most recently saved last."""
     table, experiment = _schema.designs, _schema.experiments
-    names = {row.experiment_id: row.name for row in _schema.sealed(connection, experiment, select(experiment))}
+    known = {row.experiment_id: row for row in _schema.sealed(connection, experiment, select(experiment))}
+    numbers: dict[str, set[int]] = {identity: set() for identity in known}
     statement = select(table).order_by(table.c.saved_at)
     if experiment_id is not None:
         statement = statement.where(table.c.experiment_id == experiment_id)
     found = []
     for row in _schema.sealed(connection, table, statement):
-        if row.experiment_id not in names:
+        if row.experiment_id not in known:
             raise DamagedError(f"experiment {row.experiment_id} is missing")
-        name = names[row.experiment_id]
+        name = known[row.experiment_id].name
+        numbers[row.experiment_id].add(row.design)
         spec = _schema.from_json(row.spec, f"the specification of {name}")
         manifest = _schema.from_json(row.manifest, f"the manifest of {name}")
         runs = tuple(_experiment_run(run) for run in _schema.from_json(row.runs, f"the runs of {name}"))
         found.append(DesignRow(row.experiment_id, name, row.design_id, spec, manifest, runs, row.design, row.saved_at))
+    for identity, own in numbers.items():
+        if experiment_id in (None, identity) and own != set(range(1, known[identity].designs + 1)):
+            raise DamagedError(f"a design of {known[identity].name} is missing")
     return found
 
 
@@ -215,17 +221,24 @@ def spending(connection: Connection) -> dict[str, Paid]:
     """What each experiment has paid for calls, those of all its designs and those since forgotten included."""
     call, ledger = _schema.calls.c, _schema.ledger
     found: dict[str, Paid] = {}
+    #: Generations of runs that are in the ledger.
+    begun: dict[str, set[int]] = {}
     statement = select(call.experiment_id, *_used(call)).select_from(_schema.calls).group_by(call.experiment_id)
     for row in connection.execute(statement):
         found[row[0]] = _paid(row[1:])
     for row in _schema.sealed(connection, ledger, select(ledger)):
         forgotten = Paid(row.calls, row.input_tokens, row.output_tokens, row.cost, row.uncounted)
         found[row.experiment_id] = found.get(row.experiment_id, Paid(0, 0, 0, 0.0)) + forgotten
+        begun.setdefault(row.run_id, set()).add(row.generation)
+    run = _schema.runs.c
+    for run_id, generation in connection.execute(select(run.run_id, run.generation).where(run.generation > 0)):
+        if begun.get(run_id) != set(range(generation)):
+            raise DamagedError(f"what was paid for run {run_id} before it was begun anew is missing")
     return found
 
 
 def spent(connection: Connection, run_ids: list[str]) -> list[tuple[Any, ...]]:
-    """Rows of the ledger for what experiments have paid for the stored calls of runs."""
+    """Rows of the ledger for what experiments have paid for the stored calls of runs; one a run at least."""
     call, run = _schema.calls.c, _schema.runs.c
     statement: Select[Any] = (
         select(call.experiment_id, call.run_id, run.generation, *_used(call))
@@ -238,7 +251,53 @@ def spent(connection: Connection, run_ids: list[str]) -> list[tuple[Any, ...]]:
         paid = _paid(row[3:])
         sums = (paid.calls, paid.uncounted, paid.input_tokens, paid.output_tokens, paid.cost)
         rows.append(_schema.seal(_schema.ledger, (*row[:3], *sums, time.time())))
+    paid_for = {row[1] for row in rows}
+    for run_id, generation in connection.execute(select(run.run_id, run.generation).where(run.run_id.in_(run_ids))):
+        if run_id not in paid_for:
+            rows.append(_schema.seal(_schema.ledger, ("", run_id, generation, 0, 0, 0, 0, 0.0, time.time())))
     return rows
+
+
+def require_sound(connection: Connection, run_id: str) -> None:
+    """Make sure that everything that is stored of a run is as it was written, and nothing is missing.
+
+    Raises
+    ------
+    DamagedError
+        Naming the first thing that is not.
+    """
+    require_whole(connection, [run_id])
+    entries = stored_entries(connection, run_id, whole=True)
+    turns(connection, run_id)
+    for read in (agents, edges, ties, opinions):
+        read(connection, run_id)
+    require_prompts(connection, {entry.prompt_hash for entry in entries if entry.source != "instrument"})
+
+
+def require_prompts(connection: Connection, prompt_ids: Iterable[str]) -> None:
+    """Make sure that prompts are stored as they were written, with all that they begin with.
+
+    Raises
+    ------
+    DamagedError
+        Naming the first that is not.
+    """
+    prompt, text = _schema.prompts, _schema.texts
+    statement = select(prompt, text.c.text).outerjoin(text, text.c.text_id == prompt.c.text_id)
+    seen: set[str] = {""}
+    wanted = set(prompt_ids) - seen
+    while wanted:
+        found: dict[str, str] = {}
+        for some in _schema.chunks(wanted):
+            for row in connection.execute(statement.where(prompt.c.prompt_id.in_(some))):
+                if row.prompt_id != prompt_identity(row.before, row.role, row.text_id):
+                    raise DamagedError(f"prompt {row.prompt_id} is not as it was written")
+                _schema.checked_text(row.text_id, row.text)
+                found[row.prompt_id] = row.before
+        if len(found) < len(wanted):
+            raise DamagedError(f"prompt {min(wanted - set(found))} is missing")
+        seen |= wanted
+        wanted = set(found.values()) - seen
 
 
 def _used(call: Any) -> list[ColumnElement[Any]]:

@@ -131,9 +131,20 @@ class StoreReader:
         with self.reading() as connection:
             _queries.require_whole(connection, run_ids)
 
+    def require_sound(self, run_id: str) -> None:
+        """Make sure that everything that is stored of a run is as it was written, and nothing is missing.
+
+        Raises
+        ------
+        DamagedError
+            Naming the first thing that is not.
+        """
+        with self.reading() as connection:
+            _queries.require_sound(connection, run_id)
+
     # What a run has led to
 
-    def follow(self, run_id: str, *, after: int = 0) -> _following.Follower:
+    def follow(self, run_id: str, *, after: int = 0, generation: int | None = None) -> _following.Follower:
         """A reader of what a run leads to, as it becomes known.
 
         Parameters
@@ -142,13 +153,16 @@ class StoreReader:
             A registered run.
         after : int
             Number of the last row that is known already.
+        generation : int, optional
+            The generation in which it has that number: where the run was begun anew since, everything is read from
+            the start. Default: the present one.
 
         Raises
         ------
         StoreError
             If there is no such run, or no row of that number yet.
         """
-        return _following.Follower(self, run_id, after)
+        return _following.Follower(self, run_id, after, generation)
 
     def entries(self, run_id: str) -> list[Entry]:
         """All entries of a run's journal sorted by key, without prompts: what a replay needs."""

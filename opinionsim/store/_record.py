@@ -242,7 +242,7 @@ def found(connection: Connection, run_id: str) -> Found:
     run = _schema.runs.c
     last = max(*numbers, connection.scalar(select(run.recorded).where(run.run_id == run_id)) or 0, 0)
     if sorted(numbers) != list(range(1, last + 1)):
-        raise DamagedError(f"{last - len(set(numbers))} rows of run {run_id} are missing")
+        raise DamagedError(missing_rows(run_id, last - len(set(numbers))))
     _require_entries(run_id, turns, entries, {row.agent: row.evidence for row in _queries.agents(connection, run_id)})
     return Found(
         entries,
@@ -251,6 +251,11 @@ def found(connection: Connection, run_id: str) -> Found:
         {(row.instrument_id, row.turn, _schema.from_index(row.about)) for row in opinions},
         last,
     )
+
+
+def missing_rows(run_id: str, count: int) -> str:
+    """What is missing of a run, in words."""
+    return f"{count} {'row is' if count == 1 else 'rows are'} missing from the record of run {run_id}"
 
 
 def _require_entries(run_id: str, turns: Sequence[Any], entries: Sequence[Entry], evidence: Mapping[int, str]) -> None:

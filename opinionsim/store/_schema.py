@@ -153,7 +153,12 @@ def _crc() -> Column[Any]:
 
 
 experiments = _table(
-    "experiments", _text("experiment_id", key=True), _text("name"), _float("created_at", optional=False), _crc()
+    "experiments",
+    _text("experiment_id", key=True),
+    _text("name"),
+    _float("created_at", optional=False),
+    _int("designs"),
+    _crc(),
 )
 #: `design` counts the designs of an experiment from 1.
 designs = _table(

@@ -56,9 +56,11 @@ def save_design(connection: Connection, row: DesignRow) -> int:
     """Insert a design, or replace the one with its id but for runs that were begun; its number."""
     table, runs = _schema.designs, _schema.runs
     experiment = _schema.experiments
-    _schema.insert_new(connection, experiment, [_schema.seal(experiment, (row.experiment_id, row.name, time.time()))])
+    first = _schema.seal(experiment, (row.experiment_id, row.name, time.time(), 0))
+    _schema.insert_new(connection, experiment, [first])
     # Two that add designs at a time must not give them one number.
-    connection.execute(select(experiment).where(experiment.c.experiment_id == row.experiment_id).with_for_update())
+    locked = select(experiment).where(experiment.c.experiment_id == row.experiment_id).with_for_update()
+    known = connection.execute(locked).one()
     own = _queries.designs(connection, row.experiment_id)
     before = next((each for each in own if each.design_id == row.design_id), None)
     number = max((each.design for each in own), default=0) + 1 if before is None else before.design
@@ -77,6 +79,9 @@ def save_design(connection: Connection, row: DesignRow) -> int:
     values = (row.experiment_id, number, row.design_id, saved_at, spec, manifest, spelled)
     names = [column.name for column in table.columns]
     _schema.upsert(connection, table, [dict(zip(names, _schema.seal(table, values), strict=True))])
+    counted = _schema.seal(experiment, (known.experiment_id, known.name, known.created_at, max(known.designs, number)))
+    names = [column.name for column in experiment.columns]
+    _schema.upsert(connection, experiment, [dict(zip(names, counted, strict=True))])
     return number
 
 

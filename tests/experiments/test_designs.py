@@ -121,7 +121,7 @@ def test_a_store_that_goes_away_under_a_sweep_is_an_error(how: str) -> None:
 
     carry_out(SMALL, "other.sqlite")
     model, _ = watched(latency=lambda seed: 0.02, noticed=disturb)
-    with pytest.raises(StoreError, match=r"was (deleted|replaced by another) while it was being written"):
+    with pytest.raises(StoreError, match=r"was (deleted or moved|replaced by another) while it was being written"):
         carry_out(changed(SMALL, replicates=8, interaction__steps=20), "gone.sqlite", model, slots=4)
     if how == "replaced":
         assert_same(loaded("gone.sqlite"), loaded("other.sqlite"))

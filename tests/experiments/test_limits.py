@@ -59,10 +59,16 @@ def test_what_a_fresh_start_deletes_still_counts() -> None:
     rewrite("fresh.sqlite", "UPDATE journal SET prompt_hash = 'another question'")
     limited = changed(spec, execution={"budget": {"calls": 30}})
     summary = _carried_out(limited, "fresh.sqlite", fresh=True)
-    assert (summary.made, summary.stopped) == (6, True)
-    # Nor is there anything left of the budget when the command is given again.
-    again = _carried_out(limited, "fresh.sqlite", fresh=True)
-    assert (again.made, again.stopped) == (0, True)
+    # What is left of the budget does not suffice for a run, so that none is deleted.
+    assert summary.made == 0
+    assert "execution.budget.calls does not suffice" in summary.exceeded
+    assert set(loaded("fresh.sqlite").runs["status"]) == {"complete"}
+    again = _carried_out(changed(limited, execution={"budget": {"calls": 40}}), "fresh.sqlite", fresh=True)
+    assert again.made == 12
+    assert again.exceeded
+    assert again.complete == 1
+    with open_store("fresh.sqlite", write=False) as store:
+        assert [paid.calls for paid in store.spending().values()] == [36]
 
 
 class _Reticent(WatchedModel):

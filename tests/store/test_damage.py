@@ -181,9 +181,9 @@ def test_a_prompt_that_was_changed_or_deleted_is_named(path: Path, harm: str, wh
     ("harm", "read", "what"),
     [
         ("DELETE FROM turns WHERE turn = 1", _load, "1 row is missing from the record of run r1"),
-        ("DELETE FROM turns WHERE turn = 1", _resume, "1 rows of run r1 are missing"),
+        ("DELETE FROM turns WHERE turn = 1", _resume, "1 row is missing from the record of run r1"),
         ("DELETE FROM ties", _load, "1 row is missing from the record of run r1"),
-        ("DELETE FROM ties", _resume, "1 rows of run r1 are missing"),
+        ("DELETE FROM ties", _resume, "1 row is missing from the record of run r1"),
         # The last rows: what was counted when the run was given back says so.
         ("DELETE FROM opinions", _load, "2 rows are missing from the record of run r1"),
         ("DELETE FROM journal WHERE turn = 0", _resume, "1 entries of the journal of run r1 are missing"),
