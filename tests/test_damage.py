@@ -27,7 +27,7 @@ SPEC: dict[str, Any] = changed(
     interaction={"kind": "rewiring", "steps": 14, "tolerance": 1.0, "network": "ring"},
     measurement={"texts": ["report"], "probe": {"before": 1, "after": 1}},
 )
-FLIPS = int(os.environ.get("OPINIONSIM_FLIPS", "100"))
+FLIPS = int(os.environ.get("OPINIONSIM_FLIPS", "40"))
 _FRAMES = ("runs", "agents", "edges", "turns", "opinions", "calls", "metrics")
 
 

@@ -228,7 +228,8 @@ def spending(connection: Connection) -> dict[str, Paid]:
         found[row[0]] = _paid(row[1:])
     for row in _schema.sealed(connection, ledger, select(ledger)):
         forgotten = Paid(row.calls, row.input_tokens, row.output_tokens, row.cost, row.uncounted)
-        found[row.experiment_id] = found.get(row.experiment_id, Paid(0, 0, 0, 0.0)) + forgotten
+        if row.experiment_id:
+            found[row.experiment_id] = found.get(row.experiment_id, Paid(0, 0, 0, 0.0)) + forgotten
         begun.setdefault(row.run_id, set()).add(row.generation)
     run = _schema.runs.c
     for run_id, generation in connection.execute(select(run.run_id, run.generation).where(run.generation > 0)):
