@@ -38,9 +38,12 @@ class Instant(GivenReplies):
     """A model that answers at once, without a look at its prompt, with a text that differs from call to call."""
 
     _numbers: Iterator[int] = PrivateAttr(default_factory=count)
+    _latency_s: float = PrivateAttr(default=0.0)
     _heed: Callable[[int], None] | None = PrivateAttr(default=None)
 
     async def _agenerate(self, *_arguments: Any, **_options: Any) -> ChatResult:
+        if self._latency_s:
+            await asyncio.sleep(self._latency_s)
         number = next(self._numbers)
         if self._heed is not None:
             self._heed(number + 1)
@@ -139,6 +142,8 @@ class Clock:
         """The model, which tells its calls."""
         model = Instant([])
         model._heed = self._note
+        # Time in which what has arrived is written and coded: otherwise the end pays for the beginning.
+        model._latency_s = 0.02
         return model
 
     def _note(self, number: int) -> None:
