@@ -33,7 +33,7 @@ class Course:
     row : int
         Number of the run.
     what : str
-        What is measured.
+        What is measured, by what, and what it is evidence of.
     low, high : float
         Ends of the scale.
     first, last : int
@@ -134,7 +134,9 @@ class Gathering:
             Line(agent.name, agent.assigned_opinion, _carried(self._values.get(agent.agent, {}), first, last))
             for agent in self._agents
         ]
-        name = f"{instrument.variable} by {instrument.classifier}"
+        # What these opinions are evidence of stands beside them, as everywhere.
+        evidence = " + ".join(sorted({agent.evidence for agent in self._agents}))
+        name = f"{instrument.variable} by {instrument.classifier} ({evidence})"
         return Course(self.row, name, min(instrument.points), max(instrument.points), first, last, tuple(lines))
 
 

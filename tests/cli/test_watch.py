@@ -579,7 +579,7 @@ def test_a_run_in_another_process_is_watched(
         assert told[0].startswith("small · ")
         assert told[1] == "4 runs: 4 under way"
         assert re.match(r"[█░]+ \d+ %  \d+ of 48 calls", told[2])
-        assert re.search(r"\nrun 0: stance by lexicon, ▁ -2 to █ \+2, steps 1 to \d\n", once.stdout)
+        assert re.search(r"\nrun 0: stance by lexicon \(scripted\), ▁ -2 to █ \+2, steps 1 to \d\n", once.stdout)
         assert all(len(line) <= 80 for line in told)
         # Where nothing can be drawn it is told in lines, until all is over.
         whole = invoke("watch", store)
