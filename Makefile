@@ -20,8 +20,12 @@ help: ## list the targets
 demo: .venv/.ready ## first figure: no key, no network
 	$(BIN)/opinionsim demo
 
-test: .venv/.ready-test ## run the tests, and check classic models against theory
-	$(BIN)/pytest -n auto --dist loadfile tests verification --ignore verification/test_durability.py
+# Tests that take minutes: servers that go away, stores that are damaged in every place, terminals that are watched.
+LONG := tests/test_restarts.py tests/test_damage.py tests/store/test_damage.py tests/cli/test_watch.py \
+	tests/cli/test_under_way.py
+
+test: .venv/.ready-test ## run the tests but for those of `verify`
+	$(BIN)/pytest -n auto --dist loadfile tests $(addprefix --ignore ,$(LONG))
 
 check: .venv/.ready-dev ## lint and type-check
 	$(BIN)/ruff check
@@ -32,7 +36,8 @@ format: .venv/.ready-lint ## format the code and mend what ruff can mend
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-verify: .venv/.ready-test ## closed forms, statistics and the long durability run; figures in results/verification
+verify: .venv/.ready-test ## long tests, closed forms, statistics, durability; figures in results/verification
+	OPINIONSIM_FLIPS=100 $(BIN)/pytest -n auto --dist loadfile $(LONG)
 	OPINIONSIM_FIGURES=results/verification $(BIN)/pytest verification
 
 constraints: ## resolve constraints/py311.txt anew (needs uv)
