@@ -44,11 +44,8 @@ import mesa
 import numpy as np
 
 import opinionsim as osim
-from opinionsim.classic import find_model
-from opinionsim.classic._contacts import Contacts, draw_pairs
-from opinionsim.classic._linear import influence_matrix
-from opinionsim.classic._process import Process, Setup, set_up
-from opinionsim.classic._random import fill, new_state
+from opinionsim.classic import Process, Setup, find_model, influence_matrix, set_up
+from opinionsim.classic.kernels import Contacts, draw_pairs, fill, new_state
 from opinionsim.compilation import compiled
 from opinionsim.networks import Network, build_network
 

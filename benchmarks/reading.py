@@ -1,10 +1,11 @@
 """What reading costs: one agent's transcript out of a large store, and readers beside a sweep.
 
 (a) A store of 500 runs of 200 calls is written through the store's own interface. What `opinionsim show --agent` prints
-of one of these runs is timed in a process of its own, imports apart. (b) A sweep of the scripted model behind a latency
-of 20 ms is carried out by turns alone and beside ten processes that read its store: each follows one run after another,
-or loads all opinions once a second, for which ten processes want more than a machine of few cores has: at low priority
-they leave the sweep what it needs. Run: python benchmarks/reading.py [--quick]
+of one of these runs is timed in processes of its own: imports apart, and as a whole command. (b) A sweep of the
+scripted model behind a latency of 20 ms is carried out by turns alone and beside ten processes that read its store:
+each follows one run after another, or loads all opinions once a second, for which ten processes want more than a
+machine of few cores has: at low priority they leave the sweep what it needs.
+Run: python benchmarks/reading.py [--quick]
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ from opinionsim.store import (
     open_store,
 )
 
-TRANSCRIPT_BAR_S, SPEED_BAR = 0.5, 0.95
+TRANSCRIPT_BAR_S, WHOLE_BAR_S, SPEED_BAR = 0.5, 1.5, 0.95
 RUNS, CALLS, AGENTS = 500, 200, 10
 LATENCY_S, SLOTS, READERS, WINDOW_S = 0.02, 64, 10, 3.0
 WORDS = "I have thought about it for a while and still hold that it is so, for what that is worth. "
@@ -101,10 +102,8 @@ def _write_run(store: Store, run_id: str, calls: int) -> None:
 
 def transcript_s(url: str, run_id: str) -> dict[str, float]:
     """Seconds that the command and the function take in this process, imports apart, and paragraphs printed."""
-    import pandas  # noqa: F401 - loaded beforehand
-
+    from opinionsim.analysis import transcript
     from opinionsim.cli import app
-    from opinionsim.experiments import transcript
 
     told = io.StringIO()
     began = time.perf_counter()
@@ -126,13 +125,23 @@ def measure_transcript(runs: int, calls: int) -> None:
         run_ids = write_store(url, runs, calls)
         size = sum(path.stat().st_size for path in Path(folder).iterdir())
         print(f"store of {runs * calls:,} calls: {size / 1e6:.0f} MB, written in {time.perf_counter() - began:.0f} s")
-        found = [_own_process("--transcript", url, run_ids[place]) for place in (0, runs // 2, runs - 1)]
+        chosen = [run_ids[place] for place in (0, runs // 2, runs - 1)]
+        found = [_own_process("--transcript", url, run_id) for run_id in chosen]
+        whole = statistics.median(_whole_command_s(url, run_id) for run_id in chosen)
     command = statistics.median(each["command_s"] for each in found)
     function = statistics.median(each["function_s"] for each in found)
     print(
         f"transcript of one agent of one run ({found[0]['turns']:.0f} turns), imports apart: command {command:.2f} s, "
-        f"function {function:.2f} s (bar {TRANSCRIPT_BAR_S} s)"
+        f"function {function:.2f} s (bar {TRANSCRIPT_BAR_S} s); whole command {whole:.2f} s (bar {WHOLE_BAR_S} s)"
     )
+
+
+def _whole_command_s(url: str, run_id: str) -> float:
+    """Seconds from the start of the command to its end."""
+    began = time.perf_counter()
+    command = [sys.executable, "-m", "opinionsim", "show", url, "--run", run_id, "--agent", "3"]
+    subprocess.run(command, check=True, capture_output=True)
+    return time.perf_counter() - began
 
 
 def _own_process(*arguments: str) -> dict[str, float]:
@@ -182,7 +191,7 @@ def read(url: str, kind: str, number: int) -> dict[str, float]:
     """Read the store of a sweep until it is over, once it is there; rows or loads, and seconds of the processor."""
     import pandas  # noqa: F401 - loaded beforehand
 
-    import opinionsim.store._frames  # noqa: F401 - loaded beforehand
+    from opinionsim.store import FRAMES  # noqa: F401 - loaded beforehand
 
     if kind == "load humbly":
         os.nice(19)

@@ -75,7 +75,7 @@ table = osim.classic.sweep(
     steps=150,
     seed=2,
     replicates=5,
-    measures=["effective_clusters"],
+    metrics=["effective_clusters"],
 )
 print(table.pivot_table("effective_clusters", "epsilon", "mu").round(1))
 show(osim.plots.phase_diagram(table, "epsilon", "mu", "effective_clusters"), "2_phases")
@@ -99,7 +99,7 @@ runs = {
     for name, network in networks.items()
 }
 for name, run in runs.items():
-    clusters = osim.metrics.measure_opinions(run.final, ["effective_clusters"])["effective_clusters"]
+    clusters = osim.metrics.compute_metrics(run.final, ["effective_clusters"])["effective_clusters"]
     print(f"{name:12} {clusters.mean():.1f} camps of equal size would be as diverse")
 show(osim.plots.ribbons(runs, "diversity"), "3_networks")
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from opinionsim import classic, metrics, networks, plots
+    from opinionsim.analysis import transcript
     from opinionsim.classifiers import load_classifier
     from opinionsim.errors import (
         BudgetExceeded,
@@ -22,11 +23,12 @@ if TYPE_CHECKING:
         StoreError,
         SurveyError,
     )
-    from opinionsim.experiments import load_experiment, plan, run, transcript
+    from opinionsim.experiments import load_experiment, plan, run
     from opinionsim.llm import GivenReplies, load_chat_model
     from opinionsim.model import OpinionModel, PersonaAgent
     from opinionsim.opinions import OpinionScale
     from opinionsim.personas import Persona, Population
+    from opinionsim.registry import part
     from opinionsim.store import Results, follow, load
     from opinionsim.topics import Claim, Framing, Topic
 
@@ -60,6 +62,7 @@ __all__ = [
     "load_experiment",
     "metrics",
     "networks",
+    "part",
     "plan",
     "plots",
     "run",
@@ -68,6 +71,7 @@ __all__ = [
 
 #: The modules that hold the public names; those without any are public names themselves.
 _HOMES: dict[str, tuple[str, ...]] = {
+    "analysis": ("transcript",),
     "classic": (),
     "classifiers": ("load_classifier",),
     "errors": (
@@ -80,7 +84,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "StoreError",
         "SurveyError",
     ),
-    "experiments": ("load_experiment", "plan", "run", "transcript"),
+    "experiments": ("load_experiment", "plan", "run"),
     "llm": ("GivenReplies", "load_chat_model"),
     "metrics": (),
     "model": ("OpinionModel", "PersonaAgent"),
@@ -88,6 +92,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "opinions": ("OpinionScale",),
     "personas": ("Persona", "Population"),
     "plots": (),
+    "registry": ("part",),
     "store": ("Results", "follow", "load"),
     "topics": ("Claim", "Framing", "Topic"),
 }

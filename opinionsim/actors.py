@@ -7,13 +7,13 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from operator import index
-from typing import Literal
+from typing import Any, Literal
 
 from opinionsim.engine import Actor, Publish
 from opinionsim.errors import ScheduleError, SpecError
 from opinionsim.llm import Endpoint, ReplayOnly, Seat
 from opinionsim.measurement import Author
-from opinionsim.memory import Memory, new_memory, templates_of
+from opinionsim.memory import Memory, find_memory, new_memory
 from opinionsim.messages import EMPTY_PROMPT, Ask, ChatMessage, Message, Prompt, Reply
 from opinionsim.opinions import OpinionScale
 from opinionsim.personas import Persona, Population
@@ -31,7 +31,10 @@ class Cognition:
     Attributes
     ----------
     memory : str
-        ``cumulative`` (A7), ``reflective`` (A8), ``reflective-as-run`` (A11) or ``none``.
+        ``cumulative`` (A7), ``reflective`` (A8), ``reflective-as-run`` (A11), ``none``, or the import path of one of
+        one's own.
+    options : mapping
+        Further arguments of the memory.
     token_budget : int or None
         Estimated tokens of memory a prompt may carry; the oldest events are left out beyond it.
     confirmation_bias : str
@@ -45,11 +48,17 @@ class Cognition:
     """
 
     memory: str = "cumulative"
+    options: Mapping[str, Any] = field(default_factory=dict)
     token_budget: int | None = None
     confirmation_bias: Literal["none", "weak", "strong"] = "none"
     world: Literal["closed", "open"] = "closed"
     persona_shown: Literal["full", "demographics", "name", "none"] = "full"
     masked: bool = True
+
+    @property
+    def remembering(self) -> type[Memory]:
+        """The memory's class."""
+        return find_memory(self.memory, self.options)
 
 
 @dataclass(frozen=True)
@@ -73,7 +82,7 @@ class Member:
     opinion : float or None
         The opinion it was assigned at the start.
     attributes : mapping of str to str
-        Of its persona.
+        Attributes of its persona.
     """
 
     actor: Actor
@@ -249,7 +258,7 @@ def persona_actors(
     claim : Claim or None
         What opinions are about.
     scale : OpinionScale
-        Of assigned opinions.
+        The scale of assigned opinions.
     cognition : Cognition
         Memory, bias, world, and what agents are shown.
     interactive : bool
@@ -264,9 +273,9 @@ def persona_actors(
     """
     if schedule.n_agents != len(population):
         raise SpecError(f"the schedule is for {schedule.n_agents} agents; the population has {len(population)}")
-    wording = pack.bind(schedule.acts.values(), templates_of(cognition.memory))
+    wording = pack.bind(schedule.acts.values(), cognition.remembering.templates)
     # One historical memory treats the agent that acts first in its own way.
-    leader = first_keeper(schedule) if cognition.memory == "reflective-as-run" else None
+    leader = first_keeper(schedule) if cognition.remembering.treats_first else None
     actors = []
     members = zip(population.personas, population.opinions, strict=True)
     for agent, (persona, opinion) in enumerate(members):
@@ -284,7 +293,9 @@ def persona_actors(
             agent=agent,
         )
         leads, start = agent == leader, _start(prompts)
-        memory = new_memory(cognition.memory, prompts, cognition.token_budget, leads=leads, start=start)
+        memory = new_memory(
+            cognition.memory, prompts, cognition.token_budget, leads=leads, start=start, options=cognition.options
+        )
         actors.append(PersonaActor(agent, prompts, memory, schedule.acts))
     return actors
 
@@ -320,7 +331,7 @@ def other_actors(
     SpecError
         If the pack lacks what the acts need.
     """
-    wording = pack.bind(schedule.acts.values(), templates_of(memory))
+    wording = pack.bind(schedule.acts.values(), find_memory(memory).templates)
     actors = []
     for agent, role in enumerate(schedule.others, schedule.n_agents):
         prompts = wording.for_agent(

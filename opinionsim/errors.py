@@ -75,9 +75,26 @@ class DamagedError(StoreError):
 
 
 class JournalMismatch(StoreError):
-    """The store holds a reply to another question than the one now asked under the same call."""
+    """The store holds a reply to another question than the one now asked under the same call.
+
+    Parameters
+    ----------
+    problem : str
+        What differs.
+    advice : str
+        Why that may be, and what can be done about it.
+
+    Attributes
+    ----------
+    problem : str
+        The first of them.
+    """
 
     exit_code = 1
+
+    def __init__(self, problem: str, advice: str = "") -> None:
+        super().__init__(f"{problem}. {advice}" if advice else problem)
+        self.problem = problem
 
 
 class SurveyError(OpinionSimError):

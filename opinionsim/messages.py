@@ -251,6 +251,8 @@ class Prompt(Sequence[ChatMessage]):
         Identity of the whole prompt, 24 hexadecimal characters (:func:`prompt_identity`); ``""`` for the empty prompt.
     length : int
         Number of messages.
+    characters : int
+        Characters of the texts of all messages.
     weight : int
         Pairs of ASCII characters and bytes of all other characters, summed over the messages: what bounds its tokens
         (``opinionsim.llm._budget.bound_tokens``).
@@ -258,13 +260,14 @@ class Prompt(Sequence[ChatMessage]):
         The last message in the form a chat model takes, kept there by whoever converts it; None before.
     """
 
-    __slots__ = ("before", "converted", "identity", "length", "message", "text_id", "weight")
+    __slots__ = ("before", "characters", "converted", "identity", "length", "message", "text_id", "weight")
 
     before: Prompt | None
     message: ChatMessage | None
     text_id: str
     identity: str
     length: int
+    characters: int
     weight: int
     converted: Any
 
@@ -279,12 +282,14 @@ class Prompt(Sequence[ChatMessage]):
             keep("text_id", "")
             keep("identity", "")
             keep("length", 0)
+            keep("characters", 0)
             keep("weight", 0)
             return
         content = text_id(message.content)
         keep("text_id", content)
         keep("identity", prompt_identity(before.identity, message.role, content))
         keep("length", before.length + 1)
+        keep("characters", before.characters + len(message.content))
         keep("weight", before.weight + _weight(message.content))
 
     @classmethod

@@ -25,7 +25,7 @@ from opinionsim.llm import (
     Journal,
     MemoryJournal,
     ModelClient,
-    Patience,
+    RetryPolicy,
     RunCalls,
     ScriptedChatModel,
     Seat,
@@ -38,7 +38,7 @@ from opinionsim.opinions import OpinionScale
 from opinionsim.personas import Persona, Population, draw_population, load_personas
 from opinionsim.prompts import PromptPack, load_pack
 from opinionsim.schedules import AnySchedule, Dyads, check_schedule
-from opinionsim.simulation import Happening, Simulation
+from opinionsim.simulation import Simulation, TurnResult
 from opinionsim.streams import canonical_json, digest, stream
 from opinionsim.topics import Claim, Framing, load_topics
 
@@ -89,19 +89,19 @@ class PersonaAgent(mesa.Agent):
         self.last_post = ""
         self.last_report = ""
 
-    def _see(self, happening: Happening) -> None:
+    def _see(self, result: TurnResult) -> None:
         """Take over the outcome of one of its turns; a skipped one has none."""
-        if happening.message.condition == "skipped":
+        if result.message.condition == "skipped":
             return
-        if happening.kind == "post":
+        if result.kind == "post":
             self.posts += 1
-            self.last_post = happening.message.text
-        elif happening.kind == "report":
+            self.last_post = result.message.text
+        elif result.kind == "report":
             self.reports += 1
-            self.last_report = happening.message.text
-        told = happening.kind not in _PASSED_OVER and happening.estimate is not None
-        if told and not np.isnan(happening.estimate.value):  # type: ignore[union-attr]
-            self.opinion = happening.estimate.value  # type: ignore[union-attr]
+            self.last_report = result.message.text
+        told = result.kind not in _PASSED_OVER and result.estimate is not None
+        if told and not np.isnan(result.estimate.value):  # type: ignore[union-attr]
+            self.opinion = result.estimate.value  # type: ignore[union-attr]
 
 
 class _Unnamed(Enum):
@@ -202,7 +202,7 @@ class OpinionModel(mesa.Model):
         self.schedule = _schedule(schedule, len(self.population), seed)
         self.pack = load_pack(prompts) if isinstance(prompts, str) else prompts
         self.cognition = _cognition(cognition)
-        self._slots = SlotPool(max_concurrency)
+        self._max_concurrency = max_concurrency
         self._task = task
         self._client = self._client_of(chat_model)
         self._others = self._answering(others or {})
@@ -220,7 +220,7 @@ class OpinionModel(mesa.Model):
                 )
         self._queues = Queues(background.measuring_thread())
         self._journal = journal if journal is not None else MemoryJournal()
-        self._patience = Patience(timeout_s)
+        self._retry = RetryPolicy(timeout_s)
         self._lookahead = len(self.population) if lookahead is None else lookahead
         self._run_id = self._identity(seed)
         self._simulation: Simulation | None = None
@@ -228,7 +228,7 @@ class OpinionModel(mesa.Model):
         self._committed = 0
         # Built and not yet started: what does not fit is told before the first step.
         self._new_simulation()
-        self.history: list[Happening] = []
+        self.history: list[TurnResult] = []
         members = zip(self.population.personas, self.population.opinions, strict=True)
         self._members = [
             PersonaAgent(self, index, persona, opinion) for index, (persona, opinion) in enumerate(members)
@@ -266,9 +266,9 @@ class OpinionModel(mesa.Model):
             self.steps = self._committed
             self.close()
             raise
-        for happening in happened:
-            if happening.turn.agent < len(self._members):
-                self._members[happening.turn.agent]._see(happening)
+        for result in happened:
+            if result.turn.agent < len(self._members):
+                self._members[result.turn.agent]._see(result)
         self.history.extend(happened)
         self._committed = self.steps = target
         self.running = target < self.schedule.steps
@@ -306,9 +306,9 @@ class OpinionModel(mesa.Model):
         ]
         return digest(canonical_json(["model", *parts]))
 
-    async def _commit(self, step: int) -> list[Happening]:
+    async def _commit(self, step: int) -> list[TurnResult]:
         """What has happened since the last commit, up to `step`; starts the run if it does not run yet."""
-        happened: list[Happening] = []
+        happened: list[TurnResult] = []
         if self._simulation is None:
             self._simulation = self._begin()
             for earlier in range(step):
@@ -338,7 +338,8 @@ class OpinionModel(mesa.Model):
     def _new_simulation(self) -> Simulation:
         cast = self._cast()
         answering = [member.endpoint for member in cast]
-        calls = RunCalls(self._run_id, self._journal, answering, self._slots, patience=self._patience)
+        # Slots of its own: a step that is tried again asks again what no request could pass before.
+        calls = RunCalls(self._run_id, self._journal, answering, SlotPool(self._max_concurrency), retry=self._retry)
         authors = [member.author for member in cast]
         measuring = Measuring(self._instruments, self._queues, calls, self.claim, authors)
         return Simulation(self.schedule, cast, calls, measuring=measuring, lookahead=self._lookahead)
@@ -470,6 +471,7 @@ def _classifier(
 def _schedule(schedule: AnySchedule | int, n_agents: int, seed: int) -> AnySchedule:
     """A schedule as given, or random dyads on the complete graph."""
     if isinstance(schedule, int) and not isinstance(schedule, bool):
+        _require_count("schedule", schedule)
         return Dyads(n_agents, schedule, stream(seed, "schedule"))
     if isinstance(schedule, (str, bool)) or schedule is None:
         raise SpecError(f"schedule must be a schedule or a number of steps; got {schedule!r}")

@@ -15,13 +15,13 @@ from opinionsim.measurement import Estimate, Measuring, Text
 from opinionsim.messages import Message
 from opinionsim.schedules import AnySchedule, Turn
 
-__all__ = ["Happening", "Simulation"]
+__all__ = ["Simulation", "TurnResult"]
 
 #: Turns a run has under way for each call slot: enough that no slot waits for a prompt, few enough for memory.
 _TURNS_PER_SLOT = 4
 
 
-class Happening(NamedTuple):
+class TurnResult(NamedTuple):
     """A turn that has happened."""
 
     turn: Turn
@@ -124,23 +124,23 @@ class Simulation:
             await self.engine.wait_step(step)
             self.engine.allow(step + 1 + lookahead)
 
-    async def commit(self, step: int) -> list[Happening]:
+    async def commit(self, step: int) -> list[TurnResult]:
         """Wait until all turns up to `step` are done, and those of participants measured.
 
         Returns
         -------
-        list of Happening
+        list of TurnResult
             The turns since the last commit, by index. Background turns, which no step waits for, come with the last
             step.
         """
         if self._lookahead is not None:
             self.engine.allow(step + self._lookahead)
         await self.engine.wait_step(step)
-        found = [pair for pair in self.engine.transcript(self._next, step) if not self._in_background(pair[0])]
+        found = [pair for pair in self.engine.graph.transcript(self._next, step) if not self._in_background(pair[0])]
         upto = found[-1][0].index + 1 if found else self._next
         if step >= self.schedule.steps:
             await self.engine.wait()
-            behind = [pair for pair in self.engine.transcript() if self._in_background(pair[0])]
+            behind = [pair for pair in self.engine.graph.transcript() if self._in_background(pair[0])]
             found = sorted([*found, *behind], key=lambda pair: pair[0].index)
         if self.measuring is not None:
             # A moderator's or an analyst's text says nothing of what participants think.
@@ -148,30 +148,32 @@ class Simulation:
             texts = [self._text(turn, message) for turn, message in found if turn.agent < participants]
             await self.measuring.code_all(texts, self.text, urgent=True)
         self._next = upto
-        return [self._happening(turn, message) for turn, message in found]
+        return [self._result(turn, message) for turn, message in found]
 
-    def happenings(self) -> list[Happening]:
+    def results(self) -> list[TurnResult]:
         """All turns that have published, by index, with what is measured of them so far."""
-        return [self._happening(turn, message) for turn, message in self.engine.transcript()]
+        return [self._result(turn, message) for turn, message in self.engine.graph.transcript()]
 
     def text(self, turn: int) -> Text:
         """The text of a turn that has published, as instruments see it."""
-        return self._text(*self.engine.published(turn))
+        return self._text(*self.engine.graph.published(turn))
 
     def texts(self) -> list[Text]:
         """All texts, by turn, as instruments see them."""
-        return [self._text(turn, message) for turn, message in self.engine.transcript()]
+        return [self._text(turn, message) for turn, message in self.engine.graph.transcript()]
 
     def _text(self, turn: Turn, message: Message) -> Text:
-        received = self.engine.received(turn)
-        passed_on = [ref for ref in turn.reads if isinstance(ref, int) and self.engine.published(ref)[1].passed_on]
+        received = self.engine.graph.received(turn)
+        passed_on = [
+            ref for ref in turn.reads if isinstance(ref, int) and self.engine.graph.published(ref)[1].passed_on
+        ]
         kind = self.schedule.acts[turn.act].kind
         shown = tuple(each.text for each in received)
         return Text(turn, kind, message.text, message.condition, tuple(passed_on), shown)
 
-    def _happening(self, turn: Turn, message: Message) -> Happening:
+    def _result(self, turn: Turn, message: Message) -> TurnResult:
         estimate = None if self.measuring is None else self.measuring.stance(turn.index)
-        return Happening(turn, message, self.schedule.acts[turn.act].kind, estimate)
+        return TurnResult(turn, message, self.schedule.acts[turn.act].kind, estimate)
 
     def _in_background(self, turn: Turn) -> bool:
         return self.schedule.acts[turn.act].background

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
+if TYPE_CHECKING:
+    import numpy as np
 
 __all__ = ["call_seed", "canonical_json", "digest", "stream"]
 
@@ -76,6 +77,9 @@ def stream(seed: int, purpose: str, replicate: int = 0, *key: Any) -> np.random.
     numpy.random.Generator
         A fresh PCG64 generator; equal arguments give equal numbers.
     """
+    # Identities are asked for without any numbers: a command that only reads a store does without numpy.
+    import numpy as np
+
     words = _words(canonical_json([purpose, *key]))
     return np.random.default_rng(np.random.SeedSequence(entropy=seed, spawn_key=(replicate, *words)))
 

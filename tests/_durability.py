@@ -29,11 +29,12 @@ from typing import Any, Protocol
 
 import numpy as np
 import psycopg
+import pytest
 from pydantic import PrivateAttr
 
-from opinionsim.experiments import Experiment, _runner, load_experiment, under_way
+from opinionsim.experiments import Experiment, load_experiment, under_way
 from opinionsim.llm import ScriptedChatModel
-from opinionsim.store import Results, _workers
+from opinionsim.store import EXPIRY_S, Results
 from tests import _reader
 from tests._running import assert_same, carry_out, loaded
 
@@ -227,7 +228,7 @@ class _ServerWitness:
         # Shorter signs of life would do as well, but not on a machine too busy to give them in time.
         aged = "UPDATE workers SET heartbeat_at = heartbeat_at - %s WHERE owner LIKE %s"
         with suppress(psycopg.errors.UndefinedTable):
-            self._connection.execute(aged, [_workers.EXPIRY_S, f"%:{dead}:%"])
+            self._connection.execute(aged, [EXPIRY_S, f"%:{dead}:%"])
 
 
 def _name(process: int) -> str:
@@ -243,8 +244,8 @@ def _carry_out(experiment: Experiment, store: str, log: str, slots: int) -> None
     model = _LoggingModel()
     model._log = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     threading.Thread(target=model.tick, daemon=True).start()
-    # Whoever holds a run is dead within moments here.
-    _runner._LOOK_AGAIN_S = 0.05
+    # The holder of a run is dead within moments here.
+    pytest.MonkeyPatch().setattr("opinionsim.experiments._context._LOOK_AGAIN_S", 0.05)
     url = store if _is_file(store) else f"{store}&application_name={_name(os.getpid())}"
     with under_way(experiment, url, max_concurrency=slots, chat_model=model) as (_, future):
         summary = future.result()

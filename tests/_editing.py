@@ -11,20 +11,9 @@ from sqlalchemy.pool import NullPool
 
 from opinionsim.store import _schema
 
-#: Tables whose rows have a check sum.
-SEALED = (
-    *(
-        _schema.experiments,
-        _schema.designs,
-        _schema.runs,
-        _schema.agents,
-        _schema.edges,
-        _schema.ties,
-        _schema.turns,
-        _schema.journal,
-    ),
-    *(_schema.ledger, _schema.instruments, _schema.opinions, _schema.canaries),
-)
+#: Tables whose rows have a check sum, by name.
+SEALED = {table.name: table for table in _schema.runs.metadata.sorted_tables if "crc" in table.columns}
+seal = _schema.seal
 
 
 def edit(path: object, statement: str, *values: Any) -> int:
@@ -38,10 +27,10 @@ def rewrite(path: object, statement: str, *values: Any) -> int:
     changed = edit(path, statement, *values)
     engine = create_engine(f"sqlite:///{path}", poolclass=NullPool)
     with engine.begin() as connection:
-        for table in SEALED:
+        for table in SEALED.values():
             rows = connection.execute(select(table)).all()
             for row in rows:
-                sound = _schema.seal(table, row[:-1])
+                sound = seal(table, row[:-1])
                 if sound != tuple(row):
                     key = [column == row._mapping[column.name] for column in table.primary_key.columns]
                     connection.execute(table.update().where(*key).values(crc=sound[-1]))

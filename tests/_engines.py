@@ -9,7 +9,7 @@ from typing import Any
 from langchain_core.messages import AIMessage
 
 from opinionsim.engine import Engine
-from opinionsim.llm import Endpoint, MemoryJournal, Patience, RunCalls, Seat, SlotPool
+from opinionsim.llm import Endpoint, MemoryJournal, RetryPolicy, RunCalls, Seat, SlotPool
 from opinionsim.messages import ChatMessage, Message
 from opinionsim.schedules import PROBE, REPORT_ONCE, REVIEW, WRITE, ActSpec, Schedule, Turn, n_members, named
 
@@ -133,18 +133,18 @@ class Run:
         self.slots = slots if isinstance(slots, SlotPool) else SlotPool(slots)
         members = range(n_members(schedule))
         answering = [(seats or {}).get(agent, Endpoint(self.client)) for agent in members]
-        self.calls = RunCalls("run", self.journal, answering, self.slots, patience=Patience(timeout_s, 0, 0))
+        self.calls = RunCalls("run", self.journal, answering, self.slots, retry=RetryPolicy(timeout_s, 0, 0))
         actors = actors or [Clerk(calls_per_event) for _ in members]
         self.engine = Engine(schedule, actors, self.calls, **{"seats": tuple(seats or ()), **options})
 
     @property
     def published(self) -> list[int]:
-        return [turn.index for turn, _ in self.engine.transcript()]
+        return [turn.index for turn, _ in self.engine.graph.transcript()]
 
     @property
     def told(self) -> list[str]:
         """What every turn said, or what it was instead, by index."""
-        told = ((turn.index, message) for turn, message in self.engine.transcript())
+        told = ((turn.index, message) for turn, message in self.engine.graph.transcript())
         return [message.text if message.condition == "answered" else message.condition for _, message in told]
 
     async def whole(self) -> float:

@@ -49,11 +49,11 @@ SPEC: dict[str, Any] = {
 }
 
 
-def all_at_once(transport: float, content_: float = 0.0, permanent: float = 0.0) -> Faults:
-    """Every kind of fault there is, each of a sort equally likely."""
+def all_at_once(transport: float, content_: float = 0.0, lasting: float = 0.0) -> Faults:
+    """Every kind of fault there is but those that any request meets, each of a sort equally likely."""
     return Faults(
         tries=evenly(transport, (*Faults.TRANSPORT, *Faults.HARMLESS)),
-        requests={**evenly(content_, Faults.CONTENT), **evenly(permanent, Faults.PERMANENT)},
+        requests={**evenly(content_, Faults.CONTENT), **evenly(lasting, Faults.THIS_REQUEST)},
         trickle_s=0.02,
     )
 
@@ -117,7 +117,7 @@ def assert_nothing_imputed(stub: StubProvider, log: Iterable[Exchange], store: s
             assert call.condition == CONDITIONS.get(found[-1].fault or "", "answered")
             assert ("I shall keep it short" in call.reasoning) or found[-1].fault != "endless-thought"
             assert "<think>" not in call.reply
-    accepted = calls[(calls["part"] == "reply") & (calls["outcome"] == "accepted")]
+    accepted = calls[(calls["part"] == "reply") & (calls["verdict"] == "accepted")]
     keys = ["run_id", "turn"]
     skipped = results.turns["condition"] == "skipped"
     both = results.turns.merge(accepted, on=keys, suffixes=("", "_call"))

@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 from pydantic import PrivateAttr
 
+import opinionsim as osim
 from opinionsim.classifiers import Item, load_classifier
 from opinionsim.experiments import Experiment, Summary, load_experiment, under_way
 from opinionsim.llm import ScriptedChatModel
@@ -80,6 +81,7 @@ def watched(**behaviour: Any) -> tuple[WatchedModel, Watch]:
     return model, watch
 
 
+@osim.part("classifier")
 class BluntClassifier:
     """A second instrument: the lexicon's sign at full strength. Counts the texts it codes."""
 

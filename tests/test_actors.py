@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage
 
-from opinionsim.actors import Cognition, Member, PersonaActor, _draw, check_cast, other_actors, persona_actors
+from opinionsim.actors import Cognition, Member, PersonaActor, check_cast, other_actors, persona_actors
 from opinionsim.engine import Engine, calls_per_event
-from opinionsim.errors import Rejected, ScheduleError, SpecError
+from opinionsim.errors import ModelCallError, Rejected, ScheduleError, SpecError
 from opinionsim.llm import MemoryJournal, RunCalls, SlotPool
-from opinionsim.messages import ChatMessage, Message, Reply
+from opinionsim.messages import ChatMessage, Message
 from opinionsim.opinions import OpinionScale
 from opinionsim.personas import Persona, Population
 from opinionsim.prompts import load_pack
@@ -25,54 +25,6 @@ from opinionsim.topics import Claim, Framing
 
 def _longest(texts: Sequence[str]) -> int:
     return max(range(len(texts)), key=lambda place: len(texts[place]))
-
-
-DRAW = ActSpec("draw", "write", "post", draws=3, selector=lambda texts: texts.index(max(texts)))
-
-# -- draws ---------------------------------------------------------------------------------------------------
-
-
-def test_the_selector_picks_among_all_draws_a_reply_with_its_decision() -> None:
-    async def ask(part: str) -> Reply:
-        await asyncio.sleep(1)
-        text = {"reply": "b", "reply.2": "c", "reply.3": "a"}[part]
-        return Reply(text, decision=f"{part} says {text}")
-
-    assert run_virtual(_draw(DRAW, ask)) == Reply("c", decision="reply.2 says c")
-
-
-def test_a_failing_draw_waits_for_the_others() -> None:
-    arrived = []
-
-    async def ask(part: str) -> Reply:
-        if part == "reply":
-            raise ValueError("the first one failed")
-        await asyncio.sleep(5)
-        arrived.append(part)
-        return Reply(part)
-
-    async def story() -> None:
-        with pytest.raises(ValueError, match="first one"):
-            await _draw(DRAW, ask)
-        assert arrived == ["reply.2", "reply.3"]
-
-    run_virtual(story())
-
-
-@pytest.mark.parametrize(
-    ("selector", "words"),
-    [
-        (lambda texts: 3, r"the selector of act 'draw' chose 3; valid: 0\.\.2"),
-        (lambda texts: -1, r"the selector of act 'draw' chose -1; valid: 0\.\.2"),
-        (lambda texts: texts.index("z"), "the selector of act 'draw' failed with ValueError"),
-    ],
-)
-def test_a_selector_that_breaks_says_so(selector: Any, words: str) -> None:
-    async def ask(part: str) -> Reply:
-        return Reply(part)
-
-    with pytest.raises(ScheduleError, match=words):
-        run_virtual(_draw(ActSpec("draw", "write", "post", draws=3, selector=selector), ask))
 
 
 # -- personas in a run ---------------------------------------------------------------------------------------
@@ -115,17 +67,61 @@ def cast_of(schedule: Schedule, memory: str = "cumulative", others: str = "none"
     return [*personas, *other_actors(schedule, pack, claim=TEA, scale=NEUTRAL, memory=others)]
 
 
-def carried_out(schedule: Schedule, model: Script, **kept: str) -> tuple[list[Message], MemoryJournal]:
-    """The messages of a schedule carried out one call at a time, and its journal."""
+def carried_out(schedule: Schedule, model: Script, slots: int = 1, **kept: str) -> tuple[list[Message], MemoryJournal]:
+    """The messages of a schedule carried out, by default one call at a time, and its journal."""
     journal = MemoryJournal()
-    engine = Engine(schedule, cast_of(schedule, **kept), RunCalls("run", journal, model, SlotPool(1)))
+    engine = Engine(schedule, cast_of(schedule, **kept), RunCalls("run", journal, model, SlotPool(slots)))
 
     async def story() -> list[Message]:
         engine.start()
         await engine.wait()
-        return [message for _, message in engine.transcript()]
+        return [message for _, message in engine.graph.transcript()]
 
     return run_virtual(story()), journal
+
+
+# -- draws ---------------------------------------------------------------------------------------------------
+
+
+def drawn(model: Script, selector: Any = None, slots: int = 3) -> list[Message]:
+    """The message of one turn with three draws."""
+    draw = ActSpec("draw", "write", "post", draws=3, selector=selector, parse=lambda part, text, _: f"{part}: {text}")
+    return carried_out(Listed(named(draw), Turn(0, 1, 0, "draw")), model, slots=slots)[0]
+
+
+def test_the_selector_picks_among_all_draws_a_reply_with_its_decision() -> None:
+    (message,) = drawn(Script("b", "c", "a"), lambda texts: texts.index(max(texts)))
+    assert (message.text, message.decision) == ("c", "reply.2: c")
+
+
+def test_a_failing_draw_waits_for_the_others() -> None:
+    arrived = []
+
+    class Failing(Script):
+        async def call(self, messages: Sequence[ChatMessage], seed: int) -> AIMessage:
+            reply = await super().call(messages, seed)
+            if len(self.prompts) == 1:
+                raise ValueError("the first one failed")
+            await asyncio.sleep(5)
+            arrived.append(reply.text)
+            return reply
+
+    with pytest.raises(ModelCallError, match="the first one failed"):
+        drawn(Failing("a", "b", "c"))
+    assert arrived == ["b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("selector", "words"),
+    [
+        (lambda texts: 3, r"the selector of act 'draw' chose 3; valid: 0\.\.2"),
+        (lambda texts: -1, r"the selector of act 'draw' chose -1; valid: 0\.\.2"),
+        (lambda texts: texts.index("z"), "the selector of act 'draw' failed with ValueError"),
+    ],
+)
+def test_a_selector_that_breaks_says_so(selector: Any, words: str) -> None:
+    with pytest.raises(ScheduleError, match=words):
+        drawn(Script("b", "c", "a"), selector)
 
 
 def test_what_a_persona_says_carries_its_role_its_act_and_its_decision() -> None:
@@ -165,7 +161,7 @@ def test_a_draw_that_is_rejected_is_drawn_again_and_the_others_are_not() -> None
         Listed(named(draw), Turn(0, 1, 0, "draw")), Script("Far too long.", "No.", "Maybe.")
     )
     assert (messages[0].text, messages[0].decision) == ("Maybe.", "M")
-    assert {(record.key[1:], record.text, record.outcome) for record in journal.records} == {
+    assert {(record.key[1:], record.text, record.verdict) for record in journal.records} == {
         (("reply", 0), "Far too long.", "rejected"),
         (("reply", 1), "Maybe.", "accepted"),
         (("reply.2", 0), "No.", "accepted"),
@@ -194,7 +190,7 @@ def test_reflections_are_not_what_the_act_parses(memory: str) -> None:
         (1, "reply", 0),
         (1, "reflect", 0),
     ]
-    assert {record.outcome for record in journal.records} == {"accepted"}
+    assert {record.verdict for record in journal.records} == {"accepted"}
     assert "at length" in model.prompts[2]
 
 

@@ -1,7 +1,8 @@
-"""The order of the architecture: what may import what.
+"""The order of the architecture: what may import what, and what a room keeps to itself.
 
-Runtime imports count, wherever in a module they stand; imports under ``if TYPE_CHECKING:`` do not, for
-they bind nothing when the package runs. Modules loaded by name through importlib are not seen.
+For the order, runtime imports count, wherever in a module they stand; imports under ``if TYPE_CHECKING:`` do not, for
+they bind nothing when the package runs. For private names all imports count. Modules loaded by name through importlib
+are not seen.
 """
 
 from __future__ import annotations
@@ -20,8 +21,17 @@ PACKAGE = "opinionsim"
 LAYERS: tuple[frozenset[str], ...] = tuple(
     frozenset(layer.split())
     for layer in (
-        "background compilation data documents errors memory messages metrics networks opinions personas prompts "
-        "streams surveys topics",
+        "errors",
+        "streams",
+        "documents",
+        "background compilation data evidence",
+        "registry",
+        "messages opinions",
+        "topics",
+        "personas surveys",
+        "metrics networks",
+        "prompts",
+        "memory",
         "llm",
         "classifiers schedules",
         "measurement",
@@ -29,12 +39,42 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
         "classic consensus deliberation model",
         "store",
         "experiments",
-        "comparison plots",
+        "analysis comparison plots",
         "__main__ cli web",
         "testing",
     )
 )
 LEVEL = {room: level for level, layer in enumerate(LAYERS) for room in layer}
+
+#: Public modules inside rooms: what those who write models or tests need, apart from what everybody needs.
+PUBLIC_MODULES = frozenset({"classic/kernels.py", "llm/phrases.py", "testing/rows.py"})
+
+#: Where code that uses the package stands, beside the package itself.
+USERS = ("benchmarks", "docs", "notebooks", "tests", "verification")
+
+#: Private modules that files outside their room import, and why no public name serves.
+EXCUSED = {
+    ("tests/_editing.py", "store._schema"): "writes rows as a package of another version would",
+    ("tests/classifiers/test_flan_t5.py", "classifiers._flan_t5_prompt"): "a published prompt, to the letter",
+    ("tests/classifiers/test_label_trie.py", "classifiers._label_trie"): "probabilities of labels under made-up tokens",
+    ("tests/classifiers/test_lexicon.py", "classifiers._lexicon_words"): "words and stems, before any is coded",
+    ("tests/llm/test_budget.py", "llm._budget"): "a bound that must hold for any text",
+    ("tests/llm/test_failures.py", "llm._failures"): "hundreds of errors, each of which ends a run",
+    ("tests/llm/test_failures.py", "llm._redaction"): "any text that might hold a key",
+    ("tests/llm/test_failures.py", "llm._transport"): "errors of one client under two transports",
+    ("tests/llm/test_local.py", "llm._failures"): "which errors of the arithmetic end a run",
+    ("tests/llm/test_local.py", "llm._local"): "a model that lies in a folder of the test",
+    ("tests/llm/test_local.py", "llm._local_batching"): "batches by time and by length, without arithmetic",
+    ("tests/llm/test_local.py", "llm._local_decoder"): "tokens and samples, which replies do not show",
+    ("tests/llm/test_local_adapter.py", "llm._local"): "a model that lies in a folder of the test",
+    ("tests/llm/test_local_adapter.py", "llm._local_decoder"): "tokens, which replies do not show",
+    ("tests/llm/test_providers.py", "llm._providers"): "what would be sent, without sending it",
+    ("tests/llm/test_providers.py", "llm._transport"): "connections that are open",
+    ("tests/networks/test_generators.py", "networks._pairs"): "pairs of networks too large to be built",
+    ("benchmarks/classifier.py", "classifiers._flan_t5_weights"): "measures a classifier part by part",
+    ("benchmarks/classifier.py", "classifiers._label_scorer"): "measures a classifier part by part",
+    ("benchmarks/classifier.py", "classifiers._label_trie"): "measures a classifier part by part",
+}
 
 
 def _is_type_checking(test: ast.expr) -> bool:
@@ -88,7 +128,7 @@ def violations(root: Path) -> list[str]:
     edges: dict[str, set[str]] = {}
     for path in sorted(root.rglob("*.py")):
         relative = path.relative_to(root)
-        if len(relative.parts) > 1 and not path.name.startswith("_"):
+        if len(relative.parts) > 1 and not path.name.startswith("_") and relative.as_posix() not in PUBLIC_MODULES:
             found.append(f"{relative}: a module inside a package is named with an underscore")
         room, targets = _rooms_of(path, root)
         if room == "__init__":
@@ -108,6 +148,39 @@ def violations(root: Path) -> list[str]:
                 edges.setdefault(room, set()).add(target)
     cycle = _cycle(edges)
     return [*found, f"cycle: {cycle}"] if cycle else found
+
+
+def _is_private(name: str) -> bool:
+    return name.startswith("_") and not name.startswith("__")
+
+
+def _private(name: str, room: str) -> str:
+    """What another room keeps to itself of a dotted name, without the package; empty if nothing."""
+    package, *parts = name.split(".")
+    if package != PACKAGE or parts[:1] == [room] or not any(map(_is_private, parts)):
+        return ""
+    while not _is_private(parts[-1]):
+        parts.pop()
+    return ".".join(parts)
+
+
+def intrusions(checkout: Path) -> set[tuple[str, str]]:
+    """Files of a checkout that import what another room keeps to itself, each with what it is."""
+    found = set()
+    for folder in (PACKAGE, *USERS):
+        for path in (checkout / folder).rglob("*.py"):
+            relative = path.relative_to(checkout)
+            room = relative.parts[1].removesuffix(".py") if folder == PACKAGE else ""
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                names = _imported(ast.Module([node], []), list(relative.parent.parts))
+                found |= {(relative.as_posix(), private) for name in names if (private := _private(name, room))}
+    return found
+
+
+def test_what_a_room_keeps_to_itself_is_used_nowhere_else(checkout: Path) -> None:
+    found = intrusions(checkout)
+    assert found - set(EXCUSED) == set()
+    assert set(EXCUSED) - found == set(), "excused for nothing"
 
 
 def test_dependencies_point_one_way(checkout: Path) -> None:
@@ -140,8 +213,11 @@ UPWARD = "llm imports experiments, which stands above it"
         ({"llm/_caller.py": "from .. import experiments"}, UPWARD),
         ({"llm/_caller.py": "def f():\n    from opinionsim.experiments import plan"}, UPWARD),
         ({"cli/__init__.py": "from opinionsim.testing import suite"}, "cli imports testing, which stands above it"),
-        ({"topics.py": "import opinionsim.data", "data.py": "import opinionsim.topics"}, "cycle: "),
+        ({"data.py": "import opinionsim.evidence", "evidence.py": "import opinionsim.data"}, "cycle: "),
         ({"llm/__init__.py": "from opinionsim import run"}, "imports run, which is no room"),
+        ({"documents.py": "import opinionsim.registry"}, "documents imports registry, which stands above it"),
+        ({"errors.py": "import opinionsim.streams"}, "errors imports streams, which stands above it"),
+        ({"networks/__init__.py": "from opinionsim import prompts"}, "networks imports prompts, which stands above it"),
         ({"llm/caller.py": ""}, "is named with an underscore"),
         ({"helpers.py": ""}, "helpers has no place in the order"),
         ({"__init__.py": "from opinionsim.errors import SpecError"}, "the package root imports errors"),
@@ -169,6 +245,27 @@ def test_a_breach_is_named(tmp_path: Path, files: dict[str, str], complaint: str
 )
 def test_what_the_order_allows_passes(tmp_path: Path, files: dict[str, str]) -> None:
     assert violations(_tree(tmp_path, files)) == []
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "private"),
+    [
+        ("tests/test_a.py", "from opinionsim.llm._caller import Endpoint", "llm._caller"),
+        ("tests/llm/test_a.py", "from opinionsim.llm import _caller", "llm._caller"),
+        ("docs/images/a.py", "import opinionsim.llm._caller as c", "llm._caller"),
+        ("benchmarks/a.py", "def f():\n    from opinionsim.actors import _draw", "actors._draw"),
+        ("verification/a.py", "from opinionsim.llm._caller import _Site", "llm._caller._Site"),
+        ("opinionsim/cli/_run.py", "from opinionsim.llm._caller import Endpoint", "llm._caller"),
+        ("opinionsim/cli/_run.py", "if TYPE_CHECKING:\n    from ..llm._caller import Endpoint", "llm._caller"),
+        ("opinionsim/cli/_run.py", "from opinionsim.cli._app import app\nfrom ._app import main", None),
+        ("tests/test_a.py", "from opinionsim import __version__\nfrom tests import _reader", None),
+        ("tests/test_a.py", "from opinionsim.llm import Endpoint\nfrom opinionsim.llm.phrases import stated", None),
+    ],
+)
+def test_what_a_room_keeps_to_itself_is_seen(tmp_path: Path, file: str, text: str, private: str | None) -> None:
+    (tmp_path / file).parent.mkdir(parents=True)
+    (tmp_path / file).write_text(text, encoding="utf-8")
+    assert intrusions(tmp_path) == ({(file, private)} if private else set())
 
 
 def test_every_room_has_one_place() -> None:

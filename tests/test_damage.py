@@ -152,8 +152,8 @@ EDITS: dict[str, tuple[str, ...]] = {
     ),
     "journal": (
         "update journal set text_id = (select text_id from turns where turn = 7) where turn = 8",
-        "update journal set outcome = 'bogus' where turn = 7",
-        "update journal set outcome = 'rejected' where turn = 7",
+        "update journal set verdict = 'bogus' where turn = 7",
+        "update journal set verdict = 'rejected' where turn = 7",
         "update journal set cost = 100 where turn = 7",
         "update journal set prompt_hash = 'other' where turn = 7",
         "delete from journal where turn = 7",
@@ -203,7 +203,7 @@ def test_an_edit_by_hand_is_without_effect_or_named(
     [
         "update texts set text = 'I love pizza.' where text_id = (select text_id from journal where turn = 7)",
         "delete from texts where text_id = (select text_id from journal where turn = 7)",
-        "update journal set outcome = 'bogus' where turn = 7",
+        "update journal set verdict = 'bogus' where turn = 7",
         "update journal set text_id = (select text_id from journal where turn = 6) where turn = 7",
         "delete from journal where turn = 7",
         "delete from journal where turn in (select turn from turns)",

@@ -12,8 +12,7 @@ import yaml
 from PIL import Image
 
 from opinionsim.classic import MODELS
-from opinionsim.experiments import load_experiment
-from opinionsim.experiments._assembly import assemble
+from opinionsim.experiments import assemble, load_experiment
 
 _FOLDER = Path(__file__).resolve().parents[1] / "docs" / "classic"
 

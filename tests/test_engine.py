@@ -342,8 +342,8 @@ def test_a_transcript_is_by_index_from_a_turn_to_a_step() -> None:
         assert run.published == [1, 3, 5]
         await run.engine.wait()
         engine = run.engine
-        assert [turn.index for turn, _ in engine.transcript(1, until=2)] == [1, 2, 3]
-        assert [message.text for _, message in engine.transcript(4)] == ["re 4", "re 5"]
+        assert [turn.index for turn, _ in engine.graph.transcript(1, until=2)] == [1, 2, 3]
+        assert [message.text for _, message in engine.graph.transcript(4)] == ["re 4", "re 5"]
 
     run_virtual(story())
 
@@ -369,7 +369,7 @@ def test_an_adaptive_schedule_sees_messages_and_opinions_of_turns_it_has_yielded
     run = Run(Decided(2, 2, decide), rate=rate)
     assert run_virtual(run.whole()) == 3.0
     assert [seen[0].text, seen[1], seen[2].text] == ["re 1", 1.0, "re 0"]
-    assert [turn.agent for turn, _ in run.engine.transcript()] == [0, 1, 1]
+    assert [turn.agent for turn, _ in run.engine.graph.transcript()] == [0, 1, 1]
 
 
 def test_an_adaptive_schedule_is_asked_for_one_turn_past_the_horizon_at_most() -> None:

@@ -176,7 +176,7 @@ def _row(turn: Turn, message: Message) -> tuple:
 
 
 def _rows(engine: Engine) -> list[tuple]:
-    return [_row(turn, message) for turn, message in engine.transcript()]
+    return [_row(turn, message) for turn, message in engine.graph.transcript()]
 
 
 async def _sequential(schedule: Listed, reflects: bool) -> list[tuple]:

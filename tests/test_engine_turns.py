@@ -35,11 +35,11 @@ def test_what_is_not_there_yet_cannot_be_read() -> None:
         run = Run(Listed(2, *turns))
         run.engine.start()
         with pytest.raises(ScheduleError, match="turn 0 is read before it has published"):
-            run.engine.received(turns[1])
+            run.engine.graph.received(turns[1])
         with pytest.raises(ScheduleError, match="turn 0 has not published"):
-            run.engine.published(0)
+            run.engine.graph.published(0)
         await run.engine.wait()
-        assert run.engine.published(1) == (turns[1], Message("re 1", agent=1, act="review"))
+        assert run.engine.graph.published(1) == (turns[1], Message("re 1", agent=1, act="review"))
 
     run_virtual(story())
 
@@ -50,7 +50,7 @@ def test_a_turn_that_has_nothing_left_to_read_is_skipped_and_asks_nobody(kind: s
     run = carried_out(Run(Listed(2, *turns), Client(says={"0": kind})))
     assert run.told == [kind, "skipped"]
     assert run.client.order == ["0"]
-    (_, message) = run.engine.published(1)
+    (_, message) = run.engine.graph.published(1)
     assert message == Message("", agent=1, condition="skipped", role=message.role, act="review")
     assert run.journal.lookup((1, "reply", 0)) is None  # type: ignore[arg-type]
 
@@ -60,7 +60,7 @@ def test_of_two_messages_the_one_that_is_left_is_read() -> None:
     run = carried_out(Run(Listed(3, *turns), Client(says={"0": "refused"})))
     assert run.told == ["refused", "re 1", "re 2"]
     assert run.client.shown["2"] == ["re 1"]
-    assert [message.text for message in run.engine.received(turns[2])] == ["re 1"]
+    assert [message.text for message in run.engine.graph.received(turns[2])] == ["re 1"]
 
 
 def test_an_act_may_be_carried_out_without_what_it_was_to_read() -> None:
@@ -119,7 +119,7 @@ def test_a_question_off_the_record_that_reads_a_refusal(memory: Any, unread: Any
     turns = [Turn(0, 1, 0, "write"), Turn(1, 1, 1, "probe", (0,)), Turn(2, 1, 1, "write")]
     run = carried_out(Run(Listed(2, *turns, acts=acts), Client(says={"0": "refused"})))
     assert run.told == ["refused", told, "re 2"]
-    assert run.engine.received(turns[1]) == []
+    assert run.engine.graph.received(turns[1]) == []
 
 
 def test_a_skipped_turn_frees_its_agent_and_leaves_nothing_in_its_memory() -> None:
@@ -183,7 +183,7 @@ def test_everybody_receives_what_was_said_and_is_skipped_where_nothing_was(story
     spoke: dict[int, str] = {}
     for turn, told in zip(turns, run.told, strict=True):
         received = [spoke[ref] for ref in turn.reads if ref in spoke]
-        assert [message.text for message in run.engine.received(turn)] == received
+        assert [message.text for message in run.engine.graph.received(turn)] == received
         if turn.act == "review" and turn.reads and not received:
             assert (told, f"{turn.index}" in run.client.order) == ("skipped", False)
             continue
@@ -221,7 +221,7 @@ def test_a_schedule_follows_what_was_decided() -> None:
 
     run = carried_out(Run(Decided(3, 2, decide, acts=named(WRITE, VOTE)), Client(says={"1": "for 2"})))
     assert seen == [None, 12]
-    assert [turn.agent for turn, _ in run.engine.transcript()] == [0, 1, 2]
+    assert [turn.agent for turn, _ in run.engine.graph.transcript()] == [0, 1, 2]
 
 
 def test_what_is_rejected_to_the_end_refused_or_skipped_decides_nothing() -> None:
@@ -230,7 +230,7 @@ def test_what_is_rejected_to_the_end_refused_or_skipped_decides_nothing() -> Non
     client = Client(says={"0": "refused", "1": "Who?", "3": "empty"})
     run = carried_out(Run(Listed(4, *turns, acts=acts), client))
     assert run.told == ["refused", "Who?", "skipped", "empty"]
-    assert [message.decision for _, message in run.engine.transcript()] == [None] * 4
+    assert [message.decision for _, message in run.engine.graph.transcript()] == [None] * 4
     assert client.order.count("1") == 2
 
 
@@ -238,7 +238,7 @@ def test_an_act_is_parsed_with_what_its_turn_had_received() -> None:
     """Not with what it was to read, nor with what was refused."""
     turns = [Turn(0, 1, 0, "write"), Turn(1, 1, 0, "write"), Turn(2, 1, 1, "vote", (External("news"), 0, 1))]
     run = carried_out(Run(Listed(2, *turns, acts=named(WRITE, VOTE)), Client(says={"0": "refused", "2": "for 3"})))
-    assert run.engine.published(2)[1].decision == 23
+    assert run.engine.graph.published(2)[1].decision == 23
 
 
 def test_a_rejected_reply_is_asked_for_again_and_holds_up_its_readers_alone() -> None:
@@ -272,7 +272,7 @@ def test_parts_that_are_not_the_acts_are_read_as_their_actor_says() -> None:
     act = ActSpec("speak", "write", "post", parse=once)
     run = carried_out(Run(Listed(1, Turn(0, 1, 0, "speak"), acts=named(act)), actors=[Judging()]))
     assert told == ["reply"]
-    assert run.engine.published(0)[1].decision == ("re 0", ("judge", 4), None)
+    assert run.engine.graph.published(0)[1].decision == ("re 0", ("judge", 4), None)
 
 
 @pytest.mark.parametrize("parse", [None, take_as_is])
@@ -314,7 +314,7 @@ def test_a_parse_that_breaks_stops_the_run_and_is_made_good_by_a_mended_one() ->
     acts = named(WRITE, replace(VOTE, parse=lambda part, text, received: len(text)))
     again = carried_out(Run(Listed(2, *turns, acts=acts), journal=run.journal))
     assert again.told == ["nobody", "re 1"]
-    assert again.engine.published(0)[1].decision == 6
+    assert again.engine.graph.published(0)[1].decision == 6
     assert (again.calls.made, again.client.order) == (1, ["1"])
 
 
@@ -393,7 +393,7 @@ def test_others_act_like_participants() -> None:
     ]
     run = carried_out(Run(Listed(2, *turns, others=("moderator", "critic"))))
     assert run.told == ["re 0", "re 1", "re 2", "re 3"]
-    assert [(message.agent, message.act) for _, message in run.engine.transcript()] == [
+    assert [(message.agent, message.act) for _, message in run.engine.graph.transcript()] == [
         (0, "write"),
         (2, "review"),
         (3, "write"),
@@ -421,7 +421,7 @@ def test_messages_from_outside_may_be_plain_text() -> None:
     turn = Turn(0, 1, 0, "review", (External("news"), External("radio")))
     run = carried_out(Run(Listed(1, turn, externals=externals)))
     assert run.client.shown["0"] == ["It rained.", "It snowed."]
-    assert run.engine.received(turn) == [Message("It rained."), Message("It snowed.", "the radio")]
+    assert run.engine.graph.received(turn) == [Message("It rained."), Message("It snowed.", "the radio")]
 
 
 @pytest.mark.parametrize("name", ["acts", "others", "externals", "needs"])

@@ -65,12 +65,12 @@ def settled(stub: StubProvider, faults: Faults | None = None) -> list[Any]:
 
 def test_a_sweep_under_all_faults_at_once(stub: StubProvider) -> None:
     spec = changed(SPEC, replicates=20, interaction__steps=8, execution=IMPATIENT)
-    stub.faults = all_at_once(0.3, content_=0.2, permanent=0.01)
+    stub.faults = all_at_once(0.3, content_=0.2, lasting=0.01)
     summary, results = carry_out(spec, "s.sqlite")
     log = settled(stub)
     # Each kind was met, or the test shows less than it says.
     assert {exchange.fault for exchange in log} >= {*Faults.TRANSPORT, *Faults.CONTENT, *Faults.HARMLESS}
-    assert {exchange.fault for exchange in log} & {*Faults.PERMANENT}
+    assert {exchange.fault for exchange in log} & {*Faults.THIS_REQUEST}
 
     # Every run is complete, or marked with its reason.
     assert summary.total == 20
@@ -148,8 +148,8 @@ def counted_down(n: int, then: Callable[[], object]) -> Callable[[StubRequest], 
 def test_a_sweep_stopped_half_way_under_faults_goes_on_to_the_same(stub: StubProvider) -> None:
     spec = changed(SPEC, replicates=8)
     tries, requests = evenly(0.3, QUICK), evenly(0.1, Faults.CONTENT)
-    with under_way(load_experiment(spec), "s.sqlite") as (sweep, future):
-        stop = counted_down(50, lambda: background.call_soon(sweep.stop))
+    with under_way(load_experiment(spec), "s.sqlite") as (runner, future):
+        stop = counted_down(50, lambda: background.call_soon(runner.stop))
         stub.faults = Faults(tries=tries, requests=requests, plan=stop)
         stopped = future.result()
     first = settled(stub, Faults(tries=tries, requests=requests))
@@ -203,7 +203,7 @@ def test_fail_ends_the_run_whose_reply_is_no_answer(stub: StubProvider) -> None:
     log = settled(stub)
     assert 0 < len(summary.errors) == 8 - summary.complete < 8
     calls = results.calls
-    rejected = calls[calls["outcome"] == "rejected"]
+    rejected = calls[calls["verdict"] == "rejected"]
     # Each run failed of a reply of its own, which stays on record with what it was. Others may have been on their way.
     assert {*rejected["run_id"]} == {*summary.errors}
     for run_id, error in summary.errors.items():
@@ -213,7 +213,7 @@ def test_fail_ends_the_run_whose_reply_is_no_answer(stub: StubProvider) -> None:
             f"step {place}" in error and error.endswith(f"the reply was {condition}")
             for place, condition in zip(places, mine["condition"], strict=True)
         )
-    assert set(calls.loc[calls["outcome"] == "accepted", "condition"]) == {"answered"}
+    assert set(calls.loc[calls["verdict"] == "accepted", "condition"]) == {"answered"}
     assert_paid_once(log, calls)
 
     # Whoever carries it out anew asks once more, and pays for nothing that is on record.
@@ -223,7 +223,7 @@ def test_fail_ends_the_run_whose_reply_is_no_answer(stub: StubProvider) -> None:
     assert mended.made == len(again.calls) - len(calls)
     assert not seeds_of(second) & {int(seed) for seed in calls["seed"]}
     asked_again = again.calls.merge(rejected[["run_id", "turn", "part"]], on=["run_id", "turn", "part"])
-    assert [*asked_again.groupby(["run_id", "turn", "part"])["outcome"].agg(list)] == [["rejected", "accepted"]] * len(
+    assert [*asked_again.groupby(["run_id", "turn", "part"])["verdict"].agg(list)] == [["rejected", "accepted"]] * len(
         rejected
     )
     assert_paid_once([*log, *second], again.calls)
@@ -234,7 +234,7 @@ def test_fail_ends_the_run_anew_where_the_reply_is_none_again(stub: StubProvider
     for attempts in (1, 2, 3):
         stub.faults = Faults(requests={"refused": 1.0})
         summary, results = carry_out(spec, "s.sqlite", slots=1)
-        assert list(results.calls["outcome"]) == ["rejected"] * attempts
+        assert list(results.calls["verdict"]) == ["rejected"] * attempts
         assert (summary.made, len(summary.errors), len(seeds_of(settled(stub)))) == (1, 1, 1)
 
 
@@ -246,7 +246,7 @@ def test_asking_again_mends_what_is_a_matter_of_the_try(stub: StubProvider) -> N
     calls = results.calls
     assert (summary.complete, summary.errors) == (6, {})
     assert set(results.turns["condition"]) == {"answered"}
-    rejected = calls[calls["outcome"] == "rejected"]
+    rejected = calls[calls["verdict"] == "rejected"]
     assert {*rejected["condition"]} == {"empty", "truncated", "refused"}
     # Every question asked again is a call of its own, with a seed of its own, paid and kept.
     assert len(calls) == 6 * 12 + len(rejected) == len(seeds_of(log))
@@ -263,7 +263,7 @@ def test_asking_again_in_vain_keeps_the_last_reply(stub: StubProvider) -> None:
     summary, results = carry_out(spec, "s.sqlite")
     # Nobody reviews a post that is not there.
     assert (summary.complete, len(results.turns), len(results.calls)) == (1, 4, 6)
-    assert list(results.calls["outcome"]) == ["rejected", "rejected", "accepted"] * 2
+    assert list(results.calls["verdict"]) == ["rejected", "rejected", "accepted"] * 2
     assert list(results.turns["condition"]) == ["empty", "skipped"] * 2
     assert len(results.opinions) == 2
     assert results.opinions["value"].isna().all()
@@ -272,16 +272,7 @@ def test_asking_again_in_vain_keeps_the_last_reply(stub: StubProvider) -> None:
 # --- failures for good, budgets ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("kind", "words"),
-    [
-        ("quota", "The quota is used up"),
-        ("unauthorized", "Incorrect API key provided"),
-        ("unknown-model", "There is no model 'stub'"),
-        ("too-long", "exceeds the context"),
-    ],
-)
-def test_what_fails_for_good_is_marked_and_the_others_finish(stub: StubProvider, kind: str, words: str) -> None:
+def test_what_concerns_a_single_prompt_ends_its_run_and_the_others_finish(stub: StubProvider) -> None:
     spec = changed(SPEC, replicates=2, sweep={"topic.name": ["flat-earth", "t-rex"]})
     experiment = load_experiment(spec)
     doomed = {run.run_id: run.spec.topic for run in experiment.runs if "t-rex" in run.cell.label}
@@ -289,17 +280,78 @@ def test_what_fails_for_good_is_marked_and_the_others_finish(stub: StubProvider,
     text = experiment.resources.topic(topic).claim(topic.framing).text
 
     def plan(request: StubRequest) -> str | None:
-        return kind if any(text in message.content for message in request.messages) else None
+        return "too-long" if any(text in message.content for message in request.messages) else None
 
     stub.faults = Faults(tries=evenly(0.2, QUICK), plan=plan)
     summary, results = carry_out(experiment, "s.sqlite")
     assert summary.complete == 2
     assert {*summary.errors} == {*doomed} == {*results.runs.loc[results.runs["status"] == "incomplete", "run_id"]}
-    assert all(words in error for error in summary.errors.values())
-    # Nothing of it is tried again.
-    failed = [exchange.request.identity for exchange in stub.log if exchange.fault == kind]
-    assert len(failed) == len(set(failed))
+    assert all("exceeds the context" in error for error in summary.errors.values())
+    # Nothing of it is tried again, and each run asks for itself.
+    failed = [exchange.request.identity for exchange in stub.log if exchange.fault == "too-long"]
+    assert len(doomed) <= len(failed) == len(set(failed))
     assert not results.calls["run_id"].isin(doomed).any()
+
+
+#: What any request to a model meets, and the words for it.
+REFUSED = {
+    "quota": "The quota is used up",
+    "unauthorized": "Incorrect API key provided",
+    "unknown-model": "There is no model 'other'",
+}
+
+
+@pytest.mark.parametrize(("kind", "slots"), [("quota", 1), ("unauthorized", 8), ("unknown-model", 8)])
+def test_what_any_request_meets_ends_all_runs_of_the_model_at_once(stub: StubProvider, kind: str, slots: int) -> None:
+    spec = changed(SPEC, replicates=8, sweep={"model.name": ["openai:stub", "openai:other"]})
+    experiment = load_experiment(spec)
+    doomed = {run.run_id for run in experiment.runs if "other" in run.cell.label}
+    assert len(doomed) == 8
+    stub.faults = Faults(tries=evenly(0.2, QUICK), plan=lambda asked: kind if asked.model == "other" else None)
+    summary, results = carry_out(experiment, "s.sqlite", slots=slots)
+    log = settled(stub)
+    # Only requests that were under way together have met it.
+    assert 1 <= sum(exchange.fault == kind for exchange in log) <= slots
+    # All runs of the model end with the one error, each at the call it would have made; the others go on.
+    assert {*summary.errors} == doomed == {*results.runs.loc[results.runs["status"] == "incomplete", "run_id"]}
+    causes = {error.partition("): ")[2] for error in summary.errors.values()}
+    assert len(causes) == 1
+    assert REFUSED[kind] in causes.pop()
+    assert all(f"run {run_id}, step " in error for run_id, error in summary.errors.items())
+    assert summary.complete == 8
+
+    # The next sweep tries again, and asks for nothing it has.
+    again, results = carry_out(experiment, "s.sqlite", slots=slots)
+    assert (again.complete, again.errors) == (16, {})
+    assert {exchange.request.model for exchange in stub.log} == {"other"}
+    assert summary.made + again.made == len(results.calls)
+
+
+def test_a_judge_that_any_request_to_fails_is_asked_once_and_runs_are_complete(stub: StubProvider) -> None:
+    judge = {"name": "chat", "options": {"model": "openai:other"}}
+    spec = changed(SPEC, replicates=4, measurement={"classifier": judge, "texts": ["report", "post"]})
+    stub.faults = Faults(plan=lambda asked: "unknown-model" if asked.model == "other" else None)
+    summary, results = carry_out(spec, "s.sqlite", slots=1)
+    assert stub.played["unknown-model"] == 1
+    assert set(results.runs["status"]) == {"complete"}
+    assert len(summary.errors) == 4
+    assert all("There is no model 'other'" in error for error in summary.errors.values())
+
+
+def test_an_option_that_is_refused_half_way_ends_all_runs_of_the_model(stub: StubProvider) -> None:
+    spec = changed(SPEC, replicates=12, execution={**SPEC["execution"], "max_concurrency": 4})
+    sweep = load_experiment(spec)
+    stub.faults = Faults(plan=counted_down(40, lambda: setattr(stub, "unsupported", ("temperature",))))
+    summary, _ = carry_out(sweep, "s.sqlite")
+    refused = [exchange for exchange in settled(stub) if exchange.status == 400]
+    assert 1 <= len(refused) <= 4
+    assert 0 < len(summary.errors) == 12 - summary.complete
+    assert all("Unsupported parameter: 'temperature'" in error for error in summary.errors.values())
+    assert len({error.partition("): ")[2] for error in summary.errors.values()}) == 1
+    stub.unsupported = ()
+    again, _ = carry_out(sweep, "s.sqlite")
+    assert (again.complete, again.errors) == (12, {})
+    assert summary.made + again.made == len(loaded("s.sqlite").calls)
 
 
 @pytest.mark.parametrize("slots", [3, 64])

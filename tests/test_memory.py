@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 
 from opinionsim import messages
 from opinionsim.errors import SpecError
-from opinionsim.memory import MEMORIES, Memory, NoMemory, estimated_tokens, new_memory
+from opinionsim.memory import Memory, NoMemory, estimated_tokens, find_memory, new_memory
 from opinionsim.messages import EMPTY_PROMPT, ChatMessage, Message, Parse, Prompt, Reply, take_as_is
 from opinionsim.opinions import OpinionScale
 from opinionsim.personas import Persona
 from opinionsim.prompts import AgentPrompts, Past, PromptPack, load_pack
+from opinionsim.registry import built_in
 from opinionsim.schedules import REPORT, REVIEW, WRITE, named
 from opinionsim.topics import Claim, Framing
 
@@ -135,7 +136,7 @@ def test_prompts_of_a_cumulative_memory_share_what_they_begin_with() -> None:
 
 
 def test_a_memory_begins_with_nothing_unless_told() -> None:
-    for kind in MEMORIES:
+    for kind in built_in("memory"):
         assert new_memory(kind, _PROMPTS).prompt() is EMPTY_PROMPT
         assert new_memory(kind, _PROMPTS, start=_START).prompt() is _START
 
@@ -152,7 +153,7 @@ def _hashes_per_event(kind: str, number: int, budget: int | None, monkeypatch: p
     return len(hashed)
 
 
-@pytest.mark.parametrize(("kind", "budget"), [*((kind, None) for kind in MEMORIES), ("cumulative", 500)])
+@pytest.mark.parametrize(("kind", "budget"), [*((kind, None) for kind in built_in("memory")), ("cumulative", 500)])
 def test_remembering_costs_the_same_however_much_is_remembered(
     kind: str, budget: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -228,14 +229,14 @@ def test_the_two_reflective_memories_differ() -> None:
     assert [len(_told(memory)) for memory in as_run] == [2, 3, 4]
 
 
-@pytest.mark.parametrize("kind", MEMORIES)
+@pytest.mark.parametrize("kind", built_in("memory"))
 def test_the_stated_number_of_calls_is_the_real_one(kind: str) -> None:
     memories, model = _lives(kind, _THREE)
-    assert len(model.asked) == MEMORIES[kind].calls_per_event * len(_THREE)
-    assert memories[0].calls_per_event == MEMORIES[kind].calls_per_event
+    assert len(model.asked) == find_memory(kind).calls_per_event * len(_THREE)
+    assert memories[0].calls_per_event == find_memory(kind).calls_per_event
 
 
-@pytest.mark.parametrize("kind", MEMORIES)
+@pytest.mark.parametrize("kind", built_in("memory"))
 def test_remembering_leaves_the_old_memory_as_it_was(kind: str) -> None:
     memories, _ = _lives(kind, _THREE)
     shown = _told(memories[1])
@@ -245,7 +246,7 @@ def test_remembering_leaves_the_old_memory_as_it_was(kind: str) -> None:
     assert (memories[1].past, later.past) == ((Past(), Past()) if kind == "none" else (one, two))
 
 
-@given(_EVENTS, st.integers(1, 400), st.sampled_from(sorted(MEMORIES)))
+@given(_EVENTS, st.integers(1, 400), st.sampled_from(sorted(built_in("memory"))))
 def test_a_budget_keeps_the_newest_that_fit_and_counts_the_rest(events: list[Event], budget: int, kind: str) -> None:
     (*_, memory), _ = _lives(kind, events, budget=budget)
     (*_, unlimited), _ = _lives(kind, events)
@@ -291,9 +292,9 @@ def test_reflections_are_taken_as_they_are_whatever_the_act_makes_of_its_replies
     assert take_as_is("reflect", "anything", ()) is None
 
 
-@pytest.mark.parametrize("kind", MEMORIES)
+@pytest.mark.parametrize("kind", built_in("memory"))
 def test_a_memory_is_worded_with_the_templates_it_names_and_with_no_others(kind: str) -> None:
-    named_ones = set(MEMORIES[kind].templates)
+    named_ones = set(find_memory(kind).templates)
     _lives(kind, _THREE, prompts=_prompts(_pack_without({"event", "reflect", "recollection"} - named_ones)))
     for name in named_ones:
         with pytest.raises(SpecError, match=rf"has no template {name}\.j2, which the memory of this run needs"):
@@ -310,7 +311,7 @@ def test_the_estimate_of_tokens(text: str, tokens: int) -> None:
     [
         (
             lambda: new_memory("photographic", _PROMPTS),
-            "cumulative, reflective, reflective-as-run, none; got 'photographic'",
+            "unknown memory 'photographic'; valid: cumulative, none, reflective, reflective-as-run",
         ),
         (lambda: new_memory("cumulative", _PROMPTS, 0), "token_budget must be .* >= 1.*got 0"),
         (lambda: new_memory("cumulative", _PROMPTS, -5), "got -5"),

@@ -18,12 +18,13 @@ import opinionsim as osim
 from opinionsim import background
 from opinionsim.errors import ModelCallError, ScheduleError, SpecError
 from opinionsim.experiments import assemble, load_experiment
-from opinionsim.llm import MemoryJournal
+from opinionsim.llm import MemoryJournal, load_chat_model
 from opinionsim.metrics import bias, diversity
 from opinionsim.model import OpinionModel
 from opinionsim.personas import Population
 from opinionsim.schedules import BoundedConfidenceDyads, Broadcast, Dyads, Feed, SimilarityDyads, with_probes
 from opinionsim.streams import call_seed, stream
+from opinionsim.testing import StubProvider, scripted_reply
 from tests._running import SMALL, carry_out, changed, watched
 
 
@@ -182,6 +183,20 @@ def test_a_failed_step_raises_and_may_be_called_again(number: int) -> None:
     pd.testing.assert_frame_equal(
         model.datacollector.get_agent_vars_dataframe(), reference.datacollector.get_agent_vars_dataframe()
     )
+
+
+def test_a_step_that_any_request_failed_is_asked_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The key is wrong, and is mended between two tries: nothing of the refusal stays."""
+    with StubProvider(scripted_reply(), api_key="right") as stub:
+        monkeypatch.setenv("MENDED_KEY", "wrong")
+        model = _model(
+            load_chat_model("openai:m", base_url=stub.base_url, api_key_env="MENDED_KEY"), classifier="lexicon"
+        )
+        with pytest.raises(ModelCallError, match=r"401.*nothing more is sent"):
+            model.run()
+        stub.api_key = "wrong"
+        model.run()
+    assert model.steps == 6
 
 
 def test_an_interrupted_step_keeps_replies_on_their_way() -> None:
@@ -398,7 +413,7 @@ def test_a_model_that_is_not_scripted_needs_its_classifier_named() -> None:
         ({"topic": "no-such-topic"}, "topic: unknown 'no-such-topic'; valid: flat-earth"),
         ({"population": "nobody"}, "personas: unknown 'nobody'; valid: chuang2024"),
         ({"framing": "lie"}, "lie"),
-        ({"schedule": -1}, "steps must be at least 0; got -1"),
+        ({"schedule": -1}, "schedule must be an integer of at least 0; got -1"),
         ({"schedule": Dyads(3, 2, stream(1, "schedule"))}, "the schedule is for 3 agents; the population has 10"),
         ({"chat_model": "gpt"}, "unknown model 'gpt'"),
         ({"classifier": "none"}, "unknown classifier 'none'"),
@@ -406,7 +421,10 @@ def test_a_model_that_is_not_scripted_needs_its_classifier_named() -> None:
         ({"lookahead": -1}, "lookahead must be an integer of at least 0; got -1"),
         ({"max_concurrency": 0}, "max_concurrency must be at least 1; got 0"),
         ({"cognition": {"memroy": "cumulative"}}, "cognition: unknown field 'memroy'; valid: memory, "),
-        ({"cognition": {"memory": "photographic"}}, "memory must be one of cumulative, reflective, .*none; got"),
+        (
+            {"cognition": {"memory": "photographic"}},
+            "unknown memory 'photographic'; valid: cumulative, none, reflective",
+        ),
         ({"cognition": {"confirmation_bias": "mild"}}, "confirmation_bias must be one of none, weak, strong"),
         ({"prompts": "no-such-folder"}, "neither 'default' nor a folder"),
         (

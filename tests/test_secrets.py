@@ -31,7 +31,7 @@ from opinionsim.background import run as run_in_background
 from opinionsim.cli import app
 from opinionsim.errors import OpinionSimError
 from opinionsim.experiments import load_experiment
-from opinionsim.llm import MemoryJournal, ModelClient, Patience, RunCalls, SlotPool, load_chat_model
+from opinionsim.llm import MemoryJournal, ModelClient, RetryPolicy, RunCalls, SlotPool, load_chat_model
 from opinionsim.messages import ChatMessage
 from opinionsim.testing import Faults, StubProvider, evenly, scripted_reply
 from tests._provider_runs import SPEC
@@ -295,8 +295,8 @@ def test_no_error_of_a_run_holds_the_key(
     assert found_in(error) == []
     model = load_chat_model("openai:any", base_url=f"{careless}/{way}", api_key_env="OPENAI_API_KEY")
     client = ModelClient(model)
-    brief = Patience(transient=1, rate_limited=1, first_wait_s=0.001)
-    calls = RunCalls("told", MemoryJournal(), client, SlotPool(1), patience=brief)
+    brief = RetryPolicy(transient=1, rate_limited=1, first_wait_s=0.001)
+    calls = RunCalls("told", MemoryJournal(), client, SlotPool(1), retry=brief)
     with pytest.raises(OpinionSimError) as caught:
         run_in_background(calls.ask(_Asked(), "reply", [ChatMessage("user", "Hello.")]))
     for text in (*_told(caught.value), "".join(traceback.format_exception(caught.value))):

@@ -22,7 +22,7 @@ from opinionsim.measurement import Estimate, Instrument, Measuring, Queues, Text
 from opinionsim.messages import ChatMessage, Condition, text_id
 from opinionsim.personas import Population
 from opinionsim.schedules import Dyads, Turn
-from opinionsim.simulation import Happening, Simulation
+from opinionsim.simulation import Simulation, TurnResult
 from opinionsim.streams import stream
 from opinionsim.testing import run_virtual
 from opinionsim.topics import Claim
@@ -68,17 +68,16 @@ def _rating(simulation: Simulation, turn: int) -> Any:
     return simulation.measuring.rating(simulation.text(turn), "stance", simulation.text, 1.0)
 
 
-def _told(happenings: list[Happening]) -> list[tuple[Any, ...]]:
+def _told(results: list[TurnResult]) -> list[tuple[Any, ...]]:
     return [
-        (each.turn, each.message, each.kind, None if each.estimate is None else repr(each.estimate))
-        for each in happenings
+        (each.turn, each.message, each.kind, None if each.estimate is None else repr(each.estimate)) for each in results
     ]
 
 
 async def _whole(simulation: Simulation) -> list[tuple[Any, ...]]:
     await simulation.run()
     await _measure(simulation)
-    return _told(simulation.happenings())
+    return _told(simulation.results())
 
 
 async def _stepwise(simulation: Simulation) -> list[tuple[Any, ...]]:
@@ -121,7 +120,7 @@ def test_lookahead_bounds_what_is_asked_beyond_the_step(interaction: dict[str, A
         for step in range(1, simulation.schedule.steps + 1):
             await simulation.commit(step)
             await asyncio.sleep(1000)
-            asked = simulation.engine.transcript()
+            asked = simulation.engine.graph.transcript()
             assert max(turn.step for turn, _ in asked) == min(step + lookahead, simulation.schedule.steps)
             assert len(watch.asked) == 2 * min(step + lookahead, simulation.schedule.steps)
 
@@ -222,7 +221,7 @@ def test_a_judge_is_asked_once_by_whoever_waits_for_its_answer(lookahead: int | 
     simulation, _ = _simulation(journal, classifier=judge, **adaptive)
     told = run_virtual(_stepwise(simulation))
     assert model._asked == len(bench.prompts) == len(told) == 80
-    measured = {each.turn.index: each.estimate for each in simulation.happenings()}
+    measured = {each.turn.index: each.estimate for each in simulation.results()}
     ratings = _ratings(journal)
     assert len(ratings) > 10
     assert ratings == {turn: measured[turn].value for turn in ratings}  # type: ignore[union-attr]
@@ -246,8 +245,8 @@ def test_a_text_that_two_wait_for_is_coded_once(measured_first: bool) -> None:
         await asyncio.gather(*both[::-1] if measured_first else both)
         assert classifier.coded == 2
         claim = _claim()
-        found = LEXICON.classify(items_of([each.message.text for each in simulation.happenings()], claim))
-        assert [each.estimate.value for each in simulation.happenings()] == found.value.tolist()  # type: ignore[union-attr]
+        found = LEXICON.classify(items_of([each.message.text for each in simulation.results()], claim))
+        assert [each.estimate.value for each in simulation.results()] == found.value.tolist()  # type: ignore[union-attr]
 
     with ThreadPoolExecutor(1) as pool:
         asyncio.run(story(_Counting(), pool))
@@ -335,7 +334,7 @@ def test_ratings_on_record_are_acted_on_and_never_made_again() -> None:
     assert _rated(journal)
     replayed, _ = _simulation(journal, ReplayOnly(), classifier=_Broken(), interaction=SIMILAR)
     run_virtual(replayed.run())
-    assert [row[:2] for row in _told(replayed.happenings())] == [row[:2] for row in whole]
+    assert [row[:2] for row in _told(replayed.results())] == [row[:2] for row in whole]
 
 
 def test_a_rating_of_another_text_stops_the_run() -> None:

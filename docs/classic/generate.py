@@ -49,9 +49,9 @@ _SCHEMES = {
         "who updates when",
         {
             "random": "agents are drawn one by one, with replacement",
-            "permutation": "every agent once a sweep, in an order that is drawn anew",
-            "sequential": "every agent once a sweep, from agent 0 up",
-            "synchronous": "all agents at once, from the opinions before the sweep",
+            "permutation": "every agent once a step, in an order that is drawn anew",
+            "sequential": "every agent once a step, from agent 0 up",
+            "synchronous": "all agents at once, from the opinions before the step",
         },
     ),
     "pick": (
@@ -114,7 +114,7 @@ def page(model: ClassicModel) -> str:
             *_examples(model),
             "## Sources",
             "",
-            *(f"- {_reference(source.reference, source.doi)}" for source in model.source),
+            *(f"- {_reference(source)}" for source in model.source),
             "",
         ]
     )
@@ -179,7 +179,7 @@ def _scheduling(model: ClassicModel) -> Iterator[str]:
             yield f"| {f'`{name}`: {what}' if place == 0 else ''} | `{spelled}`{default} | {meanings[spelled]} |"
     if model.schemes:
         yield ""
-    yield "What a sweep is, and why it matters who is drawn first: [scheduling](index.md#scheduling)."
+    yield "What a step is, and why it matters who is drawn first: [scheduling](index.md#scheduling)."
     yield ""
 
 
@@ -231,9 +231,10 @@ def _in_units(model: ClassicModel, name: str, value: Any, points: Sequence[int])
     return round(value * width, 6)
 
 
-def _reference(reference: str, doi: str) -> str:
-    text = reference.rstrip(".")
-    return f"{text}. [doi:{doi}](https://doi.org/{doi})" if doi else f"{text}."
+def _reference(source: str) -> str:
+    """A publication, its identifier as a link."""
+    text, found, doi = source.partition("doi:")
+    return f"{text}[doi:{doi}](https://doi.org/{doi})" if found else f"{text.rstrip('.')}."
 
 
 def _text(text: str) -> str:
@@ -365,7 +366,7 @@ def _draw_means(found: Trajectories, ax: Axes) -> None:
         ax.plot(found.times, run.mean(axis=1), color="#34789B", linewidth=0.9, alpha=0.75)
     ax.set_ylim(found.range[0] - 0.02, found.range[1] + 0.02)
     ax.set_title("mean opinion of each simulation", loc="left", fontsize=9)
-    ax.set_xlabel("sweep", fontsize=9)
+    ax.set_xlabel("step", fontsize=9)
     _tidy(ax)
 
 
@@ -376,14 +377,14 @@ def _draw_end(found: Trajectories, ax: Axes, network: Any) -> None:
     side = round(found.network.n**0.5)
     # Of a lattice without stated sides, rows and columns are as equal as they can be.
     if kind == "lattice" and side * side == found.network.n:
-        from opinionsim.plots._style import opinion_map
+        from opinionsim.plots import opinion_map
 
         # Discrete models come to rest; what leads there is seen before.
         place = len(found.times) // 4 if discrete else -1
         low, high = found.range
         ax.imshow(found.opinions[0, place].reshape(side, side), cmap=opinion_map(), vmin=low, vmax=high)
         ax.set_axis_off()
-        ax.set_title(f"{'first simulation, ' if discrete else ''}sweep {found.times[place]}", loc="left", fontsize=9)
+        ax.set_title(f"{'first simulation, ' if discrete else ''}step {found.times[place]}", loc="left", fontsize=9)
         return
     finals = found.final.mean(axis=1) if discrete else found.final
     ends = found.range if np.isfinite(found.range).all() else (float(finals.min()), float(finals.max()) + 1e-9)

@@ -9,41 +9,28 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from opinionsim.classic._actors import RecordedActor, meeting_actors
 from opinionsim.classic._linear import friedkin_johnsen_equilibrium, influence_matrix
 from opinionsim.classic._lorenz_agents import follower_network, lorenz_agents
-from opinionsim.classic._model import ClassicModel, Parameter, Source
+from opinionsim.classic._model import ClassicModel, Parameter, Units
+from opinionsim.classic._process import Process, Setup, check_names, check_opinions, set_up
 from opinionsim.classic._registry import MODELS, find_model
 from opinionsim.classic._simulate import draw_opinions, simulate
 from opinionsim.classic._step import transition
 from opinionsim.classic._trajectories import Trajectories
-from opinionsim.classic._transition import Transition
+from opinionsim.classic._transition import Received, Transition
 
 if TYPE_CHECKING:
     from opinionsim.classic._mesa import ClassicOpinionModel, OpinionAgent
-    from opinionsim.classic._sweep import sweep
+    from opinionsim.classic._parameter_sweep import sweep
 
-__all__ = [
-    "MODELS",
-    "ClassicModel",
-    "ClassicOpinionModel",
-    "OpinionAgent",
-    "Parameter",
-    "Source",
-    "Trajectories",
-    "Transition",
-    "draw_opinions",
-    "find_model",
-    "follower_network",
-    "friedkin_johnsen_equilibrium",
-    "influence_matrix",
-    "lorenz_agents",
-    "simulate",
-    "sweep",
-    "transition",
-]
+__all__ = ["MODELS", "ClassicModel", "ClassicOpinionModel", "OpinionAgent", "Parameter", "Process", "Received",
+           "RecordedActor", "Setup", "Trajectories", "Transition", "Units", "check_names", "check_opinions",
+           "draw_opinions", "find_model", "follower_network", "friedkin_johnsen_equilibrium", "influence_matrix",
+           "lorenz_agents", "meeting_actors", "set_up", "simulate", "sweep", "transition"]  # fmt: skip
 
 #: Names whose modules load mesa or pandas, and are loaded when asked for.
-_LATER = {"ClassicOpinionModel": "_mesa", "OpinionAgent": "_mesa", "sweep": "_sweep"}
+_LATER = {"ClassicOpinionModel": "_mesa", "OpinionAgent": "_mesa", "sweep": "_parameter_sweep"}
 
 
 def __getattr__(name: str) -> Any:

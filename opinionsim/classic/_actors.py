@@ -15,13 +15,11 @@ from opinionsim.errors import ScheduleError
 from opinionsim.messages import Ask, Message
 from opinionsim.schedules import PARTICIPANT, Turn
 
-__all__ = ["MeetingActor", "RecordedActor", "meeting_actors"]
-
 
 class MeetingActor:
     """An agent of a model whose agents meet in pairs: it states its opinion, and updates it on what it reads.
 
-    Of several messages in one turn it takes one after another, in the order in which they are shown.
+    Several messages in one turn are taken one after another, in the order in which they are shown.
 
     Parameters
     ----------
@@ -32,14 +30,13 @@ class MeetingActor:
     setup : Setup
         The model, its parameters and its range.
     seed, replicate : int
-        Of its random stream, which is its own: what it draws does not depend on who acts before it.
+        Key of its random stream, which is its own: what it draws does not depend on who acts before it.
     """
 
     def __init__(self, agent: int, opinion: float, setup: Setup, seed: int, replicate: int) -> None:
         self.agent = agent
         self._setup = setup
-        model = setup.model
-        self._p = setup.p if model.prepare is None else model.prepare(setup.p)
+        self._p = setup.model.prepared(setup.p)
         self._start = self._own = self._encoded(opinion)
         self._state, self._spare = new_states(seed, "classic, agent", replicate, agent)
 
@@ -72,12 +69,10 @@ class MeetingActor:
             self._own = float(update(self.agent, author, self._own, other, self._start, self._p, word[0], self._spare))
 
     def _encoded(self, opinion: float) -> float:
-        encode = self._setup.model.encode
-        return float(opinion if encode is None else encode(np.array([opinion]), self._setup.range)[0])
+        return float(self._setup.model.units.encode(np.array([opinion]), self._setup.range)[0])
 
     def _stated(self) -> float:
-        decode = self._setup.model.decode
-        return self._own if decode is None else float(decode(np.array([self._own]), self._setup.range)[0])
+        return float(self._setup.model.units.decode(np.array([self._own]), self._setup.range)[0])
 
 
 class RecordedActor:
@@ -110,5 +105,5 @@ class RecordedActor:
 
 
 def meeting_actors(setup: Setup, opinions: np.ndarray, seed: int, replicate: int) -> list[MeetingActor]:
-    """One actor an agent, for a model whose agents meet in pairs, on any schedule."""
+    """The actors of a model whose agents meet in pairs, one for each agent, on any schedule."""
     return [MeetingActor(agent, opinion, setup, seed, replicate) for agent, opinion in enumerate(opinions.tolist())]

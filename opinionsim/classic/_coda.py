@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from opinionsim.classic._model import ORDERS, ClassicModel, Parameter, Source
+from opinionsim.classic._model import ORDERS, PICKS, ClassicModel, Parameter, Units
 from opinionsim.classic._pairwise import pairwise_kernel
-from opinionsim.classic._transition import Transition, certain
+from opinionsim.classic._transition import Received
 from opinionsim.compilation import at, inlined
-
-__all__ = ["MODEL", "Parameters"]
 
 
 class Parameters(NamedTuple):
-    """Of the model, as its kernel takes them: `trust` as the log-odds that one choice is worth."""
+    """Parameters, as the kernel takes them: `trust` as the log-odds that one choice is worth."""
 
-    trust: Annotated[np.ndarray, Parameter(0.7, "probability with which others are thought to choose rightly", "a",
-                                           0.5, 1.0, open_low=True, open_high=True)]  # fmt: skip
+    trust: Any = Parameter(0.7, "probability with which others are thought to choose rightly", "a", "(0.5, 1)")
 
 
 @inlined
@@ -48,46 +45,38 @@ def _opinions(log_odds: np.ndarray, span: tuple[float, float]) -> np.ndarray:
     return np.asarray(np.where(upper, high - width * expit(-log_odds), low + width * expit(log_odds)))
 
 
-def _transition(before: np.ndarray, messages: np.ndarray, weights: Any, p: Parameters, span: Any) -> Transition:
-    low, high = span
-    share, odds = (before - low) / (high - low), p.trust / (1 - np.asarray(p.trust))
+def _transition(received: Received, p: Parameters) -> np.ndarray:
     # Bayes' rule, where the choice seen is `odds` times as likely if it is right.
-    seen = np.sign(messages[:, 0] - (low + high) / 2)
-    likelier = odds**seen
-    posterior = share * likelier / (share * likelier + (1 - share))
-    return certain(np.where(seen == 0, before, low + (high - low) * posterior))
+    odds, seen = p.trust / (1 - np.asarray(p.trust)), np.sign(received.said[:, 0])
+    with np.errstate(divide="ignore"):
+        return np.where(seen == 0, received.own, np.log(np.exp(received.own) * odds**seen))
 
 
 MODEL = ClassicModel(
     name="coda",
     title="Continuous opinions and discrete actions (CODA)",
-    kind="continuous",
     family="reinforcing",
     summary="Agents hold a probability that the upper of two choices is the better one, and show only which they "
-    "prefer. Whoever sees a choice updates by Bayes' rule. A neutral agent shows nothing; a certain one never changes.",
+    "prefer. An agent that sees a choice updates by Bayes' rule. A neutral agent shows nothing; a certain one never "
+    "changes.",
     equation=r"\nu_i \leftarrow \nu_i + \operatorname{sign}(\nu_j) \ln\frac{a}{1-a},\quad "
     r"\nu = \ln\frac{x - x_{\min}}{x_{\max} - x}",
     behaviour="On the complete graph all end up on one side, ever more certain; on lattices sides coexist in domains "
     "whose insides become extreme. In units of ln(a/(1-a)) log-odds move by 1, so that, from starts so scaled, "
     "trust sets no more than the speed.",
     source=(
-        Source(
-            "Martins (2008). Continuous opinions and discrete actions in opinion dynamics problems. "
-            "International Journal of Modern Physics C 19, 617-624",
-            "10.1142/S0129183108012339",
-        ),
+        "Martins (2008). Continuous opinions and discrete actions in opinion dynamics problems. International "
+        "Journal of Modern Physics C 19, 617-624. doi:10.1142/S0129183108012339",
     ),
     parameters=Parameters,
-    range=(0.0, 1.0),
     kernel=pairwise_kernel(_update),
     update=_update,
     transition=_transition,
     prepare=_prepare,
-    encode=_log_odds,
-    decode=_opinions,
+    units=Units(_log_odds, _opinions),
     orders=ORDERS,
-    picks=("listener", "speaker", "edge"),
+    picks=PICKS,
     sides=("one", "two"),
     keeps_consensus=False,
-    example={"n": 400, "network": "lattice", "initial": "uniform", "steps": 40},
+    example={"n": 400, "network": "lattice", "steps": 40},
 )

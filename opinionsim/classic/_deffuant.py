@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from opinionsim.classic._model import ORDERS, ClassicModel, Parameter, Source
+from opinionsim.classic._model import ORDERS, ClassicModel, Parameter
 from opinionsim.classic._pairwise import pairwise_kernel, vector_kernel
-from opinionsim.classic._transition import Transition, certain
+from opinionsim.classic._transition import Received
 from opinionsim.compilation import at, inlined
 
-__all__ = ["MODEL", "Parameters"]
+EPSILON = Parameter(0.2, "confidence: largest distance at which opinions meet", r"\varepsilon", scaled=True)
+MU = Parameter(0.5, "part of the way that is gone", r"\mu", "(0, 1]")
+THRESHOLD = Parameter("<=", "whether opinions at exactly that distance meet", choices=("<=", "<"))
 
 
 class Parameters(NamedTuple):
-    """Of the model, as its kernel takes them."""
+    """Parameters, as the kernel takes them."""
 
-    epsilon: Annotated[np.ndarray, Parameter(0.2, "confidence: largest distance at which opinions meet",
-                                             r"\varepsilon", low=0.0, scaled=True)]  # fmt: skip
-    mu: Annotated[np.ndarray, Parameter(0.5, "part of the way that is gone", r"\mu", 0.0, 1.0, open_low=True)]
-    threshold: Annotated[int, Parameter("<=", "whether opinions at exactly that distance meet", choices=("<=", "<"))]
+    epsilon: Any = EPSILON
+    mu: Any = MU
+    threshold: Any = THRESHOLD
 
 
 @inlined
@@ -29,7 +30,7 @@ def _weight(i, distance, p):
 
 
 @inlined
-def _update(i, j, own, other, start, p, word, spare):
+def update(i, j, own, other, start, p, word, spare):
     return own + _weight(i, abs(other - own), p) * (other - own)
 
 
@@ -38,16 +39,15 @@ def _prepare(p: Parameters) -> Parameters:
     return p._replace(epsilon=np.nextafter(p.epsilon, np.inf)) if p.threshold == 0 else p
 
 
-def _transition(before: np.ndarray, messages: np.ndarray, weights: Any, p: Parameters, span: Any) -> Transition:
-    gap = messages[:, 0] - before
+def _transition(received: Received, p: Parameters) -> np.ndarray:
+    gap = received.said[:, 0] - received.own
     near = np.abs(gap) <= p.epsilon if p.threshold == 0 else np.abs(gap) < p.epsilon
-    return certain(np.where(near, before + p.mu * gap, before))
+    return np.where(near, received.own + p.mu * gap, received.own)
 
 
 MODEL = ClassicModel(
     name="deffuant",
     title="Deffuant-Weisbuch bounded confidence",
-    kind="continuous",
     family="similarity-biased",
     summary="Two agents meet; if their opinions are no farther apart than the confidence, both move closer.",
     equation=r"|x_j - x_i| \le \varepsilon:\quad x_i \leftarrow x_i + \mu (x_j - x_i),\quad "
@@ -56,22 +56,18 @@ MODEL = ClassicModel(
     "from uniform opinions on [0, 1]; consensus from epsilon = 0.5 on. With mu = 1 two agents swap opinions. The mean "
     "is conserved by two-sided meetings of equal mu.",
     source=(
-        Source(
-            "Deffuant, Neau, Amblard & Weisbuch (2000). Mixing beliefs among interacting agents. "
-            "Advances in Complex Systems 3, 87-98",
-            "10.1142/S0219525900000078",
-        ),
+        "Deffuant, Neau, Amblard & Weisbuch (2000). Mixing beliefs among interacting agents. Advances in Complex "
+        "Systems 3, 87-98. doi:10.1142/S0219525900000078",
     ),
     parameters=Parameters,
-    range=(0.0, 1.0),
-    kernel=pairwise_kernel(_update),
+    kernel=pairwise_kernel(update),
     vector=vector_kernel(_weight),
-    update=_update,
+    update=update,
     transition=_transition,
     prepare=_prepare,
     orders=ORDERS,
     picks=("edge", "listener", "speaker"),
     sides=("two", "one"),
     conserves=frozenset({"mean"}),
-    example={"n": 300, "network": "complete", "initial": "uniform", "steps": 40, "epsilon": 0.2},
+    example={"n": 300, "steps": 40, "epsilon": 0.2},
 )

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from opinionsim.classic._groups import received
-from opinionsim.classic._model import ClassicModel, Parameter, Source
-from opinionsim.classic._random import draw, index, shuffle
-from opinionsim.classic._transition import Transition, certain
+from opinionsim.classic._contacts import visited
+from opinionsim.classic._model import ClassicModel, Parameter
+from opinionsim.classic._stepping import step_kernel
+from opinionsim.classic._transition import Received
 from opinionsim.compilation import inlined
-
-__all__ = ["MODEL", "Parameters"]
 
 
 class Parameters(NamedTuple):
-    """Of the model, as its kernel takes them."""
+    """Parameters, as the kernel takes them."""
 
-    epsilon: Annotated[np.ndarray, Parameter(0.2, "confidence: largest distance at which an opinion counts",
-                                             r"\varepsilon", low=0.0, scaled=True)]  # fmt: skip
-    with_self: Annotated[bool, Parameter(True, "whether an agent's own opinion counts, with weight 1", per_agent=False)]
-    threshold: Annotated[int, Parameter("<=", "whether opinions at exactly that distance count", choices=("<=", "<"))]
+    epsilon: Any = Parameter(
+        0.2, "confidence: largest distance at which an opinion counts", r"\varepsilon", scaled=True
+    )
+    with_self: Any = Parameter(True, "whether an agent's own opinion counts, with weight 1")
+    threshold: Any = Parameter("<=", "whether opinions at exactly that distance count", choices=("<=", "<"))
 
 
 def _prepare(p: Parameters) -> Parameters:
@@ -87,7 +86,7 @@ def _first_far(ranked, place, n, epsilon):
 
 @inlined
 def _after(ranked, n, epsilon, events):
-    """How many windows have closed after so many events of :func:`_find_windows`."""
+    """The number of windows that have closed after so many events of :func:`_find_windows`."""
     low, above = max(0, events - n), min(events, n)
     while low < above:
         middle = (low + above) >> 1
@@ -191,109 +190,93 @@ def _complete(opinions, timing, p, record):
             order = np.argsort(opinions)
             ranked = opinions[order] + 0.0
         if (step + 1) % timing.every == 0:
-            if keeps_order:
-                record[(step + 1) // timing.every - 1][order] = ranked
-            else:
-                record[(step + 1) // timing.every - 1] = opinions
-    if keeps_order:
-        opinions[order] = ranked
+            record[(step + 1) // timing.every - 1][order] = ranked
+    opinions[order] = ranked
 
 
 @inlined
-def _visited(firsts, order, event, state, queue):
-    """The agent whose turn it is."""
-    if order == 0:
-        return np.int64(firsts[index(draw(state), firsts.size)])
-    if order == 1 and event == 0:
-        queue[:] = firsts
-        shuffle(state, queue)
-    return np.int64(queue[event])
+def _heard(contacts, agent):
+    """The ends of an agent's row of partners; in the complete graph the row of all agents, itself included."""
+    if contacts.complete:
+        return np.int64(0), np.int64(contacts.n)
+    return contacts.starts[agent], contacts.starts[agent + 1]
+
+
+@inlined
+def _by_neighbours(opinions, before, contacts, timing, p, queue, state, spare, space):
+    """One step in which the agents whose turn it is go through all whom they hear."""
+    # Fields of their own: a tuple of arrays that is handed on costs more than the sums.
+    others, weights, complete = contacts.others, contacts.weights, contacts.complete
+    weighted, own_confidence = contacts.weights.size > 0, np.int64(p.epsilon.size > 1)
+    for event in range(timing.events):
+        agent = visited(timing.order, event, state, queue)
+        own, reach = before[agent], p.epsilon[own_confidence * agent]
+        moved, weighed = 0.0, np.float64(p.with_self)
+        first, end = _heard(contacts, agent)
+        for place in range(first, end):
+            other = place if complete else np.int64(others[place])
+            weight = weights[place] if weighted else np.float64(other != agent)
+            gap = before[other] - own
+            weight *= np.float64(abs(gap) < reach)
+            moved += weight * gap
+            weighed += weight
+        if weighed > 0.0:
+            opinions[agent] = own + moved / weighed
+
+
+@inlined
+def _by_vectors(opinions, before, contacts, timing, p, queue, state, spare, moved):
+    """One step of opinions (N, D), as :func:`_by_neighbours` does for numbers."""
+    others, weights, complete = contacts.others, contacts.weights, contacts.complete
+    weighted, own_confidence = contacts.weights.size > 0, np.int64(p.epsilon.size > 1)
+    for event in range(timing.events):
+        agent = visited(timing.order, event, state, queue)
+        reach, weighed = p.epsilon[own_confidence * agent], np.float64(p.with_self)
+        moved[:] = 0.0
+        first, end = _heard(contacts, agent)
+        for place in range(first, end):
+            other = place if complete else np.int64(others[place])
+            weight = weights[place] if weighted else np.float64(other != agent)
+            squares = 0.0
+            for d in range(moved.size):
+                squares += (before[other, d] - before[agent, d]) ** 2
+            weight *= np.float64(np.sqrt(squares) < reach)
+            for d in range(moved.size):
+                moved[d] += weight * (before[other, d] - before[agent, d])
+            weighed += weight
+        if weighed > 0.0:
+            for d in range(moved.size):
+                opinions[agent, d] = before[agent, d] + moved[d] / weighed
+
+
+@inlined
+def _room(opinions, contacts, p, spare):
+    """The sum of an agent's distances in each dimension."""
+    return np.empty(opinions.shape[1])
+
+
+_one_by_one = inlined(step_kernel(_by_neighbours))
 
 
 def _kernel(opinions, start, contacts, timing, p, pairs, state, spare, record):
     if contacts.complete and timing.order == 3:
         _complete(opinions, timing, p, record)
-        return
-    before = opinions.copy() if timing.order == 3 else opinions
-    # Fields of their own: a tuple of arrays that is handed on costs more than the sums.
-    firsts, starts, others, weights = contacts.firsts, contacts.starts, contacts.others, contacts.weights
-    complete, weighted = contacts.complete, contacts.weights.size > 0
-    queue = firsts.copy()
-    own_confidence = np.int64(p.epsilon.size > 1)
-    for step in range(timing.steps):
-        if timing.order == 3:
-            before[:] = opinions
-        for event in range(timing.events):
-            agent = _visited(firsts, timing.order, event, state, queue)
-            own, reach = before[agent], p.epsilon[own_confidence * agent]
-            moved, weighed = 0.0, np.float64(p.with_self)
-            first, end = np.int64(0), np.int64(contacts.n)
-            if not complete:
-                first, end = starts[agent], starts[agent + 1]
-            for place in range(first, end):
-                other = place if complete else np.int64(others[place])
-                weight = weights[place] if weighted else np.float64(other != agent)
-                gap = before[other] - own
-                weight *= np.float64(abs(gap) < reach)
-                moved += weight * gap
-                weighed += weight
-            if weighed > 0.0:
-                opinions[agent] = own + moved / weighed
-        if (step + 1) % timing.every == 0:
-            record[(step + 1) // timing.every - 1] = opinions
+    else:
+        _one_by_one(opinions, start, contacts, timing, p, pairs, state, spare, record)
 
 
-def _vector(opinions, start, contacts, timing, p, pairs, state, spare, record):
-    before = opinions.copy() if timing.order == 3 else opinions
-    # Fields of their own: a tuple of arrays that is handed on costs more than the sums.
-    firsts, starts, others, weights = contacts.firsts, contacts.starts, contacts.others, contacts.weights
-    complete, weighted = contacts.complete, contacts.weights.size > 0
-    queue = firsts.copy()
-    own_confidence = np.int64(p.epsilon.size > 1)
-    moved = np.empty(opinions.shape[1])
-    for step in range(timing.steps):
-        if timing.order == 3:
-            before[:] = opinions
-        for event in range(timing.events):
-            agent = _visited(firsts, timing.order, event, state, queue)
-            reach = p.epsilon[own_confidence * agent]
-            weighed = np.float64(p.with_self)
-            moved[:] = 0.0
-            first, end = np.int64(0), np.int64(contacts.n)
-            if not complete:
-                first, end = starts[agent], starts[agent + 1]
-            for place in range(first, end):
-                other = place if complete else np.int64(others[place])
-                weight = weights[place] if weighted else np.float64(other != agent)
-                squares = 0.0
-                for d in range(moved.size):
-                    gap = before[other, d] - before[agent, d]
-                    squares += gap * gap
-                weight *= np.float64(np.sqrt(squares) < reach)
-                for d in range(moved.size):
-                    moved[d] += weight * (before[other, d] - before[agent, d])
-                weighed += weight
-            if weighed > 0.0:
-                for d in range(moved.size):
-                    opinions[agent, d] = before[agent, d] + moved[d] / weighed
-        if (step + 1) % timing.every == 0:
-            record[(step + 1) // timing.every - 1] = opinions
-
-
-def _transition(before: np.ndarray, messages: np.ndarray, weights: Any, p: Parameters, span: Any) -> Transition:
-    messages, given = received(messages, weights)
-    distances = np.abs(messages - before[:, None])
-    reach = np.broadcast_to(np.asarray(p.epsilon, dtype=float), before.shape)[:, None]
-    counted = (distances <= reach if p.threshold == 0 else distances < reach) * given
-    total = (counted * messages).sum(axis=1) + p.with_self * before
+def _transition(received: Received, p: Parameters) -> np.ndarray:
+    distances = np.abs(received.said - received.own[:, None])
+    reach = np.broadcast_to(p.epsilon, received.own.shape)[:, None]
+    counted = (distances <= reach if p.threshold == 0 else distances < reach) * received.weights
+    total = (counted * received.said).sum(axis=1) + p.with_self * received.own
     size = counted.sum(axis=1) + p.with_self
-    return certain(np.where(size > 0, total / np.where(size > 0, size, 1.0), before))
+    return np.where(size > 0, total / np.where(size > 0, size, 1.0), received.own)
 
 
 MODEL = ClassicModel(
     name="hegselmann-krause",
     title="Hegselmann-Krause bounded confidence",
-    kind="continuous",
     family="similarity-biased",
     summary="Every agent takes the mean of all opinions it hears that are no farther from its own than its confidence, "
     "its own included.",
@@ -303,19 +286,15 @@ MODEL = ClassicModel(
     "epsilon; synchronous steps keep their order there. From uniform opinions on [0, 1] there is consensus for "
     "epsilon well above 0.2, and about 1/(2 epsilon) clusters or fewer below.",
     source=(
-        Source(
-            "Hegselmann & Krause (2002). Opinion dynamics and bounded confidence models, analysis, and "
-            "simulation. Journal of Artificial Societies and Social Simulation 5(3), 2",
-            "",
-        ),
+        "Hegselmann & Krause (2002). Opinion dynamics and bounded confidence models, analysis, and simulation. "
+        "Journal of Artificial Societies and Social Simulation 5(3), 2",
     ),
     parameters=Parameters,
-    range=(0.0, 1.0),
     kernel=_kernel,
-    vector=_vector,
+    vector=step_kernel(_by_vectors, _room),
     transition=_transition,
     prepare=_prepare,
     orders=("synchronous", "random", "permutation", "sequential"),
     conserves=frozenset({"order"}),
-    example={"n": 200, "network": "complete", "initial": "uniform", "steps": 12, "epsilon": 0.15},
+    example={"steps": 12, "epsilon": 0.15},
 )

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from opinionsim.classic._model import ORDERS, ClassicModel, Parameter, Source
-from opinionsim.classic._pairwise import confined, pairwise_kernel, vector_kernel
-from opinionsim.classic._transition import Transition, certain
+from opinionsim.classic._model import ORDERS, PICKS, ClassicModel, Parameter
+from opinionsim.classic._pairwise import pairwise_kernel, vector_kernel
+from opinionsim.classic._stepping import confined
+from opinionsim.classic._transition import Received
 from opinionsim.compilation import at, inlined
 from opinionsim.errors import SpecError
 
-__all__ = ["MODEL", "Parameters"]
-
 
 class Parameters(NamedTuple):
-    """Of the model, as its kernel takes them."""
+    """Parameters, as the kernel takes them."""
 
-    u: Annotated[np.ndarray, Parameter(0.4, "distance below which opinions attract", "u", low=0.0, scaled=True)]
-    t: Annotated[np.ndarray, Parameter(1.2, "distance above which opinions repel; at least u", "t",
-                                       low=0.0, scaled=True)]  # fmt: skip
-    mu: Annotated[np.ndarray, Parameter(0.1, "part of the way that is gone", r"\mu", 0.0, 1.0, open_low=True)]
-    threshold: Annotated[int, Parameter("<", "whether opinions at exactly these distances move", choices=("<=", "<"))]
+    u: Any = Parameter(0.4, "distance below which opinions attract", "u", scaled=True)
+    t: Any = Parameter(1.2, "distance above which opinions repel; at least u", "t", scaled=True)
+    mu: Any = Parameter(0.1, "part of the way that is gone", r"\mu", "(0, 1]")
+    threshold: Any = Parameter("<", "whether opinions at exactly these distances move", choices=("<=", "<"))
     limits: tuple[float, float] = (-1.0, 1.0)
 
 
@@ -49,18 +47,17 @@ def _prepare(p: Parameters) -> Parameters:
     return p._replace(u=np.nextafter(p.u, np.inf), t=np.nextafter(p.t, -np.inf))
 
 
-def _transition(before: np.ndarray, messages: np.ndarray, weights: Any, p: Parameters, span: Any) -> Transition:
-    gap = messages[:, 0] - before
+def _transition(received: Received, p: Parameters) -> np.ndarray:
+    gap = received.said[:, 0] - received.own
     distance = np.abs(gap)
     near, far = (distance < p.u, distance > p.t) if p.threshold else (distance <= p.u, distance >= p.t)
-    moved = np.select([near, far], [before + p.mu * gap, before - p.mu * gap], before)
-    return certain(np.clip(moved, *span))
+    moved: np.ndarray = received.own + p.mu * gap * np.select([near, far], [1, -1])
+    return moved.clip(*received.limits)
 
 
 MODEL = ClassicModel(
     name="jager-amblard",
     title="Jager-Amblard social judgement",
-    kind="continuous",
     family="repulsive",
     summary="Opinions closer than u attract, opinions farther apart than t repel, those between leave each other be.",
     equation=r"|x_j - x_i| < u:\ x_i \leftarrow x_i + \mu (x_j - x_i);\quad "
@@ -69,12 +66,9 @@ MODEL = ClassicModel(
     "the two ends of the range split the population; with a high one several clusters last. Where t is the width of "
     "the range nobody repels, and the model is one-sided bounded confidence of width u.",
     source=(
-        Source(
-            "Jager & Amblard (2005). Uniformity, bipolarization and pluriformity captured as generic stylized "
-            "behavior with an agent-based simulation model of attitude change. Computational & Mathematical "
-            "Organization Theory 10, 295-303",
-            "10.1007/s10588-005-6282-2",
-        ),
+        "Jager & Amblard (2005). Uniformity, bipolarization and pluriformity captured as generic stylized behavior "
+        "with an agent-based simulation model of attitude change. Computational & Mathematical Organization Theory "
+        "10, 295-303. doi:10.1007/s10588-005-6282-2",
     ),
     parameters=Parameters,
     range=(-1.0, 1.0),
@@ -84,7 +78,7 @@ MODEL = ClassicModel(
     transition=_transition,
     prepare=_prepare,
     orders=ORDERS,
-    picks=("listener", "speaker", "edge"),
+    picks=PICKS,
     sides=("one", "two"),
-    example={"n": 200, "network": "complete", "initial": "uniform", "steps": 150, "u": 0.3, "t": 0.9},
+    example={"steps": 150, "u": 0.3, "t": 0.9},
 )

@@ -3,39 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from opinionsim.classic._contacts import Contacts
-from opinionsim.classic._groups import received
-from opinionsim.classic._model import ClassicModel, Parameter, Source
-from opinionsim.classic._transition import Transition, certain
+from opinionsim.classic._model import CENTRED, ClassicModel, Parameter
+from opinionsim.classic._stepping import carry_forward
+from opinionsim.classic._transition import Received
 from opinionsim.errors import SpecError
 from opinionsim.networks import Network
 
-__all__ = ["MODELS", "friedkin_johnsen_equilibrium", "influence_matrix"]
-
-_SELF = Parameter(1.0, "weight of an agent's own opinion, beside the weights of its edges", "w_{ii}", low=0.0)
+SELF_WEIGHT = Parameter(1.0, "weight of an agent's own opinion, beside the weights of its edges", "w_{ii}")
 
 
 class DeGroot(NamedTuple):
-    """Of the DeGroot and Altafini models, as their kernels take them."""
+    """Parameters of the DeGroot and Altafini models, as the kernels take them."""
 
-    self_weight: Annotated[np.ndarray, _SELF]
+    self_weight: Any = SELF_WEIGHT
 
 
 class FriedkinJohnsen(NamedTuple):
-    """Of the Friedkin-Johnsen model, as its kernel takes them."""
+    """Parameters of the Friedkin-Johnsen model, as the kernel takes them."""
 
-    susceptibility: Annotated[np.ndarray, Parameter(0.5, "share of others' influence; the rest is that of the "
-                                                    "initial opinion", "a_i", 0.0, 1.0)]  # fmt: skip
-    self_weight: Annotated[np.ndarray, _SELF]
+    susceptibility: Any = Parameter(
+        0.5, "share of others' influence; the rest is that of the initial opinion", "a_i", "[0, 1]"
+    )
+    self_weight: Any = SELF_WEIGHT
 
 
 def influence_matrix(network: Any, self_weight: ArrayLike = 1.0) -> Any:
-    """Who weighs how much for whom: the row-normalised matrix W of linear models.
+    """The row-normalised matrix W of linear models: who weighs how much for whom.
 
     Parameters
     ----------
@@ -62,16 +61,14 @@ def influence_matrix(network: Any, self_weight: ArrayLike = 1.0) -> Any:
            [0.33333333, 0.33333333, 0.33333333],
            [0.        , 0.5       , 0.5       ]])
     """
-    joined = Network.of(network)
-    own = _SELF.array("self_weight", self_weight, joined.n)
-    if joined.complete:
-        from scipy.sparse import csr_array
+    from scipy.sparse import csr_array, diags_array
 
+    joined = Network.of(network)
+    own = SELF_WEIGHT.array("self_weight", self_weight, joined.n)
+    if joined.complete:
         weights = np.ones((joined.n, joined.n))
         np.fill_diagonal(weights, own)
         return csr_array(weights / weights.sum(axis=1, keepdims=True))
-    from scipy.sparse import csr_array, diags_array
-
     others, mine = _shares(Contacts.of(joined), own)
     shares = csr_array(others + diags_array(mine))
     shares.eliminate_zeros()
@@ -80,25 +77,17 @@ def influence_matrix(network: Any, self_weight: ArrayLike = 1.0) -> Any:
 
 def _shares(contacts: Contacts, own: Any) -> tuple[Any, np.ndarray]:
     """The shares of others, a sparse matrix (N, N), and one's own (N,), on a network that is not complete."""
-    from scipy.sparse import csr_array
-
-    n, weights = contacts.n, contacts.weights
-    # Half as wide an index is half the traffic, hence faster.
-    narrow = np.int32 if contacts.others.size < 2**31 and n < 2**31 else np.int64
-    others, starts = contacts.others.astype(narrow), contacts.starts.astype(narrow)
-    heard = csr_array((np.abs(weights) if weights.size else np.ones(others.size), others, starts), shape=(n, n))
-    mine = np.broadcast_to(np.asarray(own, dtype=float), n)
-    total = heard @ np.ones(n) + mine
+    heard, mine = contacts.matrix(), np.broadcast_to(np.asarray(own, dtype=float), contacts.n)
+    total = abs(heard) @ np.ones(contacts.n) + mine
     # Who hears nobody at all, itself included, keeps its opinion.
     deaf = total == 0
     scale = 1.0 / np.where(deaf, 1.0, total)
-    each = np.repeat(scale, np.diff(starts))
-    heard.data = weights * each if weights.size else each
+    heard.data *= np.repeat(scale, np.diff(contacts.starts))
     return heard, np.where(deaf, 1.0, mine * scale)
 
 
 def _averaging(contacts: Contacts, own: Any, like: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-    """What takes opinions (N,) or (N, D) to the averages that agents hear."""
+    """A function from opinions (N,) or (N, D) to the averages that agents hear, their own opinions included."""
     if contacts.complete:
         mine = np.asarray(own, dtype=float)
         if mine.ndim and like.ndim == 2:
@@ -117,29 +106,9 @@ def _averaging(contacts: Contacts, own: Any, like: np.ndarray) -> Callable[[np.n
     return average
 
 
-def _run(opinions: np.ndarray, timing: Any, record: np.ndarray, step: Callable[[np.ndarray], np.ndarray]) -> None:
-    """Carry opinions forward by a linear step, and record them."""
-    states = opinions
-    for done in range(1, timing.steps + 1):
-        states = step(states)
-        if done % timing.every == 0:
-            record[done // timing.every - 1] = states
-    opinions[:] = states
-
-
-def _clipped(start: np.ndarray, average: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.ndarray], np.ndarray]:
-    """Averages kept from leaving, by rounding, the span of the initial opinions."""
-    low, high = start.min(axis=0), start.max(axis=0)
-
-    def step(opinions: np.ndarray) -> np.ndarray:
-        moved = average(opinions)
-        return moved.clip(low, high, out=moved)
-
-    return step
-
-
 def _degroot(opinions, start, contacts, timing, p, pairs, state, spare, record):
-    _run(opinions, timing, record, _clipped(start, _averaging(contacts, p.self_weight, opinions)))
+    average = _averaging(contacts, p.self_weight, opinions)
+    carry_forward(opinions, timing, record, average, start.min(axis=0), start.max(axis=0))
 
 
 def _friedkin_johnsen(opinions, start, contacts, timing, p, pairs, state, spare, record):
@@ -148,64 +117,32 @@ def _friedkin_johnsen(opinions, start, contacts, timing, p, pairs, state, spare,
     if open_to.ndim and opinions.ndim == 2:
         open_to = open_to[:, None]
     anchor = (1.0 - open_to) * start
-    _run(opinions, timing, record, _clipped(start, lambda values: open_to * average(values) + anchor))
+    low, high = start.min(axis=0), start.max(axis=0)
+    carry_forward(opinions, timing, record, lambda values: open_to * average(values) + anchor, low, high)
 
 
 def _altafini(opinions, start, contacts, timing, p, pairs, state, spare, record):
-    average = _averaging(contacts, p.self_weight, opinions)
     most = np.abs(start).max()
-
-    def step(values: np.ndarray) -> np.ndarray:
-        moved = average(values)
-        return moved.clip(-most, most, out=moved)
-
-    _run(opinions, timing, record, step)
+    carry_forward(opinions, timing, record, _averaging(contacts, p.self_weight, opinions), -most, most)
 
 
-def _heard(before: np.ndarray, messages: np.ndarray, weights: Any, own: Any) -> np.ndarray:
+def _heard(received: Received, p: Any) -> np.ndarray:
     """The average of messages and an agent's own opinion."""
-    messages, weights = received(messages, weights)
-    total = np.abs(weights).sum(axis=1) + own
-    found = ((weights * messages).sum(axis=1) + own * before) / np.where(total > 0, total, 1.0)
-    return np.where(total > 0, found, before)
+    total = np.abs(received.weights).sum(axis=1) + p.self_weight
+    found = (received.weights * received.said).sum(axis=1) + p.self_weight * received.own
+    return np.where(total > 0, found / np.where(total > 0, total, 1.0), received.own)
 
 
-def _degroot_transition(before: np.ndarray, messages: np.ndarray, weights: Any, p: DeGroot, span: Any) -> Transition:
-    return certain(_heard(before, messages, weights, p.self_weight))
-
-
-def _friedkin_johnsen_transition(
-    before: np.ndarray,
-    messages: np.ndarray,
-    weights: Any,
-    p: FriedkinJohnsen,
-    span: Any,
-    start: np.ndarray | None = None,
-) -> Transition:
-    """`start` (T,) are initial opinions; without it, opinions are at their start."""
-    anchor = before if start is None else start
-    heard = _heard(before, messages, weights, p.self_weight)
-    return certain(p.susceptibility * heard + (1.0 - p.susceptibility) * anchor)
-
-
-def _altafini_transition(before: np.ndarray, messages: np.ndarray, weights: Any, p: DeGroot, span: Any) -> Transition:
-    middle = (span[0] + span[1]) / 2
-    return certain(middle + _heard(before - middle, messages - middle, weights, p.self_weight))
-
-
-def _centred(values: np.ndarray, span: tuple[float, float]) -> np.ndarray:
-    """Opinions as their distance from the middle of the range, whose sign a foe turns round."""
-    return values - (span[0] + span[1]) / 2
-
-
-def _uncentred(values: np.ndarray, span: tuple[float, float]) -> np.ndarray:
-    return np.clip(values + (span[0] + span[1]) / 2, *span)
+def _anchored(received: Received, p: FriedkinJohnsen) -> np.ndarray:
+    """The average of messages and the initial opinion, which is the opinion before where none is given."""
+    anchor = received.own if received.start is None else received.start
+    return np.asarray(p.susceptibility * _heard(received, p) + (1.0 - p.susceptibility) * anchor)
 
 
 def friedkin_johnsen_equilibrium(
     network: Any, initial: ArrayLike, susceptibility: ArrayLike = 0.5, self_weight: ArrayLike = 1.0
 ) -> np.ndarray:
-    """Where the Friedkin-Johnsen model comes to rest: (I - A W)^-1 (I - A) x(0).
+    """The equilibrium of the Friedkin-Johnsen model: (I - A W)^-1 (I - A) x(0).
 
     Parameters
     ----------
@@ -272,13 +209,9 @@ def _check_anchored(shares: Any, open_to: np.ndarray) -> None:
         )
 
 
-_FRIEDKIN = Source("Friedkin & Johnsen (1990). Social influence and opinions. Journal of Mathematical Sociology 15, "
-                   "193-206", "10.1080/0022250X.1990.9990069")  # fmt: skip
-
 DEGROOT = ClassicModel(
     name="degroot",
     title="DeGroot",
-    kind="continuous",
     family="assimilative",
     summary="Every agent takes the weighted average of the opinions it hears and its own.",
     equation=r"x(t + 1) = W x(t),\quad W_{ij} = \frac{w_{ij}}{\sum_k w_{ik}}",
@@ -286,25 +219,21 @@ DEGROOT = ClassicModel(
     "opinions weighted by the left eigenvector of W to eigenvalue 1: on an undirected network, by the sum of weights "
     "of each agent. Without self weight an even cycle alternates for ever.",
     source=(
-        Source(
-            "DeGroot (1974). Reaching a consensus. Journal of the American Statistical Association 69, 118-121",
-            "10.1080/01621459.1974.10480137",
-        ),
+        "DeGroot (1974). Reaching a consensus. Journal of the American Statistical Association 69, 118-121. "
+        "doi:10.1080/01621459.1974.10480137",
     ),
     parameters=DeGroot,
-    range=(0.0, 1.0),
     kernel=_degroot,
     vector=_degroot,
-    transition=_degroot_transition,
+    transition=_heard,
     orders=("synchronous",),
     compiles=False,
-    example={"n": 200, "network": {"kind": "watts-strogatz", "k": 6, "p": 0.1}, "initial": "uniform", "steps": 60},
+    example={"network": {"kind": "watts-strogatz", "k": 6, "p": 0.1}, "steps": 60},
 )
 
 FRIEDKIN_JOHNSEN = ClassicModel(
     name="friedkin-johnsen",
     title="Friedkin-Johnsen",
-    kind="continuous",
     family="assimilative",
     summary="Every agent takes the weighted average of the opinions it hears and its own, and mixes in the opinion it "
     "had at first.",
@@ -312,27 +241,23 @@ FRIEDKIN_JOHNSEN = ClassicModel(
     behaviour="Converges to (I - A W)^-1 (I - A) x(0), which is disagreement in general, wherever everybody hears, "
     "directly or not, of someone with susceptibility below 1. With susceptibility 1 the DeGroot model, with 0 nobody "
     "moves.",
-    source=(_FRIEDKIN,),
+    source=(
+        "Friedkin & Johnsen (1990). Social influence and opinions. Journal of Mathematical Sociology 15, 193-206. "
+        "doi:10.1080/0022250X.1990.9990069",
+    ),
     parameters=FriedkinJohnsen,
-    range=(0.0, 1.0),
     kernel=_friedkin_johnsen,
     vector=_friedkin_johnsen,
-    transition=_friedkin_johnsen_transition,
+    transition=_anchored,
+    needs=frozenset({"partners", "start"}),
     orders=("synchronous",),
     compiles=False,
-    example={
-        "n": 200,
-        "network": {"kind": "watts-strogatz", "k": 6, "p": 0.1},
-        "initial": "uniform",
-        "steps": 30,
-        "susceptibility": 0.9,
-    },
+    example={"network": {"kind": "watts-strogatz", "k": 6, "p": 0.1}, "steps": 30, "susceptibility": 0.9},
 )
 
 ALTAFINI = ClassicModel(
     name="altafini",
     title="Altafini",
-    kind="continuous",
     family="repulsive",
     summary="Every agent takes the average of its own opinion, those of friends, and the opposite of those of foes, "
     "whose edges have negative weights.",
@@ -340,19 +265,15 @@ ALTAFINI = ClassicModel(
     behaviour="On a strongly connected network, with a self weight above 0: if it is structurally balanced, its two "
     "sides end at opposite opinions of equal size, else all opinions vanish into the middle of the range.",
     source=(
-        Source(
-            "Altafini (2013). Consensus problems on networks with antagonistic interactions. IEEE Transactions "
-            "on Automatic Control 58, 935-946",
-            "10.1109/TAC.2012.2224251",
-        ),
+        "Altafini (2013). Consensus problems on networks with antagonistic interactions. IEEE Transactions on "
+        "Automatic Control 58, 935-946. doi:10.1109/TAC.2012.2224251",
     ),
     parameters=DeGroot,
     range=(-1.0, 1.0),
     kernel=_altafini,
     vector=_altafini,
-    transition=_altafini_transition,
-    encode=_centred,
-    decode=_uncentred,
+    transition=_heard,
+    units=CENTRED,
     orders=("synchronous",),
     keeps_consensus=False,
     needs=frozenset({"partners", "signs"}),
@@ -367,5 +288,3 @@ ALTAFINI = ClassicModel(
         "steps": 30,
     },
 )
-
-MODELS = (DEGROOT, FRIEDKIN_JOHNSEN, ALTAFINI)

@@ -10,8 +10,6 @@ import numpy as np
 from opinionsim.errors import SpecError
 from opinionsim.networks import Network
 
-__all__ = ["follower_network", "lorenz_agents"]
-
 #: Part of the largest variance of a number in [0, 1] that differences between agents may have.
 _MOST_VARIANCE = 0.95
 
@@ -54,7 +52,7 @@ def lorenz_agents(
     spread : float
         Distance between the means of initial opinions of the two groups, >= 0.
     range : (float, float)
-        Of opinions.
+        Range of opinions.
 
     Returns
     -------
@@ -85,13 +83,14 @@ def lorenz_agents(
     low, high = range
     group = rng.integers(2, size=n)
     initial = np.clip(rng.normal((low + high) / 2 + (group - 0.5) * spread, sd), low, high)
+    shares = {"alpha": (alpha, alpha_sd), "rho": (rho, rho_sd), "theta": (theta, theta_sd)}
+    drawn = {name: _beta(mean, deviation, n, rng) for name, (mean, deviation) in shares.items()}
+    latitudes = _gamma(latitude, latitude_sd, n, rng)
     return {
         "initial": initial,
         "group": group,
-        "alpha": _beta(alpha, alpha_sd, n, rng),
-        "rho": _beta(rho, rho_sd, n, rng),
-        "theta": _beta(theta, theta_sd, n, rng),
-        "latitude": _gamma(latitude, latitude_sd, n, rng),
+        **drawn,
+        "latitude": latitudes,
         "sd": sd,
         "spread": spread,
         "range": range,

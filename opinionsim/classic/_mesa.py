@@ -12,9 +12,8 @@ from opinionsim.classic._model import ClassicModel
 from opinionsim.classic._process import Process, set_up
 from opinionsim.classic._registry import find_model
 from opinionsim.classic._simulate import find_network, starts_of, whole
+from opinionsim.classic._trajectories import plain
 from opinionsim.networks import Network
-
-__all__ = ["ClassicOpinionModel", "OpinionAgent"]
 
 
 class OpinionAgent(mesa.Agent):
@@ -37,11 +36,6 @@ class OpinionAgent(mesa.Agent):
         return float(own) if np.ndim(own) == 0 else own
 
 
-def _plain(value: Any) -> Any:
-    """One number, or, of opinions with several dimensions, a list with one for each."""
-    return value.tolist()
-
-
 class ClassicOpinionModel(mesa.Model):
     """A classic opinion model that Mesa steps, collects and displays.
 
@@ -50,7 +44,7 @@ class ClassicOpinionModel(mesa.Model):
     model : str or ClassicModel
         Its name.
     network, initial, seed, n, range, isolates, **settings
-        As of :func:`opinionsim.classic.simulate`.
+        As in :func:`opinionsim.classic.simulate`.
 
     Attributes
     ----------
@@ -62,7 +56,7 @@ class ClassicOpinionModel(mesa.Model):
 
     Notes
     -----
-    A step is a sweep of one elementary update an agent. Stepping T times gives the opinions that
+    A step is one elementary update for each agent. Stepping T times gives the opinions that
     :func:`opinionsim.classic.simulate` gives in T steps from the same seed. Nothing that happens in Mesa's agents
     reaches the kernel.
     """
@@ -90,8 +84,8 @@ class ClassicOpinionModel(mesa.Model):
             OpinionAgent(self, index)
         self.datacollector = mesa.DataCollector(
             model_reporters={
-                "bias": lambda own: _plain(own.opinions.mean(axis=0)),
-                "diversity": lambda own: _plain(own.opinions.std(axis=0)),
+                "bias": lambda own: plain(own.opinions.mean(axis=0)),
+                "diversity": lambda own: plain(own.opinions.std(axis=0)),
             },
             agent_reporters={"opinion": "opinion"},
         )
@@ -111,11 +105,11 @@ class ClassicOpinionModel(mesa.Model):
 
     @property
     def scheme(self) -> dict[str, Any]:
-        """Every scheme option, likewise."""
+        """Every scheme option, those left at their defaults included."""
         return dict(self._process.setup.scheme)
 
     def step(self) -> None:
-        """One sweep."""
+        """Carry opinions forward by one step, and collect."""
         self._process.advance(1)
         self._opinions = self._process.opinions
         self.datacollector.collect(self)

@@ -1,4 +1,4 @@
-"""What a classic model declares of itself: parameters, schemes, kernel, transition, and where it comes from."""
+"""The declaration of a classic model: parameters, schemes, kernel, transition, sources."""
 
 from __future__ import annotations
 
@@ -6,16 +6,13 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from opinionsim.classic._transition import Transition
+from opinionsim.classic._transition import Received, Transition
 from opinionsim.errors import SpecError
 
-__all__ = ["ORDERS", "PICKS", "ClassicModel", "Parameter", "Source"]
-
-Array = np.ndarray
 #: Orders of update: at random with replacement, each agent once in random order, each once from 0, all at once.
 ORDERS = ("random", "permutation", "sequential", "synchronous")
 #: Who is drawn first: an agent that listens, an agent that speaks, or a pair.
@@ -31,13 +28,11 @@ class Parameter:
     default : number, bool or str
         Its value when none is given. Its type is that of the parameter.
     meaning : str
-        In a few words.
+        Meaning in a few words.
     symbol : str
-        As in the equation, in LaTeX.
-    low, high : float
-        Smallest and largest value.
-    open_low, open_high : bool
-        Whether these are excluded.
+        Symbol in the equation, in LaTeX.
+    interval : str
+        The values that are valid, as mathematics writes them: ``(0, 1]`` leaves out 0.
     choices : tuple of str
         Values of a parameter that names an option.
     per_agent : bool
@@ -50,10 +45,7 @@ class Parameter:
     default: float | int | bool | str
     meaning: str
     symbol: str = ""
-    low: float = -math.inf
-    high: float = math.inf
-    open_low: bool = False
-    open_high: bool = False
+    interval: str = "[0, inf)"
     choices: tuple[str, ...] = ()
     per_agent: bool = True
     scaled: bool = False
@@ -63,20 +55,24 @@ class Parameter:
             object.__setattr__(self, "per_agent", False)
 
     @property
+    def _ends(self) -> tuple[float, float]:
+        """The ends of the interval."""
+        low, high = self.interval[1:-1].split(",")
+        return float(low), float(high)
+
+    @property
     def valid(self) -> str:
-        """What is valid, in words."""
+        """The values that are valid, in words."""
         if self.choices:
             return f"one of {', '.join(self.choices)}"
         if isinstance(self.default, bool):
             return "true or false"
+        low, high = self._ends
+        bounds = [f"{'>' if self.interval[0] == '(' else '>='} {low:g}"] if low > -math.inf else []
+        bounds += [f"{'<' if self.interval[-1] == ')' else '<='} {high:g}"] if high < math.inf else []
         kind = "a whole number" if isinstance(self.default, int) else "a number"
-        bounds = []
-        if self.low > -math.inf:
-            bounds.append(f"{'>' if self.open_low else '>='} {self.low:g}")
-        if self.high < math.inf:
-            bounds.append(f"{'<' if self.open_high else '<='} {self.high:g}")
         each = ", for all agents or one for each" if self.per_agent else ""
-        return " ".join([kind, " and ".join(bounds)]).strip() + each
+        return f"{kind} {' and '.join(bounds)}".strip() + each
 
     def array(self, name: str, value: Any, n: int) -> Any:
         """The value as kernels take it: a number, or an array (n,) where agents differ.
@@ -86,14 +82,11 @@ class Parameter:
         SpecError
             If it is out of range, not a number, or of another size.
         """
-        if self.choices:
-            if value not in self.choices:
+        if self.choices or isinstance(self.default, bool):
+            known = value in self.choices if self.choices else isinstance(value, (bool, np.bool_))
+            if not known:
                 raise self._invalid(name, value)
-            return self.choices.index(value)
-        if isinstance(self.default, bool):
-            if not isinstance(value, (bool, np.bool_)):
-                raise self._invalid(name, value)
-            return bool(value)
+            return self.choices.index(value) if self.choices else bool(value)
         try:
             given = np.asarray(value, dtype=np.float64)
         except (TypeError, ValueError):
@@ -111,25 +104,50 @@ class Parameter:
         return np.ascontiguousarray(typed) if typed.ndim else typed.item()
 
     def _within(self, given: np.ndarray) -> np.ndarray:
-        above = given > self.low if self.open_low else given >= self.low
-        below = given < self.high if self.open_high else given <= self.high
+        low, high = self._ends
+        above = given > low if self.interval[0] == "(" else given >= low
+        below = given < high if self.interval[-1] == ")" else given <= high
         if isinstance(self.default, int):
-            whole = (given == np.round(given)) & (np.abs(given) < 2.0**62)
-        else:
-            whole = np.isfinite(given)
-        return np.asarray(above & below & whole)
+            return np.asarray(above & below & (given == np.round(given)) & (np.abs(given) < 2.0**62))
+        return np.asarray(above & below & np.isfinite(given))
 
     def _invalid(self, name: str, value: Any, where: str = "") -> SpecError:
         return SpecError(f"{name} must be {self.valid}; got {value!r:.60}{where}")
 
 
-class Source(NamedTuple):
-    """Where a model was published."""
+Coding = Callable[[np.ndarray, tuple[float, float]], np.ndarray]
 
-    reference: str
-    """Authors, year, title and journal."""
-    doi: str
-    """Digital object identifier; empty where there is none."""
+
+class Units(NamedTuple):
+    """Units in which the equations of a model are written.
+
+    Attributes
+    ----------
+    encode, decode : callable
+        From opinions in a range to these units, and back: ``(values, range) -> values``.
+    """
+
+    encode: Coding
+    decode: Coding
+
+
+#: Opinions as they are.
+OPINIONS = Units(lambda values, span: values, lambda values, span: values)
+#: Distances from the lower end in parts of the range, 0 to 1.
+SHARES = Units(
+    lambda values, span: (values - span[0]) / (span[1] - span[0]),
+    lambda values, span: np.clip(span[0] + (span[1] - span[0]) * values, *span),
+)
+#: Distances from the middle of the range, positive towards its upper end.
+CENTRED = Units(
+    lambda values, span: values - (span[0] + span[1]) / 2,
+    lambda values, span: np.clip(values + (span[0] + span[1]) / 2, *span),
+)
+#: The two ends of the range as 0 and 1.
+ENDS = Units(
+    lambda values, span: np.where(values == span[1], 1.0, 0.0),
+    lambda values, span: np.where(values > 0.5, span[1], span[0]),
+)
 
 
 @dataclass(frozen=True)
@@ -139,11 +157,9 @@ class ClassicModel:
     Attributes
     ----------
     name : str
-        What calls it: lower case, words joined by hyphens.
+        Name by which it is called: lower case, words joined by hyphens.
     title : str
-        As the field calls it.
-    kind : str
-        ``continuous`` or ``discrete`` opinions.
+        Name in the literature.
     family : str
         Class of influence after Flache et al. 2017 (doi:10.18564/jasss.3521): ``assimilative``,
         ``similarity-biased``, ``repulsive`` or ``reinforcing``.
@@ -152,29 +168,31 @@ class ClassicModel:
     equation : str
         The update, in LaTeX.
     behaviour : str
-        What it comes to in the limit.
-    source : tuple of Source
-        First publication first.
+        Limiting behaviour.
+    source : tuple of str
+        Publications, the first one first: authors, year, title and journal, and ``doi:`` with the identifier at the
+        end, where there is one.
     parameters : type
-        A NamedTuple whose fields are annotated with a :class:`Parameter` each, as kernels take them. A field `limits`
-        beside them holds the range of opinions, for kernels that need it.
+        A NamedTuple, as kernels take the parameters, whose fields have a :class:`Parameter` each as their default. A
+        field `limits` beside them holds the range of opinions, for kernels that need it.
+    kernel, vector : callable
+        Carry opinions (N,), or (N, D), forward; see :func:`opinionsim.classic.pairwise_kernel`.
+    transition : callable
+        ``transition(received, p)``: the next opinions (T,) of receivers, or their distribution, a
+        :class:`Transition`, in the model's units. It is written independently of the kernel.
+    update : callable or None
+        One meeting, where agents meet in pairs: such a model runs on recorded pairs and on any schedule.
     range : (float, float)
         Default range of opinions.
+    units : Units
+        Units of the kernel and the transition.
     orders, picks, sides : tuple of str
         Schemes that are possible, the default first: order of update, who is drawn first, who of a pair updates
         (``one``, ``two``). Empty where the model leaves no choice.
     meets_itself : tuple of bool
         Whether in the complete graph an agent may be drawn as its own partner, the default first.
-    kernel, vector : callable
-        Carry opinions (N,), or (N, D), forward; see :func:`opinionsim.classic._pairwise.pairwise_kernel`.
-    update : callable or None
-        One meeting, where agents meet in pairs: such a model runs on recorded pairs and on any schedule.
-    transition : callable
-        ``transition(before, messages, weights, p, range) -> Transition``, with ``start`` where it goes back to it.
-    encode, decode : callable
-        From opinions in a range to the states of the kernel, and back; ``(values, range) -> values``.
     prepare : callable or None
-        What becomes of the parameters before they reach the kernel; ``(p) -> p``.
+        Puts parameters into the form that the kernel takes: ``(p) -> p``.
     compiles : bool
         Whether the kernel is to be compiled; others rest on compiled libraries.
     conserves : frozenset of str
@@ -185,29 +203,30 @@ class ClassicModel:
     states : str
         ``any`` number, ``copied`` (no value but those present at first) or ``two`` (the ends of the range).
     needs : frozenset of str
-        What it asks of a network: ``partners`` (nobody without one). What it allows: ``signs`` (negative weights).
+        ``partners``: the network must give every agent a partner. ``signs``: its weights may be negative. ``start``:
+        the transition takes initial opinions.
+    example : mapping
+        Arguments of :func:`opinionsim.classic.simulate` for a small run in the documentation.
     """
 
     name: str
     title: str
-    kind: Literal["continuous", "discrete"]
     family: str
     summary: str
     equation: str
     behaviour: str
-    source: tuple[Source, ...]
+    source: tuple[str, ...]
     parameters: type[Any]
-    range: tuple[float, float]
     kernel: Callable[..., None]
-    transition: Callable[..., Transition]
+    transition: Callable[[Received, Any], Transition | np.ndarray]
+    update: Callable[..., float] | None = None
+    vector: Callable[..., None] | None = None
+    range: tuple[float, float] = (0.0, 1.0)
+    units: Units = OPINIONS
     orders: tuple[str, ...] = ()
     picks: tuple[str, ...] = ()
     sides: tuple[str, ...] = ()
     meets_itself: tuple[bool, ...] = (False,)
-    vector: Callable[..., None] | None = None
-    update: Callable[..., float] | None = None
-    encode: Callable[[np.ndarray, tuple[float, float]], np.ndarray] | None = None
-    decode: Callable[[np.ndarray, tuple[float, float]], np.ndarray] | None = None
     conserves: frozenset[str] = frozenset()
     keeps_range: bool = True
     keeps_consensus: bool = True
@@ -217,12 +236,16 @@ class ClassicModel:
     compiles: bool = True
     example: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def kind(self) -> str:
+        """``continuous`` opinions, or ``discrete`` ones, of which no new values arise."""
+        return "continuous" if self.states == "any" else "discrete"
+
     @cached_property
     def declared(self) -> dict[str, Parameter]:
         """Parameters by name."""
-        hints = get_type_hints(self.parameters, include_extras=True)
-        return {name: next(each for each in get_args(hint)[1:] if isinstance(each, Parameter))
-                for name, hint in hints.items() if get_origin(hint) is Annotated}  # fmt: skip
+        fields: dict[str, Any] = self.parameters._field_defaults
+        return {name: each for name, each in fields.items() if isinstance(each, Parameter)}
 
     @property
     def schemes(self) -> dict[str, tuple[Any, ...]]:
@@ -243,3 +266,17 @@ class ClassicModel:
             name: settings.get(name, each.default * scale if each.scaled else each.default)  # type: ignore[operator]
             for name, each in self.declared.items()
         }
+
+    def arrays(self, values: Mapping[str, Any], n: int) -> Any:
+        """The values of all parameters as kernels take them: numbers, or arrays (n,).
+
+        Raises
+        ------
+        SpecError
+            If one is out of range, not a number, or of another size.
+        """
+        return self.parameters(**{name: each.array(name, values[name], n) for name, each in self.declared.items()})
+
+    def prepared(self, p: Any) -> Any:
+        """The parameters as the kernel compares and multiplies with them."""
+        return p if self.prepare is None else self.prepare(p)

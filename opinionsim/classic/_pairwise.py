@@ -1,46 +1,54 @@
-"""The kernel of models in which one agent meets one other at a time."""
+"""The kernels of models in which one agent meets one other at a time."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
 
 import numpy as np
 
-from opinionsim.classic._contacts import draw_pairs, order_queue
-from opinionsim.classic._random import fill
+from opinionsim.classic._contacts import draw_pairs
+from opinionsim.classic._random import fill, uniform
+from opinionsim.classic._stepping import finish_step, start_step
 from opinionsim.compilation import inlined
 
-__all__ = ["Timing", "confined", "pairwise_kernel", "vector_kernel"]
-
 #: Events drawn ahead of their updates.
-_BLOCK = 512
-
-
-class Timing(NamedTuple):
-    """How long a kernel runs, in which order agents update, and when it records."""
-
-    steps: int
-    """Steps: sweeps, or one recorded pair each."""
-    events: int
-    """Elementary updates a step."""
-    every: int
-    """Steps between records."""
-    order: int
-    """0 random with replacement, 1 random permutation, 2 sequential, 3 synchronous."""
-    two_sided: bool
-    """Whether both of a pair update."""
-
-
-@inlined
-def confined(opinion, p):
-    """An opinion, or the end of the range that it has passed."""
-    return min(max(opinion, p.limits[0]), p.limits[1])
+BLOCK = 512
 
 
 @inlined
 def _unconfined(opinion, p):
     return opinion
+
+
+@inlined
+def draw_block(contacts, timing, given, queue, done, state, words, listeners, speakers):
+    """Draw the next pairs of a step, or take the one that is `given`; returns how many they are.
+
+    `words` has room for one word a pair, which is used up, or for another one each behind these.
+    """
+    count = min(listeners.size, timing.events - done)
+    fill(state, words[: count * (words.size // listeners.size)])
+    if given.size > 0:
+        speakers[0], listeners[0] = given[0], given[1]
+    else:
+        draw_pairs(contacts, timing.order, queue, done, words, listeners[:count], speakers[:count])
+    return count
+
+
+@inlined
+def draw_in_turn(contacts, queue, done, words, listeners, speakers, chances):
+    """Draw whom each in turn meets on the complete graph, and the chance of each event, from one random word each.
+
+    A number in [0, 1) times the number of partners is a partner and, behind the point, a number in [0, 1) again.
+    """
+    apart = not contacts.with_self
+    size = np.float64(contacts.n - 1 if apart else contacts.n)
+    for event in range(listeners.size):
+        first = np.int64(queue[done + event])
+        drawn = uniform(words[event]) * size
+        other = np.int64(drawn)
+        listeners[event], speakers[event] = first, other + np.int64(apart & (other >= first))
+        chances[event] = drawn - other
 
 
 def pairwise_kernel(update: Callable[..., float], *, draws: bool = False) -> Callable[..., None]:
@@ -65,26 +73,14 @@ def pairwise_kernel(update: Callable[..., float], *, draws: bool = False) -> Cal
     per_event = 2 if draws else 1
 
     def kernel(opinions, start, contacts, timing, p, pairs, state, spare, record):
-        synchronous = timing.order == 3
-        before = opinions.copy() if synchronous else opinions
-        queue = contacts.firsts.copy()
-        words = np.empty(per_event * _BLOCK, dtype=np.uint64)
-        listeners, speakers = np.empty(_BLOCK, dtype=np.uint32), np.empty(_BLOCK, dtype=np.uint32)
-        given = pairs.shape[0] > 0
+        before = opinions.copy() if timing.order == 3 else opinions
+        queue, words = contacts.firsts.copy(), np.empty(per_event * BLOCK, dtype=np.uint64)
+        listeners, speakers = np.empty(BLOCK, dtype=np.uint32), np.empty(BLOCK, dtype=np.uint32)
         for step in range(timing.steps):
-            if synchronous:
-                before[:] = opinions
-            order_queue(contacts, timing.order, state, queue)
-            done = 0
+            start_step(opinions, before, contacts, timing, state, queue)
+            given, done = pairs[step : step + 1].reshape(-1), 0
             while done < timing.events:
-                count = min(_BLOCK, timing.events - done)
-                if given:
-                    speakers[0], listeners[0] = pairs[step, 0], pairs[step, 1]
-                    if per_event == 2:
-                        fill(state, words[1:2])
-                else:
-                    fill(state, words[: per_event * count])
-                    draw_pairs(contacts, timing.order, queue, done, words, listeners[:count], speakers[:count])
+                count = draw_block(contacts, timing, given, queue, done, state, words, listeners, speakers)
                 for event in range(count):
                     i, j = np.int64(listeners[event]), np.int64(speakers[event])
                     own, other = before[i], before[j]
@@ -93,16 +89,12 @@ def pairwise_kernel(update: Callable[..., float], *, draws: bool = False) -> Cal
                     if timing.two_sided:
                         opinions[j] = update(j, i, other, own, start[j], p, word, spare)
                 done += count
-            if (step + 1) % timing.every == 0:
-                # One by one: assigned as a whole, numbers that are shortened take twice as long.
-                moment = record[(step + 1) // timing.every - 1]
-                for agent in range(opinions.size):
-                    moment[agent] = opinions[agent]
+            finish_step(opinions, step, timing, record)
 
     return kernel
 
 
-def vector_kernel(weight: Callable[..., float], settle: Callable[..., float] = _unconfined) -> Callable[..., Any]:
+def vector_kernel(weight: Callable[..., float], settle: Callable[..., float] = _unconfined) -> Callable[..., None]:
     """The kernel of a model of vector opinions that move along the line between two agents.
 
     Parameters
@@ -116,43 +108,31 @@ def vector_kernel(weight: Callable[..., float], settle: Callable[..., float] = _
     Returns
     -------
     callable
-        As of :func:`pairwise_kernel`, with opinions (N, D) and records (K, N, D).
+        A kernel as :func:`pairwise_kernel` makes it, with opinions (N, D) and records (K, N, D).
     """
 
     def kernel(opinions, start, contacts, timing, p, pairs, state, spare, record):
-        synchronous = timing.order == 3
-        before = opinions.copy() if synchronous else opinions
-        queue = contacts.firsts.copy()
-        words = np.empty(_BLOCK, dtype=np.uint64)
-        listeners, speakers = np.empty(_BLOCK, dtype=np.uint32), np.empty(_BLOCK, dtype=np.uint32)
-        given = pairs.shape[0] > 0
-        dimensions = opinions.shape[1]
+        before = opinions.copy() if timing.order == 3 else opinions
+        queue, words = contacts.firsts.copy(), np.empty(BLOCK, dtype=np.uint64)
+        listeners, speakers = np.empty(BLOCK, dtype=np.uint32), np.empty(BLOCK, dtype=np.uint32)
         for step in range(timing.steps):
-            if synchronous:
-                before[:] = opinions
-            order_queue(contacts, timing.order, state, queue)
-            done = 0
+            start_step(opinions, before, contacts, timing, state, queue)
+            given, done = pairs[step : step + 1].reshape(-1), 0
             while done < timing.events:
-                count = min(_BLOCK, timing.events - done)
-                if given:
-                    speakers[0], listeners[0] = pairs[step, 0], pairs[step, 1]
-                else:
-                    fill(state, words[:count])
-                    draw_pairs(contacts, timing.order, queue, done, words, listeners[:count], speakers[:count])
+                count = draw_block(contacts, timing, given, queue, done, state, words, listeners, speakers)
                 for event in range(count):
                     i, j = np.int64(listeners[event]), np.int64(speakers[event])
                     squares = 0.0
-                    for d in range(dimensions):
+                    for d in range(opinions.shape[1]):
                         squares += (before[j, d] - before[i, d]) ** 2
                     distance = np.sqrt(squares)
                     forth, back = weight(i, distance, p), weight(j, distance, p)
-                    for d in range(dimensions):
+                    for d in range(opinions.shape[1]):
                         gap = before[j, d] - before[i, d]
                         opinions[i, d] = settle(before[i, d] + forth * gap, p)
                         if timing.two_sided:
                             opinions[j, d] = settle(before[j, d] - back * gap, p)
                 done += count
-            if (step + 1) % timing.every == 0:
-                record[(step + 1) // timing.every - 1] = opinions
+            finish_step(opinions, step, timing, record)
 
     return kernel

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
@@ -11,14 +12,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from opinionsim.classic._contacts import EDGE, LISTENER, SPEAKER, Contacts
-from opinionsim.classic._model import ORDERS, ClassicModel
-from opinionsim.classic._pairwise import Timing
+from opinionsim.classic._model import OPINIONS, ORDERS, ClassicModel
 from opinionsim.classic._random import new_states
+from opinionsim.classic._stepping import Timing
 from opinionsim.compilation import compiled
 from opinionsim.errors import SpecError
 from opinionsim.networks import Network
-
-__all__ = ["Process", "Setup", "check_opinions", "check_range", "set_up"]
 
 _PICKED = {"listener": LISTENER, "speaker": SPEAKER, "edge": EDGE}
 _NO_PAIRS = np.empty((0, 2), dtype=np.uint32)
@@ -35,7 +34,7 @@ class Setup:
     network : Network
         Who hears whom.
     range : (float, float)
-        Of opinions.
+        Range of opinions.
     parameters, scheme : dict
         Every parameter and every scheme option, as recorded with the run.
     p : NamedTuple
@@ -54,7 +53,7 @@ class Setup:
 
     @property
     def events(self) -> int:
-        """Elementary updates in a sweep: one for each agent that has a partner."""
+        """Elementary updates in a step: one for each agent that has a partner."""
         return self.network.n if self.contacts.pick == EDGE else self.contacts.firsts.size
 
 
@@ -109,23 +108,21 @@ def set_up(
     contacts = known[pick, with_self]
     if not met:
         _check_network(model, network, contacts, isolates)
-    p = model.parameters(
-        **{name: each.array(name, parameters[name], network.n) for name, each in model.declared.items()}
-    )
+    p = model.arrays(parameters, network.n)
     if "limits" in p._fields:
         p = p._replace(limits=span)
     return Setup(model, network, span, parameters, scheme, p, contacts)
 
 
-def check_names(model: ClassicModel, settings: Iterable[str]) -> None:
-    """Refuse settings that a model does not have.
+def check_names(model: ClassicModel, settings: Iterable[str], *, schemes: bool = True) -> None:
+    """Refuse settings that are no parameters of a model, nor, if `schemes` may be set, scheme options of it.
 
     Raises
     ------
     SpecError
         Naming the first, and what is valid.
     """
-    valid = [*model.declared, *model.schemes]
+    valid = [*model.declared, *(model.schemes if schemes else ())]
     unknown = [name for name in settings if name not in valid]
     if unknown:
         close = get_close_matches(unknown[0], valid, 1)
@@ -153,31 +150,28 @@ def check_range(span: Any, *, endless: bool = False) -> tuple[float, float]:
 
 
 def _scheme(model: ClassicModel, settings: Mapping[str, Any], network: Network) -> dict[str, Any]:
+    """Every scheme option: as set, or the default, or the one that is possible where the default is not."""
     scheme = {}
     for name, valid in model.schemes.items():
         value = settings.get(name, valid[0])
         if value not in valid or isinstance(value, bool) != isinstance(valid[0], bool):
             raise SpecError(f"{name} of {model.name} must be {_one_of(valid)}; got {value!r:.60}")
         scheme[name] = value
+
+    def give_way(name: str, to: Any, why: str) -> None:
+        if name in settings:
+            raise SpecError(f"{model.name}: {why}")
+        scheme[name] = to
+
     if scheme.get("order") == "synchronous" and scheme.get("sides") == "two":
-        if "sides" in settings:
-            raise SpecError(f"{model.name}: sides 'two' needs one meeting after another; order 'synchronous' does not")
-        scheme["sides"] = "one"
+        give_way("sides", "one", "sides 'two' needs one meeting after another; order 'synchronous' does not")
     if scheme.get("meets_itself") and not network.complete:
-        if "meets_itself" in settings:
-            raise SpecError(f"{model.name}: agents meet themselves on the complete graph alone; this is another one")
-        scheme["meets_itself"] = False
+        give_way("meets_itself", False, "agents meet themselves on the complete graph alone; this is another one")
     if network.directed and scheme.get("sides") == "two":
-        if "sides" in settings:
-            raise SpecError(f"{model.name}: sides 'two' needs pairs that hear each other; this network is directed")
-        scheme["sides"] = "one"
-    if scheme.get("order", "random") != "random" and scheme.get("pick", "listener") != "listener":
-        if "pick" in settings:
-            raise SpecError(
-                f"{model.name}: pick {settings['pick']!r} needs order 'random'; "
-                f"with order {scheme['order']!r} it is the listener that is picked first"
-            )
-        scheme["pick"] = "listener"
+        give_way("sides", "one", "sides 'two' needs pairs that hear each other; this network is directed")
+    if scheme.get("order", "random") != "random" and (pick := scheme.get("pick", "listener")) != "listener":
+        why = f"with order {scheme['order']!r} it is the listener that is picked first"
+        give_way("pick", "listener", f"pick {pick!r} needs order 'random'; {why}")
     return scheme
 
 
@@ -259,7 +253,7 @@ class Process:
     initial : ndarray (N,) or (N, D)
         Initial opinions, checked.
     seed, replicate : int
-        Of the random stream.
+        Key of the random stream.
     pairs : ndarray (T, 2) of int, optional
         (speaker, listener) of every step, in place of drawn pairs; the listener alone updates.
     machine : bool
@@ -278,8 +272,7 @@ class Process:
     ) -> None:
         self.setup = setup
         self.steps = 0
-        encode = setup.model.encode
-        self._states = np.array(initial if encode is None else encode(initial, setup.range), dtype=np.float64)
+        self._states = np.array(setup.model.units.encode(initial, setup.range), dtype=np.float64)
         self._start = self._states.copy()
         self._initial = initial
         self._pairs = pairs
@@ -287,8 +280,7 @@ class Process:
         if kernel is None:
             raise SpecError(f"{setup.model.name} takes no vectors of opinions")
         self._machine = machine and setup.model.compiles
-        prepare = setup.model.prepare
-        self._p = setup.p if prepare is None else prepare(setup.p)
+        self._p = setup.model.prepared(setup.p)
         self._kernel = compiled(kernel) if self._machine else kernel
         self._state, self._spare = new_states(seed, "classic", replicate)
 
@@ -326,34 +318,20 @@ class Process:
             two_sided=setup.scheme.get("sides") == "two" and not given,
         )
         pairs = _NO_PAIRS if self._pairs is None else self._pairs[self.steps : self.steps + steps]
-        arguments = (
-            self._states,
-            self._start,
-            setup.contacts,
-            timing,
-            self._p,
-            pairs,
-            self._state,
-            self._spare,
-            record,
-        )
-        if self._machine:
-            self._kernel(*arguments)
-        else:
-            # Machine words wrap around, which scalars of numpy otherwise warn of.
-            with np.errstate(over="ignore"):
-                self._kernel(*arguments)
+        network = (self._states, self._start, setup.contacts, timing, self._p)
+        # Machine words wrap around, which scalars of numpy otherwise warn of.
+        with nullcontext() if self._machine else np.errstate(over="ignore"):
+            self._kernel(*network, pairs, self._state, self._spare, record)
         self.steps += steps
         if not np.isfinite(self.opinions).all():
             raise SpecError(f"{setup.model.name}: opinions have grown beyond all numbers; its parameters let them")
-        if setup.model.decode is not None:
+        if setup.model.units is not OPINIONS:
             record[...] = self._decoded(record)
         return record
 
     def _decoded(self, states: np.ndarray) -> np.ndarray:
-        decode = self.setup.model.decode
-        if decode is None:
+        if self.setup.model.units is OPINIONS:
             return states
-        # Whoever has not moved holds the very opinion given, whatever the way there and back rounds.
+        # An agent that has not moved holds the very opinion given, whatever the way there and back rounds.
         unmoved = states == self._start.astype(states.dtype)
-        return np.where(unmoved, self._initial, decode(states, self.setup.range))
+        return np.where(unmoved, self._initial, self.setup.model.units.decode(states, self.setup.range))

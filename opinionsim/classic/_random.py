@@ -9,8 +9,6 @@ import numpy as np
 from opinionsim.compilation import inlined
 from opinionsim.streams import stream
 
-__all__ = ["draw", "fill", "index", "new_state", "new_states", "normal", "shuffle", "uniform"]
-
 
 def new_state(seed: int, purpose: str, replicate: int, *key: int) -> np.ndarray:
     """The state of a generator: four 64-bit words, from the experiment's named streams."""
@@ -18,7 +16,7 @@ def new_state(seed: int, purpose: str, replicate: int, *key: int) -> np.ndarray:
 
 
 def new_states(seed: int, purpose: str, replicate: int, *key: int) -> tuple[np.ndarray, np.ndarray]:
-    """Two states at once: of the stream of a process, and of one for what is seldom drawn.
+    """Two states: that of the stream of a process, and that of another for what is seldom drawn.
 
     A second stream keeps the first independent of opinions.
     """
@@ -79,17 +77,3 @@ def normal(state):
     """A standard normal number (Box-Muller)."""
     radius = math.sqrt(-2.0 * math.log(1.0 - uniform(draw(state))))
     return radius * math.cos(2.0 * math.pi * uniform(draw(state)))
-
-
-@inlined
-def shuffle(state, items):
-    """Put items into random order (Fisher-Yates)."""
-    words = np.empty(min(items.size, 512), dtype=np.uint64)
-    last = items.size - 1
-    while last > 0:
-        count = min(last, words.size)
-        fill(state, words[:count])
-        for word in range(count):
-            place = index(words[word], last + 1)
-            items[last], items[place] = items[place], items[last]
-            last -= 1

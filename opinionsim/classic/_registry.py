@@ -3,45 +3,22 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
+from importlib import import_module
 
-from opinionsim.classic import (
-    _activity_driven,
-    _algorithmic_bias,
-    _biased_assimilation,
-    _coda,
-    _deffuant,
-    _hegselmann_krause,
-    _jager_amblard,
-    _linear,
-    _lorenz,
-    _majority,
-    _qvoter,
-    _sznajd,
-    _voter,
-    _weighted_linear,
-)
 from opinionsim.classic._model import ClassicModel
 from opinionsim.errors import SpecError
 
-__all__ = ["MODELS", "find_model"]
-
-#: Every classic model by name, in the order in which documentation lists them.
-MODELS: dict[str, ClassicModel] = {model.name: model for model in (
-    _voter.MODEL,
-    _qvoter.MODEL,
-    _majority.MODEL,
-    _sznajd.MODEL,
-    _coda.MODEL,
-    *_linear.MODELS,
-    _biased_assimilation.MODEL,
-    _deffuant.MODEL,
-    _hegselmann_krause.MODEL,
-    _algorithmic_bias.MODEL,
-    _weighted_linear.MODEL,
-    _jager_amblard.MODEL,
-    _lorenz.MODEL,
-    _activity_driven.MODEL,
-)}  # fmt: skip
+#: Modules that hold models, in the order in which documentation lists them.
+_MODULES = ("_voter", "_qvoter", "_majority", "_sznajd", "_coda", "_linear", "_biased_assimilation", "_deffuant",
+            "_hegselmann_krause", "_algorithmic_bias", "_weighted_linear", "_jager_amblard", "_lorenz",
+            "_activity_driven")  # fmt: skip
+#: Every classic model by name.
+MODELS: dict[str, ClassicModel] = {
+    model.name: model
+    for module in _MODULES
+    for model in vars(import_module(f"opinionsim.classic.{module}")).values()
+    if isinstance(model, ClassicModel)
+}
 
 
 def find_model(model: str | ClassicModel) -> ClassicModel:

@@ -15,12 +15,10 @@ from opinionsim.classic._process import Process, Setup, check_opinions, set_up
 from opinionsim.classic._registry import find_model
 from opinionsim.classic._trajectories import Trajectories
 from opinionsim.errors import SpecError
-from opinionsim.networks import NETWORKS, Network, build_network
+from opinionsim.networks import Network, build_network
 from opinionsim.streams import stream
 
-__all__ = ["draw_opinions", "each_of", "find_network", "simulate", "starts_of", "whole"]
-
-#: Sweeps where none are given.
+#: Steps where none are given.
 _STEPS = 100
 #: Agents where neither a network nor opinions say how many there are.
 _AGENTS = 100
@@ -61,7 +59,8 @@ def simulate(
         Initial opinions; (R, N) gives every replicate its own. ``uniform`` and ``normal`` draw them for each
         replicate: over the range, or, of discrete models, among its ends; normal ones are cut off at the ends.
     steps : int, optional
-        Sweeps: each is one elementary update an agent; default 100. With `pairs`, one step each, left out.
+        How many, each of one elementary update for each agent; default 100. Left out with `pairs`, of which each
+        is a step.
     seed : int
         Root of all randomness, >= 0.
     n : int, optional
@@ -79,7 +78,7 @@ def simulate(
     isolates : str
         What becomes of agents without a partner: ``error``, or ``keep`` their opinions.
     dtype : str
-        Of the record: ``float64``, or ``float32``, which takes half the memory. Opinions are carried forward in
+        Type of the record: ``float64``, or ``float32``, which takes half the memory. Opinions are carried forward in
         double precision either way.
     threads : int, optional
         Replicates carried out at once; default one a processor. Changes no result.
@@ -152,11 +151,11 @@ def each_of(number: int, one: Callable[[int], None], threads: int | None = None)
     # The first call compiles, which others would only wait for.
     one(0)
     if most <= 1:
-        for each in np.arange(1, number).tolist():
+        for each in range(1, number):
             one(each)
         return
     with ThreadPoolExecutor(most, "opinionsim-classic") as pool:
-        for ended in [pool.submit(one, each) for each in np.arange(1, number).tolist()]:
+        for ended in [pool.submit(one, each) for each in range(1, number)]:
             ended.result()
 
 
@@ -185,13 +184,13 @@ def find_network(network: Any, initial: Any, n: int | None, seed: int, replicate
     if isinstance(network, (str, Mapping)):
         drawn = int(stream(seed, "network").integers(2**32))
         # Files and edges written out say themselves how many agents there are.
-        generated = isinstance(network, str) or str(network.get("kind", "edges")) in NETWORKS
-        return build_network(network, _AGENTS if n is None and generated else n, drawn)
+        given = not isinstance(network, str) and network.get("kind", "edges") in ("edges", "edge-list", "file")
+        return build_network(network, _AGENTS if n is None and not given else n, drawn)
     return Network.of(network, n)
 
 
 def _shape(initial: Any) -> tuple[int, ...]:
-    """Of opinions that are given; empty of a name."""
+    """The shape of opinions that are given; empty for the name of a distribution."""
     if isinstance(initial, str):
         return ()
     try:
@@ -229,11 +228,10 @@ def starts_of(setup: Setup, initial: ArrayLike | str, seed: int, replicates: int
         discrete = setup.model.kind == "discrete"
         return [
             draw_opinions(initial, n, setup.range, stream(seed, "initial opinions", each), discrete=discrete)
-            for each in np.arange(replicates).tolist()
+            for each in range(replicates)
         ]
     given = np.asarray(initial, dtype=object if isinstance(initial, list) and not initial else None)
-    own = given.ndim >= 2 and replicates > 1 and given.shape[:2] == (replicates, n)
-    if own:
+    if given.ndim >= 2 and replicates > 1 and given.shape[:2] == (replicates, n):
         return [check_opinions(setup.model, values, n, setup.range) for values in given]
     return [check_opinions(setup.model, initial, n, setup.range)] * replicates
 

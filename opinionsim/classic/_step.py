@@ -1,20 +1,17 @@
-"""The one-step view of a model: what it says of the next opinion of whoever has received messages."""
+"""The one-step view of any model: the distribution of the next opinions of agents that receive messages."""
 
 from __future__ import annotations
 
-from inspect import signature
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from opinionsim.classic._model import ClassicModel
-from opinionsim.classic._process import check_range
+from opinionsim.classic._process import check_names, check_range
 from opinionsim.classic._registry import find_model
-from opinionsim.classic._transition import Transition
+from opinionsim.classic._transition import Received, Transition
 from opinionsim.errors import SpecError
-
-__all__ = ["transition"]
 
 
 def transition(
@@ -27,7 +24,7 @@ def transition(
     range: tuple[float, float] | None = None,
     **parameters: Any,
 ) -> Transition:
-    """How a model distributes the next opinion of receivers, given what came before.
+    """The distribution of the next opinion of receivers, given what came before.
 
     Parameters
     ----------
@@ -39,18 +36,18 @@ def transition(
         Opinions received: one each, or m of them, as the model takes; NaN where there are fewer, which models whose
         agents meet in pairs do not take.
     weights : array_like (T, m), optional
-        Of the messages, for models that weigh them; default all 1.
+        Weights of messages, for models that weigh them; default all 1.
     start : array_like (T,), optional
         Initial opinion of each receiver, for models that go back to it.
     range : (float, float), optional
         Range of opinions; default that of the model.
     **parameters
-        Of the model, each a number or (T,): those of the receivers.
+        Parameters of the model, those of the receivers: each a number or (T,).
 
     Returns
     -------
     Transition
-        Of T receivers. It is written independently of the kernel, which tests compare it with.
+        The distribution of each of T receivers. It is written independently of the kernel, which tests compare it with.
 
     Raises
     ------
@@ -59,30 +56,48 @@ def transition(
     """
     found = find_model(model)
     own = np.atleast_1d(np.asarray(before, dtype=float))
-    received = np.asarray(messages, dtype=float)
-    received = received[:, None] if received.ndim == 1 else np.atleast_2d(received)
-    if own.ndim != 1 or received.shape[0] != own.size:
+    said = np.asarray(messages, dtype=float)
+    said = said[:, None] if said.ndim == 1 else np.atleast_2d(said)
+    if own.ndim != 1 or said.shape[0] != own.size:
         raise SpecError(
             f"before must be (T,) and messages (T,) or (T, m); got shapes {own.shape} and {np.shape(messages)}"
         )
     span = check_range(found.range if range is None else range, endless=not np.isfinite(found.range).all())
-    _check_given(own, received, span, missing=found.update is None)
-    given = None if weights is None else np.asarray(weights, dtype=float)
-    if given is not None and given.shape != received.shape:
-        raise SpecError(f"weights must have the shape of messages, {received.shape}; got {given.shape}")
-    unknown = sorted(set(parameters) - set(found.declared))
-    if unknown:
-        raise SpecError(f"{found.name} has no parameter {unknown[0]!r}; valid: {', '.join(found.declared) or 'none'}")
-    values = found.with_defaults(parameters, span)
-    p = found.parameters(**{name: each.array(name, values[name], own.size) for name, each in found.declared.items()})
-    if start is None:
-        return found.transition(own, received, given, p, span)
-    if "start" not in signature(found.transition).parameters:
+    _check_given(own, said, span, missing=found.update is None)
+    given = np.ones(said.shape) if weights is None else np.asarray(weights, dtype=float)
+    if given.shape != said.shape:
+        raise SpecError(f"weights must have the shape of messages, {said.shape}; got {given.shape}")
+    check_names(found, parameters, schemes=False)
+    p = found.arrays(found.with_defaults(parameters, span), own.size)
+    first = None if start is None else np.asarray(start, dtype=float)
+    if first is not None and "start" not in found.needs:
         raise SpecError(f"{found.name} does not go back to initial opinions; leave start out")
-    first = np.asarray(start, dtype=float)
-    if first.shape != own.shape:
+    if first is not None and first.shape != own.shape:
         raise SpecError(f"start must have the shape of before, {own.shape}; got {first.shape}")
-    return found.transition(own, received, given, p, span, start=first)
+
+    def encoded(opinions: np.ndarray) -> np.ndarray:
+        return found.units.encode(opinions, span)
+
+    present = ~np.isnan(said)
+    received = Received(
+        encoded(own),
+        np.where(present, encoded(said), 0.0),
+        present,
+        np.where(present, given, 0.0),
+        None if first is None else encoded(first),
+        span,
+    )
+    found_next = found.transition(received, p)
+    if not isinstance(found_next, Transition):
+        found_next = Transition(found_next[:, None], np.ones((own.size, 1)))
+    values = found.units.decode(found_next.values, span)
+    # An opinion that an agent holds already is that very number, whatever the way there and back rounds.
+    for held, opinions in ((received.own, own), (received.start, first)):
+        if held is not None and opinions is not None:
+            values = np.where(found_next.values == held[:, None], opinions[:, None], values)
+    density = found_next.density
+    decoded = None if density is None else lambda opinions: density(encoded(np.asarray(opinions)))
+    return Transition(values, found_next.probabilities, decoded)
 
 
 def _check_given(own: np.ndarray, received: np.ndarray, span: tuple[float, float], missing: bool) -> None:

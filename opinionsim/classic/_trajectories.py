@@ -1,18 +1,45 @@
-"""What a simulation of a classic model leads to."""
+"""Trajectories of opinions: the result of a simulation of a classic model."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from opinionsim.errors import SpecError
+from opinionsim.metrics import compute_metrics
 from opinionsim.networks import Network
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Trajectories"]
+Metrics = Sequence[str] | Mapping[str, Callable[[np.ndarray], float]]
+
+
+def plain(value: Any) -> Any:
+    """The value with arrays and numbers of numpy as lists and numbers of Python."""
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
+def metrics_of_runs(
+    opinions: np.ndarray, initial: np.ndarray, metrics: Metrics, span: tuple[float, float], network: Network
+) -> dict[str, Any]:
+    """Metrics by name, one value a run, of opinions (R, N), or of each dimension of (R, N, D).
+
+    `initial` are the opinions at the start of each run. `metrics` are names, or functions of opinions (N,) or (N, D).
+    """
+    if isinstance(metrics, Mapping):
+        return {name: [function(each) for each in opinions] for name, function in metrics.items()}
+    if isinstance(metrics, str):
+        raise SpecError(f"metrics must be a list of names; got {metrics!r}")
+    if opinions.ndim == 2:
+        return dict(compute_metrics(opinions, metrics, range=span, network=network, initial=initial))
+    parts = [
+        metrics_of_runs(opinions[..., d], initial[..., d], metrics, span, network) for d in range(opinions.shape[-1])
+    ]
+    return {f"{name}[{d}]": part[name] for name in metrics for d, part in enumerate(parts)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,13 +53,13 @@ class Trajectories:
     parameters, scheme : dict
         Every parameter and scheme option, those left at their defaults included.
     range : (float, float)
-        Of opinions.
+        Range of opinions.
     network : Network
         Who hears whom.
     seed : int
-        Of all random draws.
+        Root of all random draws.
     times : ndarray (K,) of int
-        Steps after which opinions were recorded, from 0: sweeps of one elementary update an agent, or recorded
+        Steps after which opinions were recorded, from 0: each of one elementary update an agent, or recorded
         pairs where these were given.
     opinions : ndarray (R, K, N) or (R, K, N, D)
         The first moment holds the initial opinions.
@@ -54,6 +81,23 @@ class Trajectories:
     def final(self) -> np.ndarray:
         """Opinions at the last moment, (R, N) or (R, N, D)."""
         return np.asarray(self.opinions[:, -1])
+
+    def metrics(self, names: Metrics, moment: int = -1) -> dict[str, Any]:
+        """Metrics of the opinions at one of the moments, by default the last.
+
+        Parameters
+        ----------
+        names : sequence of str, or mapping of str to callable
+            Names in :data:`opinionsim.metrics.METRICS`, or functions of opinions (N,) or (N, D).
+        moment : int
+            Place in `times`.
+
+        Returns
+        -------
+        dict
+            One value a replicate by name: ``bias[0]``, ``bias[1]``, ... where opinions have several dimensions.
+        """
+        return metrics_of_runs(self.opinions[:, moment], self.opinions[:, 0], names, self.range, self.network)
 
     def frame(self) -> pd.DataFrame:
         """One row a replicate, moment and agent.

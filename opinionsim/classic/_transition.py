@@ -4,10 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["Transition", "certain"]
+
+class Received(NamedTuple):
+    """Opinions of T receivers and what reaches them, as transitions of models take them, in the model's units.
+
+    Attributes
+    ----------
+    own : ndarray (T,)
+        Opinions before.
+    said : ndarray (T, m)
+        Messages; 0 where one is missing.
+    present : ndarray (T, m) of bool
+        Whether there is a message.
+    weights : ndarray (T, m)
+        Weights of messages; 0 where one is missing.
+    start : ndarray (T,) or None
+        Initial opinions, where they are given.
+    limits : (float, float)
+        Range of opinions, in units of opinion.
+    """
+
+    own: np.ndarray
+    said: np.ndarray
+    present: np.ndarray
+    weights: np.ndarray
+    start: np.ndarray | None
+    limits: tuple[float, float]
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,7 +47,8 @@ class Transition:
     probabilities : ndarray (T, A)
         Their probabilities, >= 0; they sum to at most 1.
     density : callable or None
-        ``density(opinions (T,)) -> (T,)``: density of the rest, which integrates to what the masses leave.
+        ``density(opinions (T,)) -> (T,)``: density of the rest, per unit of opinion, which integrates to what the
+        masses leave.
     """
 
     values: np.ndarray
@@ -37,9 +64,3 @@ class Transition:
     def rest(self) -> np.ndarray:
         """Probability of the continuous part, shape (T,)."""
         return np.asarray(np.clip(1.0 - self.probabilities.sum(axis=1), 0.0, 1.0))
-
-
-def certain(values: np.ndarray) -> Transition:
-    """The transition of a rule without chance: all mass at `values` (T,)."""
-    atoms = np.asarray(values, dtype=float)[:, None]
-    return Transition(atoms, np.ones_like(atoms))

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from opinionsim.classic._model import ORDERS, ClassicModel, Parameter, Source
+from opinionsim.classic._model import ORDERS, PICKS, ClassicModel, Parameter
 from opinionsim.classic._pairwise import pairwise_kernel
-from opinionsim.classic._transition import Transition, certain
+from opinionsim.classic._transition import Received
 from opinionsim.compilation import at, inlined
-
-__all__ = ["MODEL", "Parameters"]
 
 
 class Parameters(NamedTuple):
-    """Of the model, as its kernel takes them."""
+    """Parameters, as the kernel takes them."""
 
-    zealot: Annotated[np.ndarray, Parameter(0, "1 for an agent that never changes, 0 for all others", "z_i", 0, 1)]
+    zealot: Any = Parameter(0, "1 for an agent that never changes, 0 for all others", "z_i", "[0, 1]")
 
 
 @inlined
@@ -25,14 +23,13 @@ def _update(i, j, own, other, start, p, word, spare):
     return own if at(p.zealot, i) else other
 
 
-def _transition(before: np.ndarray, messages: np.ndarray, weights: Any, p: Parameters, span: Any) -> Transition:
-    return certain(np.where(np.asarray(p.zealot) == 1, before, messages[:, 0]))
+def _transition(received: Received, p: Parameters) -> np.ndarray:
+    return np.where(p.zealot == 1, received.own, received.said[:, 0])
 
 
 MODEL = ClassicModel(
     name="voter",
     title="Voter model",
-    kind="discrete",
     family="assimilative",
     summary="A listener takes over the opinion of the one it meets; zealots never change. Drawing the listener first "
     "is the voter model, the speaker first the reverse voter model (invasion), a pair the link update.",
@@ -43,29 +40,17 @@ MODEL = ClassicModel(
     "these are one. Other orders differ: all at once, a bipartite network can alternate for ever, and in sequence "
     "those who come first lose their say.",
     source=(
-        Source(
-            "Holley & Liggett (1975). Ergodic theorems for weakly interacting infinite systems and the voter model. "
-            "Annals of Probability 3, 643-663",
-            "10.1214/aop/1176996306",
-        ),
-        Source(
-            "Castellano, Fortunato & Loreto (2009). Statistical physics of social dynamics. "
-            "Reviews of Modern Physics 81, 591-646",
-            "10.1103/RevModPhys.81.591",
-        ),
+        "Holley & Liggett (1975). Ergodic theorems for weakly interacting infinite systems and the voter model. "
+        "Annals of Probability 3, 643-663. doi:10.1214/aop/1176996306",
+        "Castellano, Fortunato & Loreto (2009). Statistical physics of social dynamics. Reviews of Modern Physics "
+        "81, 591-646. doi:10.1103/RevModPhys.81.591",
     ),
     parameters=Parameters,
-    range=(0.0, 1.0),
     kernel=pairwise_kernel(_update),
     update=_update,
     transition=_transition,
     orders=ORDERS,
-    picks=("listener", "speaker", "edge"),
+    picks=PICKS,
     states="copied",
-    example={
-        "n": 400,
-        "network": {"kind": "watts-strogatz", "k": 6, "p": 0.1},
-        "initial": "uniform",
-        "steps": 200,
-    },
+    example={"n": 400, "network": {"kind": "watts-strogatz", "k": 6, "p": 0.1}, "steps": 200},
 )

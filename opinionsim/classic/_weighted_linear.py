@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from opinionsim.classic._model import ORDERS, ClassicModel, Parameter, Source
-from opinionsim.classic._pairwise import confined, pairwise_kernel
-from opinionsim.classic._transition import Transition, certain
+from opinionsim.classic._model import ORDERS, PICKS, ClassicModel, Parameter
+from opinionsim.classic._pairwise import pairwise_kernel
+from opinionsim.classic._stepping import confined
+from opinionsim.classic._transition import Received
 from opinionsim.compilation import at, inlined
-
-__all__ = ["MODEL", "Parameters"]
 
 
 class Parameters(NamedTuple):
-    """Of the model, as its kernel takes them."""
+    """Parameters, as the kernel takes them."""
 
-    mu: Annotated[np.ndarray, Parameter(0.5, "part of the way that is gone at no distance", r"\mu", 0.0, 1.0,
-                                        open_low=True)]  # fmt: skip
-    h: Annotated[np.ndarray, Parameter(2.0, "loss of weight over the width of the range; influence repels beyond 1/h "
-                                       "of it", "h", low=0.0)]  # fmt: skip
+    mu: Any = Parameter(0.5, "part of the way that is gone at no distance", r"\mu", "(0, 1]")
+    h: Any = Parameter(2.0, "loss of weight over the width of the range; influence repels beyond 1/h of it", "h")
     limits: tuple[float, float] = (0.0, 1.0)
 
 
@@ -30,19 +27,15 @@ def _update(i, j, own, other, start, p, word, spare):
     return confined(own + at(p.mu, i) * (1.0 - at(p.h, i) * distance) * (other - own), p)
 
 
-def _transition(before: np.ndarray, messages: np.ndarray, weights: Any, p: Parameters, span: Any) -> Transition:
-    low, high = span
-    # In the unit interval that the equation is written in.
-    own, other = (before - low) / (high - low), (messages[:, 0] - low) / (high - low)
-    gap = other - own
-    moved = np.clip(own + p.mu * (1 - p.h * np.abs(gap)) * gap, 0, 1)
-    return certain(np.clip(low + (high - low) * moved, low, high))
+def _transition(received: Received, p: Parameters) -> np.ndarray:
+    (low, high), gap = received.limits, received.said[:, 0] - received.own
+    moved: np.ndarray = received.own + p.mu * (1 - p.h * np.abs(gap) / (high - low)) * gap
+    return moved.clip(low, high)
 
 
 MODEL = ClassicModel(
     name="weighted-linear",
     title="Weighted linear influence",
-    kind="continuous",
     family="repulsive",
     summary="An agent moves towards the other by a part that falls linearly with their distance, and away from it "
     "where that part is negative; opinions stop at the ends of the range.",
@@ -53,24 +46,17 @@ MODEL = ClassicModel(
     "farther apart than 1/h of the range repel, and uniform opinions split between its ends if h is large"
     " enough.",
     source=(
-        Source(
-            "Flache & Macy (2011). Small worlds and cultural polarization. "
-            "Journal of Mathematical Sociology 35, 146-176",
-            "10.1080/0022250X.2010.532261",
-        ),
-        Source(
-            "Flache, Maes, Feliciani, Chattoe-Brown, Deffuant, Huet & Lorenz (2017). Models of social influence: "
-            "towards the next frontiers. Journal of Artificial Societies and Social Simulation 20(4) 2",
-            "10.18564/jasss.3521",
-        ),
+        "Flache & Macy (2011). Small worlds and cultural polarization. Journal of Mathematical Sociology 35, "
+        "146-176. doi:10.1080/0022250X.2010.532261",
+        "Flache, Maes, Feliciani, Chattoe-Brown, Deffuant, Huet & Lorenz (2017). Models of social influence: towards "
+        "the next frontiers. Journal of Artificial Societies and Social Simulation 20(4) 2. doi:10.18564/jasss.3521",
     ),
     parameters=Parameters,
-    range=(0.0, 1.0),
     kernel=pairwise_kernel(_update),
     update=_update,
     transition=_transition,
     orders=ORDERS,
-    picks=("listener", "speaker", "edge"),
+    picks=PICKS,
     sides=("one", "two"),
-    example={"n": 200, "network": "complete", "initial": "uniform", "steps": 100, "mu": 0.2, "h": 3.0},
+    example={"steps": 100, "mu": 0.2, "h": 3.0},
 )

@@ -6,8 +6,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from opinionsim.classifiers._base import AskingClassifier, Classifier, Context, Item, asks, items_of
-from opinionsim.classifiers._closed import parse_closed
-from opinionsim.classifiers._registry import classifier_names, describe_classifier, load_classifier
+from opinionsim.classifiers._closed import is_abstention, parse_closed
+from opinionsim.classifiers._registry import load_classifier
 
 if TYPE_CHECKING:
     from opinionsim.classifiers._calibration import Calibration, fit_calibration, load_calibration
@@ -25,9 +25,8 @@ __all__ = [
     "Item",
     "LexiconClassifier",
     "asks",
-    "classifier_names",
-    "describe_classifier",
     "fit_calibration",
+    "is_abstention",
     "items_of",
     "load_calibration",
     "load_classifier",

@@ -16,8 +16,6 @@ from opinionsim.topics import Claim
 if TYPE_CHECKING:
     from opinionsim.llm import Endpoint
 
-__all__ = ["AskingClassifier", "Classifier", "Context", "Item", "asks", "check_items", "claims_and_texts", "items_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Context:

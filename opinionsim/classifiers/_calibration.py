@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from opinionsim.classifiers._base import Classifier, Item
     from opinionsim.opinions import OpinionScale
 
-__all__ = ["Calibration", "fit_calibration", "load_calibration"]
-
 
 class Calibration(DocumentModel):
     """How probable each point of a scale is to a classifier before it has read a text.

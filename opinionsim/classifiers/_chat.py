@@ -18,13 +18,13 @@ from opinionsim.errors import SpecError
 from opinionsim.llm import Endpoint, MemoryJournal, ModelClient, RunCalls, ScriptedChatModel, SlotPool, load_chat_model
 from opinionsim.messages import Ask, ChatMessage, Parse, Reading, Reply, take_as_is
 from opinionsim.opinions import OpinionEstimates, OpinionScale
-
-__all__ = ["ChatClassifier"]
+from opinionsim.registry import part
 
 #: Items rated at a time where no run sets a limit.
 _CONCURRENCY = 16
 
 
+@part("classifier", name="chat")
 class ChatClassifier:
     """A chat model that answers with one point of the scale for each text.
 

@@ -9,8 +9,6 @@ from opinionsim.classifiers._base import Context, Item
 from opinionsim.messages import ChatMessage
 from opinionsim.opinions import OpinionScale
 
-__all__ = ["WORDING", "chat_prompt"]
-
 #: Grows with every change of the wording, so that results tell which one they come from.
 WORDING = 1
 
@@ -38,7 +36,7 @@ def chat_prompt(item: Item, scale: OpinionScale, question: str = "") -> ChatMess
     Returns
     -------
     ChatMessage
-        Of role ``user``.
+        A message of role ``user``.
 
     Notes
     -----

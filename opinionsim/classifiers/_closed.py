@@ -11,8 +11,6 @@ from typing import Literal, NamedTuple
 
 from opinionsim.opinions import OpinionScale
 
-__all__ = ["is_abstention", "parse_closed"]
-
 #: Characters read: more than any closed answer has, so that cost is bounded.
 _MAX_CHARACTERS = 2_000
 #: Minus signs and dashes as a hyphen; compatibility forms are made plain before.

@@ -10,10 +10,10 @@ import numpy as np
 
 from opinionsim.classifiers._base import Item, check_items
 from opinionsim.opinions import OpinionEstimates, OpinionScale
+from opinionsim.registry import part
 
-__all__ = ["ExactClassifier"]
 
-
+@part("classifier", name="exact")
 class ExactClassifier:
     """Reads the opinion from a text that is a number, as agents of classic models state it.
 

@@ -16,8 +16,7 @@ from opinionsim.classifiers._label_scorer import LabelScorer
 from opinionsim.classifiers._label_trie import LabelTrie
 from opinionsim.errors import MeasurementError, SpecError
 from opinionsim.opinions import OpinionEstimates, OpinionScale
-
-__all__ = ["FlanT5Classifier"]
+from opinionsim.registry import part
 
 #: Prompts in one pass where nothing is asked for: a CPU is busy with one, a GPU is not.
 _BATCH = {"cpu": 1, "cuda": 16}
@@ -25,6 +24,7 @@ _BATCH = {"cpu": 1, "cuda": 16}
 _CALIBRATED = ("weights", "wording", "eos")
 
 
+@part("classifier", name="flan-t5")
 class FlanT5Classifier:
     """Codes an author's opinion of a claim by the probabilities Flan-T5 gives to the points of the scale.
 

@@ -13,8 +13,6 @@ from opinionsim.errors import SpecError
 from opinionsim.opinions import OpinionScale
 from opinionsim.streams import digest
 
-__all__ = ["Question"]
-
 #: Content of A9 in Chuang et al. 2023, in our words and for any text: what a report follows is left open.
 _WORDING = """\
 A person who reads and writes posts on social media made this statement:

@@ -14,8 +14,6 @@ from weakref import WeakValueDictionary
 
 from opinionsim.errors import MeasurementError, SpecError
 
-__all__ = ["DTYPES", "Weights", "load_weights", "sharpen"]
-
 #: Short names and the published weights they stand for.
 _SIZES = {size: f"google/flan-t5-{size}" for size in ("small", "base", "large", "xl", "xxl")}
 #: Number formats that T5 works in.

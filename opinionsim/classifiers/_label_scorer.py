@@ -12,8 +12,6 @@ import numpy as np
 from opinionsim.classifiers._label_trie import LabelTrie
 from opinionsim.errors import MeasurementError
 
-__all__ = ["LabelScorer"]
-
 #: Batched prompts are padded to multiples of this many tokens.
 _STRIDE = 32
 

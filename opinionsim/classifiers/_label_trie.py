@@ -9,8 +9,6 @@ import numpy as np
 
 from opinionsim.errors import MeasurementError
 
-__all__ = ["Cell", "LabelTrie"]
-
 Tokens = tuple[int, ...]
 
 

@@ -16,8 +16,7 @@ from opinionsim.classifiers._lexicon_clauses import Context, Reading, hedged, re
 from opinionsim.classifiers._lexicon_rules import Kind
 from opinionsim.classifiers._lexicon_words import Clause, Mark, clauses
 from opinionsim.opinions import OpinionEstimates, OpinionScale
-
-__all__ = ["LexiconClassifier"]
+from opinionsim.registry import part
 
 #: Size of a hedged stance; what a reservation added to an earlier stance leaves of it.
 _HEDGED = 0.45
@@ -85,6 +84,7 @@ class _Discourse:
     role_break: bool = False
 
 
+@part("classifier", name="lexicon")
 class LexiconClassifier:
     """Codes an author's opinion of a claim by rules.
 

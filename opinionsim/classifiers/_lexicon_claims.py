@@ -9,8 +9,6 @@ from opinionsim.classifiers._lexicon_rules import WEAK_WORDS
 from opinionsim.classifiers._lexicon_topics import EVALUATIONS, EXCLUSIVES, OPPOSITES, SYNONYMS
 from opinionsim.classifiers._lexicon_words import entries, number, stem, tokens
 
-__all__ = ["ClaimView", "Word", "view_of"]
-
 _WEAK = frozenset(stem(word) for word in WEAK_WORDS.split())
 _VERBS = frozenset(
     [

@@ -26,8 +26,6 @@ from opinionsim.classifiers._lexicon_rules import (
 )
 from opinionsim.classifiers._lexicon_words import Clause, Mark, number
 
-__all__ = ["Context", "Reading", "hedged", "read_clause"]
-
 #: Size of a stance: firm, plain and hedged; on a five-point scale the ends start at 0.75.
 _FIRM, _PLAIN, _HEDGED = 1.0, 0.9, 0.45
 _BE = frozenset(COPULAS.split())

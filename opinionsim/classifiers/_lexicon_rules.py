@@ -6,29 +6,6 @@ word stands for all; the longest entry that matches wins.
 
 from __future__ import annotations
 
-__all__ = [
-    "AFFECTION",
-    "AUXILIARIES",
-    "BARE_NO",
-    "BARE_YES",
-    "CLAIM_WORDS",
-    "COMPARING",
-    "COPULAS",
-    "IRREGULAR",
-    "LOSS",
-    "MOVING",
-    "NUMBERS",
-    "ODDS",
-    "PAST_FORMS",
-    "PHRASES",
-    "REVERSERS",
-    "SHORT_FORMS",
-    "STANCE_NOUNS",
-    "WANING",
-    "WEAK_WORDS",
-    "Kind",
-]
-
 from enum import StrEnum
 
 
@@ -358,7 +335,7 @@ PHRASES: list[tuple[Kind, float, str]] = [
         kooky / laughing stock / loony / ludicrousness / magic bean / mid / mindless / misconception / misguided
         misinformed / misplaced / mistaken belief / misunderstanding / mixed up / mockery / never happen
         never happened / no basis / no foundation / no good / no merit / no substance / no such thing / no use
-        no way on earth / non sequitur / nonstarter / not happening / not stand up to scrutiny
+        no way on earth / non sequitur / nonstarter / not result / not stand up to scrutiny
         nothing going for it / nothing of the kind / nothing of the sort / nutty / off the rail
         off your rocker / old wives / overreach / phoney / phony / phooey / photoshopped / pish / pixie dust
         plain wrong / ploy / potty / puerile / punchline / pure cap / racket / ratio / raving / rigged / risible

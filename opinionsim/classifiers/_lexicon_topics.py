@@ -6,8 +6,6 @@ continued with a backslash.
 
 from __future__ import annotations
 
-__all__ = ["EVALUATIONS", "EXCLUSIVES", "OPPOSITES", "SYNONYMS"]
-
 #: Contrasts that evaluate: a claim that puts its subject on the left favours it. Read like ``OPPOSITES``.
 EVALUATIONS = """
     raise / increase / boost / lift / improve / enhance / better / help / benefit / useful / good / great / win \
@@ -50,7 +48,7 @@ OPPOSITES = """
         icy / ice / chill / chilly / frosty / frost / snow / frostbite / shiver / tingle / fridge
     high / higher / above / over / exceed / more / raise / rise / increase / grow / lift / boost / gain / upward | \
         low / lower / below / under / beneath / less / fewer / reduce / decrease / fall / shrink / drop / cut / short
-    real / genuine / happening / fact / actual / melt / thermometer / glacier / drought / flood / physics / measure \
+    real / genuine / result / fact / actual / melt / thermometer / glacier / drought / flood / physics / measure \
         / milder / heatwave / record / emission / data / carbon / greenhouse | hoax / fake / conspiracy / staged / \
         plot / invented / invention / scam / fabricated / fiction / lie / cover / faked / fraud / propaganda / \
         scheme / studio / filmed / cabal / swindle / concoct / cook / orchestrated / agenda / racket / pretext / \

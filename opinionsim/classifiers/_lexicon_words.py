@@ -11,8 +11,6 @@ from typing import Any, NamedTuple
 
 from opinionsim.classifiers._lexicon_rules import IRREGULAR, MOVING, NUMBERS, PAST_FORMS, PHRASES, SHORT_FORMS, Kind
 
-__all__ = ["Clause", "Mark", "clauses", "entries", "number", "stem", "tokens"]
-
 #: Characters read; what follows in a longer text is left out, so that cost per text is bounded.
 _MAX_CHARACTERS = 20_000
 

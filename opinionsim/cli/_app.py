@@ -5,40 +5,71 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from collections.abc import Callable
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 import opinionsim
-from opinionsim.cli._abm import abm
-from opinionsim.cli._classify import classify
 from opinionsim.cli._console import complain
-from opinionsim.cli._demo import demo
-from opinionsim.cli._doctor import doctor
-from opinionsim.cli._forecast import plan, preview, schema
-from opinionsim.cli._listing import list_names
-from opinionsim.cli._outputs import export, plot, table
-from opinionsim.cli._reading import replay, show
-from opinionsim.cli._run import run
-from opinionsim.cli._status import status
-from opinionsim.cli._watch import watch
 from opinionsim.errors import OpinionSimError
-
-__all__ = ["app", "main"]
 
 #: What shells call a process that was ended by an interrupt, and one whose reader went away.
 _INTERRUPTED = 130
 _BROKEN_PIPE = 141
 
-#: Commands in the order of the help, under the heading they stand below.
-_COMMANDS: dict[str, tuple[Callable[..., None], ...]] = {
-    "Start here": (demo,),
-    "Experiments": (plan, preview, run, schema),
-    "Results": (status, watch, show, table, plot, export, replay),
-    "Classic models": (abm,),
-    "Tools": (classify, list_names, doctor),
+#: Commands by the heading they stand below in the help: where the function of each stands, and the line that says what
+#: it does, which is also its docstring.
+_COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
+    "Start here": {
+        "demo": (
+            "_demo:demo",
+            "Run a small experiment, print its table and draw its figures; needs no key and no network.",
+        ),
+    },
+    "Experiments": {
+        "plan": (
+            "_forecast:plan",
+            "Check a specification; print its calls, tokens, money, critical path and time. Makes no call.",
+        ),
+        "preview": (
+            "_forecast:preview",
+            "Print the first prompt of each kind of turn, as a model would get it. Makes no call.",
+        ),
+        "run": ("_run:run", "Carry out an experiment. Running it again finishes what is missing and repeats nothing."),
+        "schema": ("_forecast:schema", "Print the JSON Schema of specifications, for editors and other tools."),
+    },
+    "Results": {
+        "status": (
+            "_status:status",
+            "Print where the runs of each experiment stand, what they have used, and why some are not complete.",
+        ),
+        "watch": ("_watch:watch", "Watch an experiment while it is being run, here or elsewhere, until it is over."),
+        "show": ("_reading:show", "Print what was said in a run, who read what, and how each text was coded."),
+        "table": (
+            "_outputs:table",
+            "Print bias and diversity of final opinions by condition, and the metrics that the experiment names.",
+        ),
+        "plot": ("_outputs:plot", "Draw a figure into a file and print its path."),
+        "export": ("_outputs:export", "Write all frames as CSV, and the manifest, into a folder."),
+        "replay": (
+            "_reading:replay",
+            "Rebuild every complete run from its stored calls, without a model, and compare.",
+        ),
+    },
+    "Classic models": {"abm": ("_abm:abm", "Simulate a classic opinion model.")},
+    "Tools": {
+        "classify": ("_classify:classify", "Code the opinion each text expresses of a claim; prints CSV."),
+        "list": (
+            "_listing:list_names",
+            "List topics, personas, models, classic models (abm), metrics and whatever else has a name.",
+        ),
+        "doctor": (
+            "_doctor:doctor",
+            "Check the installation: versions, extras, data, tracing, keys, hardware, and where results go.",
+        ),
+    },
 }
 
 
@@ -76,9 +107,35 @@ class _Group(TyperGroup):
         return typer.Exit(code)
 
 
+class _Commands(_Group):
+    """The commands of :data:`_COMMANDS`, each built when it is called: the help needs no more than their lines."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self.commands = {
+            name: TyperCommand(name, help=line, rich_help_panel=heading)
+            for heading, commands in _COMMANDS.items()
+            for name, (_, line) in commands.items()
+        }
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[Any, Any, list[str]]:
+        """Find the command that is called and build it from its function."""
+        name, _, rest = super().resolve_command(ctx, args)
+        return name, None if name is None else _built(name), rest
+
+
+def _built(name: str) -> Any:
+    """The command of a name."""
+    place = next(commands[name][0] for commands in _COMMANDS.values() if name in commands)
+    module, function = place.split(":")
+    alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich")
+    alone.command(name)(getattr(import_module(f"opinionsim.cli.{module}"), function))
+    return typer.main.get_command(alone)
+
+
 app = typer.Typer(
     name="opinionsim",
-    cls=_Group,
+    cls=_Commands,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -105,11 +162,6 @@ def _opinionsim(
 
     Begin with [bold]opinionsim demo[/bold]: it needs no key and no network.
     """
-
-
-for _heading, _commands in _COMMANDS.items():
-    for _command in _commands:
-        app.command(_command.__name__.removesuffix("_names"), rich_help_panel=_heading)(_command)
 
 
 def main() -> None:

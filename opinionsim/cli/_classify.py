@@ -12,13 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from opinionsim.cli._console import note, say_json
-from opinionsim.cli._options import AsJson
+from opinionsim.cli._options import AsJson, assignments, own_modules
 from opinionsim.errors import SpecError
 
 if TYPE_CHECKING:
     from opinionsim.opinions import OpinionEstimates, OpinionScale
-
-__all__ = ["classify"]
 
 
 def classify(
@@ -55,7 +53,8 @@ def classify(
     if not claim.strip():
         raise SpecError("--claim must be a clause that can follow 'that'; got an empty text")
     texts = _texts(source)
-    chosen = load_classifier(classifier, **_options(option or []))
+    own_modules()
+    chosen = load_classifier(classifier, **assignments(option, "--option", "KEY=VALUE"))
     about = Claim(claim.strip().rstrip("."), "", Framing.FALSEHOOD)
     rows = _rows(texts, chosen.classify(items_of([text for _, text in texts], about)), chosen.scale)
     if n_cut := getattr(chosen, "n_cut", 0):
@@ -64,22 +63,6 @@ def classify(
         say_json(rows)
     else:
         sys.stdout.write(_as_csv(rows))
-
-
-def _options(given: list[str]) -> dict[str, Any]:
-    """Options of the classifier by name, their values read as YAML."""
-    from opinionsim.documents import parse_value
-
-    options: dict[str, Any] = {}
-    for text in given:
-        key, equals, spelled = text.partition("=")
-        key = key.strip()
-        if not equals or not key:
-            raise SpecError(f"--option {text!r}: must have the form key=value")
-        if key in options:
-            raise SpecError(f"--option {key}: given twice")
-        options[key] = parse_value(spelled, f"--option {key}")
-    return options
 
 
 def _texts(source: str) -> list[tuple[int, str]]:

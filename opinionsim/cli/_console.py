@@ -15,8 +15,6 @@ import typer
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["aligned", "clean", "complain", "note", "say", "say_json", "stderr"]
-
 #: Characters that move a cursor or switch a terminal's state; texts of models and users may hold them.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 

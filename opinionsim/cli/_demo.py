@@ -14,8 +14,6 @@ from opinionsim.cli._stores import spelled
 if TYPE_CHECKING:
     from opinionsim.store import Results
 
-__all__ = ["demo"]
-
 _EXPERIMENT = "demo"
 _CAUTION = (
     "All agents are played by the scripted stand-in. Its replies follow two fixed rules that are written into the\n"
@@ -48,7 +46,7 @@ def demo(
 
 def _write(results: Results, out: Path) -> tuple[str, list[Path]]:
     """The table as text, and the files of table and figures."""
-    from opinionsim.experiments import tables
+    from opinionsim.analysis import tables
     from opinionsim.plots import panels, save, trajectories
 
     (made,) = tables(results.runs, results.metrics)

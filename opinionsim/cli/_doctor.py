@@ -17,8 +17,6 @@ from opinionsim.cli._console import aligned, say, say_json
 from opinionsim.cli._options import AsJson
 from opinionsim.errors import OpinionSimError
 
-__all__ = ["doctor"]
-
 _PACKAGES = (
     "filelock",
     "jinja2",
@@ -41,7 +39,7 @@ _EXTRAS = {
     "llm": ("langchain", "langchain-openai", "openai", "aiohttp"),
     "local": ("torch", "transformers", "sentencepiece"),
     "postgres": ("psycopg",),
-    "cluster": ("joblib", "distributed"),
+    "cluster": ("distributed",),
 }
 #: LangChain packages of further providers.
 _PROVIDERS = (

@@ -12,8 +12,6 @@ import pandas as pd
 from opinionsim.errors import SpecError
 from opinionsim.store import Results
 
-__all__ = ["write_export"]
-
 _FRAMES = ("runs", "agents", "edges", "turns", "opinions", "calls", "metrics")
 _MANIFEST = "manifest.json"
 #: In the order of writing: a folder with a manifest is complete.

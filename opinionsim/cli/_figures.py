@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from opinionsim.store import Results
 
-__all__ = ["Figures", "check_options", "draw", "numbers"]
-
 
 class Figures(StrEnum):
     """Figures that can be drawn."""
@@ -40,7 +38,7 @@ _GO_WITH: Mapping[str, tuple[Figures, ...]] = {
     "--replicate": (Figures.PANELS,),
     "--color-by": (Figures.PANELS, Figures.TRAJECTORIES),
     "--ddof": (Figures.PANELS, Figures.DISTRIBUTION),
-    "--measure": (Figures.RIBBONS, Figures.PHASE),
+    "--metric": (Figures.RIBBONS, Figures.PHASE),
     "--step": (Figures.NETWORK,),
     "--x": (Figures.PHASE,),
     "--y": (Figures.PHASE,),
@@ -48,21 +46,25 @@ _GO_WITH: Mapping[str, tuple[Figures, ...]] = {
 }
 
 
-def check_options(what: Figures, given: Mapping[str, bool]) -> None:
-    """Refuse options that say nothing of a figure, by whether each is given.
+def options_of(what: Figures, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of a figure's function, from what was given on the command line: values by option, None for none.
 
     Raises
     ------
     SpecError
-        Naming the figures an option goes with.
+        If an option does not go with the figure, naming those it goes with, or one is missing.
     """
-    for option, is_given in given.items():
-        if is_given and what not in _GO_WITH[option]:
+    present = {option: value for option, value in given.items() if value is not None}
+    for option in present:
+        if what not in _GO_WITH[option]:
             *others, last = _GO_WITH[option]
             listed = f"{', '.join(others)} or {last}" if others else last
             raise SpecError(f"{option} goes with --what {listed}; got --what {what}")
-    if what == Figures.PHASE and not given["--x"]:
+    if what == Figures.PHASE and "--x" not in present:
         raise SpecError("--what phase needs --x, a column of the runs that was swept, and takes a second as --y")
+    present.pop("--csv", None)
+    names = {"--step": "steps", "--metric": "value" if what == Figures.PHASE else "metric"}
+    return {names.get(option, option[2:].replace("-", "_")): value for option, value in present.items()}
 
 
 def draw(results: Results, what: Figures, options: Mapping[str, Any]) -> Figure | Axes:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any
 
 import typer
 
 from opinionsim.cli._console import aligned, say, say_json
 from opinionsim.cli._options import AsJson
-
-__all__ = ["list_names"]
 
 
 class Kind(StrEnum):
@@ -24,17 +23,19 @@ class Kind(StrEnum):
     CLASSIFIERS = "classifiers"
     TEMPLATES = "templates"
     EXPERIMENTS = "experiments"
-    SCHEDULES = "schedules"
+    INTERACTIONS = "interactions"
     ABM = "abm"
     NETWORKS = "networks"
-    MEASURES = "measures"
+    MEMORIES = "memories"
+    SELECTORS = "selectors"
+    METRICS = "metrics"
 
 
 def list_names(
     kind: Annotated[Kind, typer.Argument(metavar="KIND", help="One of: " + ", ".join(Kind), show_default=False)],
     as_json: AsJson = False,
 ) -> None:
-    """List topics, personas, models, classic models (abm), measures and whatever else has a name."""
+    """List topics, personas, models, classic models (abm), metrics and whatever else has a name."""
     rows = _LISTS[kind]()
     if as_json:
         say_json(rows)
@@ -110,10 +111,14 @@ def _models() -> list[dict[str, Any]]:
     return [*presets, *({"name": name, "what": what, "options": known} for name, (what, known) in others.items())]
 
 
-def _classifiers() -> list[dict[str, Any]]:
-    from opinionsim.classifiers import classifier_names, describe_classifier
+def _parts(kind: str) -> list[dict[str, Any]]:
+    """Built-in parts of a kind: the fields or options of each, and what it is."""
+    from opinionsim.registry import built_in, summary
 
-    return [{"name": name, "what": describe_classifier(name)} for name in classifier_names()]
+    return [
+        {"name": name, "fields": [each for each in part.fields() if each != "kind"], "what": summary(part)}
+        for name, part in sorted(built_in(kind).items())
+    ]
 
 
 def _templates() -> list[dict[str, Any]]:
@@ -152,22 +157,6 @@ def _first_comment(file: Path) -> str:
     return " ".join(lines)
 
 
-def _schedules() -> list[dict[str, Any]]:
-    """Kinds of interaction with their fields."""
-    from opinionsim.experiments import ExperimentSpec
-
-    union, *_ = get_args(ExperimentSpec.model_fields["interaction"].annotation) or (None,)
-    kinds = get_args(union) or get_args(ExperimentSpec.model_fields["interaction"].annotation)
-    return [
-        {
-            "name": get_args(kind.model_fields["kind"].annotation)[0],
-            "fields": [name for name in kind.model_fields if name != "kind"],
-            "what": (kind.__doc__ or "").strip(),
-        }
-        for kind in kinds
-    ]
-
-
 def _abm() -> list[dict[str, Any]]:
     """Classic models with their parameters."""
     from opinionsim.classic import MODELS
@@ -175,36 +164,17 @@ def _abm() -> list[dict[str, Any]]:
     return [{"name": model.name, "parameters": list(model.declared), "what": model.title} for model in MODELS.values()]
 
 
-def _networks() -> list[dict[str, Any]]:
-    """Kinds of network with their parameters."""
-    from inspect import signature
-
-    from opinionsim.networks import NETWORKS
-
-    found = {
-        name: [each for each in signature(generate).parameters if each not in ("n", "rng")] if generate else []
-        for name, generate in NETWORKS.items()
-    }
-    found |= {"file": ["path"], "edges": ["edges", "weights", "directed"]}
-    return [{"name": name, "parameters": fields} for name, fields in found.items()]
-
-
-def _measures() -> list[dict[str, Any]]:
-    """Measures of opinions."""
-    from opinionsim.metrics import MEASURES
-
-    return [{"name": name, "what": measure.meaning} for name, measure in MEASURES.items()]
-
-
 _LISTS: Mapping[Kind, Callable[[], list[dict[str, Any]]]] = {
     Kind.TOPICS: _topics,
     Kind.PERSONAS: _personas,
     Kind.MODELS: _models,
-    Kind.CLASSIFIERS: _classifiers,
+    Kind.CLASSIFIERS: partial(_parts, "classifier"),
     Kind.TEMPLATES: _templates,
     Kind.EXPERIMENTS: _experiments,
-    Kind.SCHEDULES: _schedules,
+    Kind.INTERACTIONS: partial(_parts, "interaction"),
     Kind.ABM: _abm,
-    Kind.NETWORKS: _networks,
-    Kind.MEASURES: _measures,
+    Kind.NETWORKS: partial(_parts, "network"),
+    Kind.MEMORIES: partial(_parts, "memory"),
+    Kind.SELECTORS: partial(_parts, "selector"),
+    Kind.METRICS: partial(_parts, "metric"),
 }

@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from opinionsim.errors import SpecError
+
 if TYPE_CHECKING:
     from opinionsim.experiments import Experiment
-
-__all__ = [
-    "AsJson",
-    "Changes",
-    "DesignNumber",
-    "ExperimentName",
-    "Prompts",
-    "Slots",
-    "Spec",
-    "StorePath",
-    "TextKind",
-    "read_spec",
-]
 
 
 class TextKind(StrEnum):
@@ -103,7 +94,30 @@ def read_spec(spec: str, changes: list[str] | None, prompts: str | None) -> Expe
 
     from opinionsim.experiments import load_experiment
 
+    own_modules()
     overrides = list(changes or [])
     if prompts is not None:
         overrides.append(f"prompts={json.dumps(prompts)}")
     return load_experiment(spec, overrides)
+
+
+def own_modules() -> None:
+    """Let parts of the user's own be imported from the current folder, after all other places."""
+    folder = os.getcwd()
+    if folder not in sys.path:
+        sys.path.append(folder)
+
+
+def assignments(texts: list[str] | None, option: str, form: str = "NAME=VALUE") -> dict[str, Any]:
+    """Names and values of an option that may be repeated, each name once; values are read as YAML."""
+    from opinionsim.documents import parse_value
+
+    found: dict[str, Any] = {}
+    for text in texts or ():
+        name, equals, value = (part.strip() for part in text.partition("="))
+        if not equals or not name:
+            raise SpecError(f"{option} {text!r}: must have the form {form}")
+        if name in found:
+            raise SpecError(f"{option} {name} is given twice")
+        found[name] = parse_value(value, f"{option} {name}")
+    return found

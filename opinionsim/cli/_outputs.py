@@ -10,18 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from opinionsim.cli._console import note, say, say_json
-from opinionsim.cli._figures import Figures, check_options, draw, numbers
-from opinionsim.cli._options import AsJson, DesignNumber, ExperimentName, StorePath, TextKind
+from opinionsim.cli._figures import Figures, draw, numbers, options_of
+from opinionsim.cli._options import AsJson, DesignNumber, ExperimentName, StorePath, TextKind, assignments, own_modules
 from opinionsim.cli._stores import note_standing, read_results, row_of
 from opinionsim.errors import SpecError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from opinionsim.experiments import Table
+    from opinionsim.analysis import Table
     from opinionsim.store import Results
-
-__all__ = ["export", "plot", "table"]
 
 Kind = Annotated[
     TextKind | None,
@@ -43,6 +41,26 @@ Wording = Annotated[
 Ddof = Annotated[int, typer.Option("--ddof", min=0, max=1, help="Correction of the standard deviation.")]
 
 
+AllowParts = Annotated[
+    bool,
+    typer.Option("--allow-parts", help="Import metrics of your own, which runs their code."),
+]
+
+
+def _further_metrics(results: Results, allow: bool) -> list[Any]:
+    """Metrics that an experiment names; those of the user's own only where they may be imported."""
+    from opinionsim.registry import is_path
+
+    named = results.spec.get("measurement", {}).get("metrics", [])
+    names = [each if isinstance(each, str) else each["name"] for each in named]
+    left_out = [] if allow else [name for name in names if is_path(name)]
+    if left_out:
+        note(f"left out, for they are parts of your own, which --allow-parts imports: {', '.join(left_out)}")
+    if allow:
+        own_modules()
+    return [each for each, name in zip(named, names, strict=True) if name not in left_out]
+
+
 def table(
     store: StorePath,
     experiment: ExperimentName = None,
@@ -54,15 +72,21 @@ def table(
         Path | None,
         typer.Option("--csv", metavar="FILE", help="Also save the unrounded numbers.", show_default=False),
     ] = None,
+    allow_parts: AllowParts = False,
     as_json: AsJson = False,
 ) -> None:
-    """Print bias and diversity of final opinions by condition."""
-    from opinionsim.experiments import tables
-    from opinionsim.metrics import run_metrics
+    """Print bias and diversity of final opinions by condition, and the metrics that the experiment names."""
+    from opinionsim.analysis import further_table, tables
+    from opinionsim.metrics import named_metrics, run_metrics, scale_of
 
     results = read_results(store, experiment, design)
     measured = run_metrics(results.runs, results.opinions, results.agents, ddof)
-    made = tables(results.runs, measured, None if kind is None else kind.value, wording)
+    chosen = None if kind is None else kind.value
+    made = tables(results.runs, measured, chosen, wording)
+    further = _further_metrics(results, allow_parts)
+    if further:
+        values = named_metrics(results.runs, results.opinions, further, scale_of(results.opinions))
+        made.append(further_table(results.runs, measured, values, chosen, wording))
     if as_json:
         say_json([_table_json(each) for each in made])
     else:
@@ -147,10 +171,11 @@ def plot(
             "--replicate", metavar="N", min=0, help="For panels: which one. Default: the first.", show_default=False
         ),
     ] = None,
-    measure: Annotated[
+    allow_parts: AllowParts = False,
+    metric: Annotated[
         str | None,
         typer.Option(
-            "--measure",
+            "--metric",
             metavar="NAME",
             help="For ribbons and phase: what is measured. Default: bias; of phase diversity.",
             show_default=False,
@@ -208,48 +233,40 @@ def plot(
 ) -> None:
     """Draw a figure into a file and print its path."""  # fmt: skip
     from opinionsim.plots import save
+    from opinionsim.registry import is_path
 
-    check_options(
+    options = options_of(
         what,
         {
-            "--run": run is not None,
-            "--where": bool(where),
-            "--by": bool(by),
-            "--wording": wording is not None,
-            "--replicate": replicate is not None,
-            "--color-by": color_by != ColourBy.OPINION,
-            "--ddof": ddof != 0,
-            "--measure": measure is not None,
-            "--step": bool(step),
-            "--x": x is not None,
-            "--y": y is not None,
-            "--csv": csv is not None,
+            "--run": run,
+            "--where": assignments(where, "--where", "COLUMN=VALUE") or None,
+            "--by": by or None,
+            "--wording": wording,
+            "--replicate": replicate,
+            "--color-by": None if color_by == ColourBy.OPINION else color_by.value,
+            "--ddof": ddof or None,
+            "--metric": metric,
+            "--step": step or None,
+            "--x": x,
+            "--y": y,
+            "--csv": csv,
         },
     )
+    if metric is not None and is_path(metric):
+        if not allow_parts:
+            raise SpecError(f"--metric {metric} is a part of your own: --allow-parts imports it, which runs its code")
+        own_modules()
     file = _file_named(out, file_format)
     results = read_results(store, experiment, design)
-    row = None if run is None else _row(results, run)
-    conditions = dict(_condition(text) for text in where or [])
-    given = {
-        "run": row,
-        "where": conditions or None,
-        "by": by or None,
-        "wording": wording,
-        "replicate": replicate,
-        "value" if what == Figures.PHASE else "measure": measure,
-        "steps": step or None,
-        "x": x,
-        "y": y,
-        "kind": None if kind is None else kind.value,
-        "color_by": None if color_by == ColourBy.OPINION else color_by.value,
-        "ddof": ddof or None,
-    }
-    options = {name: value for name, value in given.items() if value is not None}
-    named = [*conditions.values(), *(by or ()), *(part for part in (measure, x, y) if part)]
+    if run is not None:
+        options["run"] = _row(results, run)
+    if kind is not None:
+        options["kind"] = kind.value
+    named = [*options.get("where", {}).values(), *(by or ()), *(part for part in (metric, x, y) if part)]
     named += [] if design is None else [f"design{design}"]
     named += [f"replicate{replicate}"] if replicate else []
     named += [] if wording is None else [f"wording-{wording}"]
-    named += [] if row is None else [f"run{row}"]
+    named += [] if run is None else [f"run{options['run']}"]
     named += [] if color_by == ColourBy.OPINION else [f"by-{color_by}"]
     suffix = "".join(f"-{_file_part(str(part))}" for part in named)
     if file is None:
@@ -298,16 +315,6 @@ def _write_numbers(frame: pd.DataFrame, target: Path) -> None:
     except OSError as error:
         raise SpecError(f"cannot write {target}: {error.strerror}") from error
     note(f"wrote {target}")
-
-
-def _condition(text: str) -> tuple[str, Any]:
-    """Column and value of ``--where COLUMN=VALUE``; the value is YAML."""
-    from opinionsim.documents import parse_value
-
-    column, equals, value = text.partition("=")
-    if not equals or not column.strip():
-        raise SpecError(f"--where {text!r}: must have the form COLUMN=VALUE")
-    return column.strip(), parse_value(value, f"--where {column.strip()}")
 
 
 def _file_part(text: str) -> str:

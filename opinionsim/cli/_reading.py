@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from opinionsim.cli._console import note, say, say_json
-from opinionsim.cli._options import AsJson, DesignNumber, ExperimentName, StorePath
+from opinionsim.cli._options import AsJson, DesignNumber, ExperimentName, StorePath, own_modules
 from opinionsim.cli._stores import cells_of, design_of, note_standing, read_results, row_of
 
 if TYPE_CHECKING:
     from opinionsim.llm import Entry
     from opinionsim.store import Store
-
-__all__ = ["replay", "show"]
 
 
 def show(
@@ -33,7 +31,7 @@ def show(
     prompt: Annotated[bool, typer.Option("--prompt", help="Also print the literal prompt of each call.")] = False,
 ) -> None:
     """Print what was said in a run, who read what, and how each text was coded."""
-    from opinionsim.experiments import transcript
+    from opinionsim.analysis import transcript
     from opinionsim.store import open_store
 
     results = read_results(store, experiment, design)
@@ -55,7 +53,7 @@ def _say_prompts(opened: Store, run_id: str, agent: int | None, turn: int | None
         say("\nNo model was asked for this.")
     for call in calls:
         attempt = f", attempt {call.key.attempt}" if call.key.attempt else ""
-        say(f"\n===== prompt of turn {call.key.turn}, {call.key.part}{attempt} ({call.outcome}) =====")
+        say(f"\n===== prompt of turn {call.key.turn}, {call.key.part}{attempt} ({call.verdict}) =====")
         say(_particulars(call))
         for message in opened.prompt(run_id, *call.key):
             say(f"\n[{message.role}]\n{message.content}")
@@ -88,6 +86,7 @@ def replay(
     """Rebuild every complete run from its stored calls, without a model, and compare."""
     from opinionsim.experiments import replay as replayed
 
+    own_modules()
     found = replayed(read_results(store, experiment, design))
     differing = [each for each in found if each.difference]
     if as_json:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
-
-__all__ = ["Reason", "reasons"]
 
 #: Where in a run an error arose, as errors begin with it.
 _PLACE = re.compile(r"run [0-9a-f]+(?:, step -?\d+, agent \d+ \([\w-]+\))?: ")
@@ -36,3 +34,9 @@ def reasons(errors: Iterable[str]) -> list[Reason]:
         causes.setdefault(_PARTICULAR.sub("", _PLACE.sub("", error, count=1)), []).append(error)
     found = [Reason(len(alike), alike[0], len(set(alike)) == 1) for alike in causes.values()]
     return sorted(found, key=lambda reason: reason.runs, reverse=True)
+
+
+def reason_lines(found: Sequence[Reason], shown: int, rest: str) -> list[str]:
+    """The first reasons, each a line, and a line that counts the runs of the others and says where to find those."""
+    hidden = sum(reason.runs for reason in found[shown:])
+    return [*map(str, found[:shown]), *([f"and {hidden:,} more ({rest})"] if hidden else [])]

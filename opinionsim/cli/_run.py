@@ -22,9 +22,7 @@ from opinionsim.errors import SpecError
 if TYPE_CHECKING:
     from rich.progress import Progress as Bars
 
-    from opinionsim.experiments import Experiment, Progress, Summary, Sweep
-
-__all__ = ["carry_out", "run"]
+    from opinionsim.experiments import Experiment, Forecast, LoadedParts, Progress, Runner, Summary
 
 #: How often progress is looked at, and how often it is told where it cannot be drawn; seconds.
 _TICK_S = 0.1
@@ -72,7 +70,7 @@ def run(
     ] = None,
 ) -> None:
     """Carry out an experiment. Running it again finishes what is missing and repeats nothing."""
-    from opinionsim.experiments import default_store
+    from opinionsim.experiments import LoadedParts, calls_by_run, default_store, plan
 
     if store is not None and not store.strip():
         raise SpecError(
@@ -82,10 +80,22 @@ def run(
     experiment = read_spec(spec, changes, prompts)
     url = default_store(experiment) if store is None else store
     only = experiment.pilot if pilot else None
-    summary = carry_out(experiment, url, max_concurrency=max_concurrency, fresh=fresh, only=only, cluster=cluster)
+    loaded = LoadedParts(experiment)
+    forecast = plan(experiment, max_concurrency=max_concurrency, only=only, loaded=loaded)
+    summary = carry_out(
+        experiment,
+        url,
+        max_concurrency=max_concurrency,
+        fresh=fresh,
+        only=only,
+        cluster=cluster,
+        loaded=loaded,
+        calls=forecast.calls,
+    )
     _report(url, summary)
     if summary.complete == summary.total and summary.made:
-        _compare(experiment, url, summary, only)
+        rest = sum(calls_by_run(experiment, loaded).values()) - forecast.calls if pilot else 0
+        _compare(forecast, summary, rest)
     _say_next(url, summary)
     if summary.exceeded:
         raise typer.Exit(_BUDGET)
@@ -103,6 +113,8 @@ def carry_out(
     fresh: bool = False,
     only: Collection[str] | None = None,
     cluster: str | None = None,
+    loaded: LoadedParts | None = None,
+    calls: int | None = None,
 ) -> Summary:
     """Carry out an experiment with progress on standard error.
 
@@ -122,6 +134,10 @@ def carry_out(
         Ids of the runs to carry out; default all.
     cluster : str, optional
         Address of the Dask scheduler whose workers carry them out; default: this process does.
+    loaded : LoadedParts, optional
+        Models and classifiers of the experiment, if they are loaded already.
+    calls : int, optional
+        Calls that the runs are expected to make, for the progress; default they are counted.
 
     Returns
     -------
@@ -135,24 +151,26 @@ def carry_out(
     KeyboardInterrupt
         After a second interrupt.
     """
-    from opinionsim.experiments import under_way
+    from opinionsim.experiments import LoadedParts, calls_by_run, under_way
 
+    loaded = loaded or LoadedParts(experiment)
+    if calls is None:
+        calls = sum(count for run, count in calls_by_run(experiment, loaded).items() if only is None or run in only)
     # What is loaded by now stays: to walk it, a collection would hold up dispatch and journal for tenths of a second.
     gc.collect()
     gc.freeze()
     with (
         _interrupts() as interrupts,
-        under_way(experiment, url, max_concurrency=max_concurrency, fresh=fresh, only=only, cluster=cluster) as (
-            sweep,
-            future,
-        ),
+        under_way(
+            experiment, url, max_concurrency=max_concurrency, fresh=fresh, only=only, cluster=cluster, loaded=loaded
+        ) as (runner, future),
     ):
         n_runs = len({run.run_id for run in experiment.runs} if only is None else only)
         runs = "1 run" if n_runs == 1 else f"{n_runs} runs"
         note(f"{experiment.spec.name}: {runs}{' of a pilot' if only else ''} into {spelled(url)}")
-        for warning in sweep.warnings:
+        for warning in runner.warnings:
             note(f"  {warning}")
-        _attend(experiment, only, sweep, future, interrupts)
+        _attend(calls, runner, future, interrupts)
         return future.result()
 
 
@@ -178,26 +196,20 @@ def _interrupts() -> Iterator[_Interrupts]:
             signal.signal(number, handler)
 
 
-def _attend(
-    experiment: Experiment,
-    only: Collection[str] | None,
-    sweep: Sweep,
-    future: Future[Summary],
-    interrupts: _Interrupts,
-) -> None:
+def _attend(calls: int, runner: Runner, future: Future[Summary], interrupts: _Interrupts) -> None:
     """Show progress until the sweep is over."""
     from opinionsim import background
 
     stopping = False
-    with _display(experiment, only) as display:
+    with _display(calls) as display:
         while not future.done():
             wait([future], timeout=_TICK_S)
-            display.show(sweep.progress())
+            display.show(runner.progress())
             if interrupts.count > 1:
                 raise KeyboardInterrupt
             if interrupts.count and not stopping:
                 stopping = True
-                background.call_soon(sweep.stop)
+                background.call_soon(runner.stop)
                 note("stopping: waiting for the calls in flight; interrupt again to end at once")
 
 
@@ -210,7 +222,7 @@ class _Display(Protocol):
 
 
 @contextmanager
-def _display(experiment: Experiment, only: Collection[str] | None) -> Iterator[_Display]:
+def _display(calls: int) -> Iterator[_Display]:
     """A live line on a terminal, else a line of text now and then."""
     console = stderr()
     if not console.is_terminal:
@@ -219,11 +231,9 @@ def _display(experiment: Experiment, only: Collection[str] | None) -> Iterator[_
     from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bars
 
-    from opinionsim.experiments import count_calls
-
     columns = (BarColumn(bar_width=20), TextColumn("{task.description}"), TimeRemainingColumn(compact=True))
     with Bars(*columns, console=console, transient=True) as bars:
-        yield _Drawn(bars, count_calls(experiment, only=only))
+        yield _Drawn(bars, calls)
 
 
 class _Told:
@@ -304,28 +314,33 @@ def _say_next(url: str, summary: Summary) -> None:
             note(f"  opinionsim {command} {where}")
 
 
-def _compare(experiment: Experiment, url: str, summary: Summary, only: Collection[str] | None) -> None:
-    """The forecast beside what came of it, if it was of models; after a pilot, what the rest will take."""
-    from opinionsim.cli._forecast import comparison_text, rest_text
-    from opinionsim.experiments import Actual, count_calls, plan
-    from opinionsim.experiments._plan import only_scripted
+def _compare(forecast: Forecast, summary: Summary, rest: int) -> None:
+    """The forecast beside what came of it, if it was of models; after a pilot, what the rest will take.
 
-    rest = {run.run_id for run in experiment.runs} - set(only) if only is not None else set()
-    if only_scripted(experiment):
-        if rest:
-            _say_rest(f"{count_calls(experiment, only=rest):,} calls")
-        return
-    paid = summary.paid
-    # Of runs that were begun earlier, only part of the time is known.
-    seconds = summary.seconds if summary.made == paid.calls else None
-    actual = Actual(paid.calls, paid.input_tokens or None, paid.output_tokens or None, paid.cost, seconds)
-    note(comparison_text(plan(experiment, only=only), actual))
+    Parameters
+    ----------
+    forecast : Forecast
+        The forecast of the runs that were carried out, made beforehand.
+    summary : Summary
+        How they ended.
+    rest : int
+        Calls of all other runs of the experiment.
+    """
+    from opinionsim.cli._forecast import comparison_text
+    from opinionsim.experiments import spell_money, spell_seconds
+
+    paid, takes = summary.paid, f"{rest:,} calls"
+    if any(model.name != "scripted" for model in forecast.models):
+        # Only part of the time is known where runs were begun earlier.
+        seconds = summary.seconds if summary.made == paid.calls else None
+        note(comparison_text(forecast, paid, seconds))
+        # A pilot has one run of every cell, so that each call of it stands for as many of the rest.
+        share = rest / max(paid.calls, 1)
+        takes += f", {round(share * (paid.input_tokens + paid.output_tokens)):,} tokens" if not paid.uncounted else ""
+        takes += f", {spell_money(share * paid.cost, forecast.currency)}" if paid.cost else ""
+        takes += "" if seconds is None else f", at most {spell_seconds(share * seconds)} at the pace of the pilot"
     if rest:
-        _say_rest(rest_text(plan(experiment, only=rest, store=url)))
-
-
-def _say_rest(takes: str) -> None:
-    note(f"The rest of the sweep: {takes}. Run the same command without --pilot to go on.")
+        note(f"The rest of the sweep: {takes}. Run the same command without --pilot to go on.")
 
 
 def _say_reasons(url: str, errors: Iterable[str]) -> None:

@@ -11,9 +11,11 @@ import typer
 
 from opinionsim.cli._console import aligned, say, say_json
 from opinionsim.cli._options import AsJson, StorePath
+from opinionsim.cli._reasons import reason_lines, reasons
 from opinionsim.cli._stores import (
     STATES,
     Replies,
+    canaries_paid,
     cells_of,
     count_states,
     how_far,
@@ -27,10 +29,8 @@ if TYPE_CHECKING:
     from opinionsim.llm import CanaryReply
     from opinionsim.store import CanaryRow, DesignRow, Paid, RunState, Store
 
-__all__ = ["status"]
-
-#: Errors of runs that are spelled out; the rest are counted.
-_ERRORS_SHOWN = 10
+#: Reasons of errors that are spelled out; the runs of the rest are counted.
+_REASONS_SHOWN = 10
 _USED = ("calls", "tokens_in", "tokens_out", "money")
 
 
@@ -85,15 +85,14 @@ def _standing(
     canaries = opened.canaries(experiment.experiment_id)
     run_ids = list(dict.fromkeys(run.run_id for design in designs for run in design.runs))
     paid = spent.get(experiment.experiment_id)
-    used = (paid.calls, paid.input_tokens, paid.output_tokens, paid.cost) if paid else (0, 0, 0, 0.0)
     last = max(designs, key=lambda design: design.saved_at)
     return {
         "experiment": experiment.name,
         "experiment_id": experiment.experiment_id,
         **_counts(run_ids, states, alive),
         "errors": {run_id: states[run_id].error for run_id in run_ids if run_id in states and states[run_id].error},
-        **dict(zip(_USED, used, strict=True)),
-        "canaries": _used_by(canaries),
+        **dict(zip(_USED, paid or (0, 0, 0, 0.0), strict=False)),
+        "canaries": dict(zip(_USED, canaries_paid(canaries), strict=False)),
         "changed_models": _changes(canaries),
         "designs": [
             {
@@ -112,17 +111,6 @@ def _counts(run_ids: Sequence[str], states: Mapping[str, RunState], alive: Colle
     counted = {name.replace(" ", "_"): count for name, count in count_states(own, alive).items()}
     coding = sum(state.status == "complete" and run_id in alive for run_id, state in own.items())
     return {"runs": len(run_ids), **counted, "being_coded": coding}
-
-
-def _used_by(canaries: Sequence[CanaryRow]) -> dict[str, Any]:
-    """What the fixed questions have used, as far as it was told."""
-    used = (
-        len(canaries),
-        sum(row.input_tokens or 0 for row in canaries),
-        sum(row.output_tokens or 0 for row in canaries),
-        sum(row.cost or 0.0 for row in canaries),
-    )
-    return dict(zip(_USED, used, strict=True))
 
 
 # -- the table -----------------------------------------------------------------------------------------------
@@ -170,13 +158,10 @@ def _run_list(opened: Store, designs: Sequence[DesignRow], alive: Collection[str
 
 
 def _say_errors(standing: dict[str, Any]) -> None:
-    errors = list(standing["errors"].items())
-    if errors:
+    if standing["errors"]:
         say(f"\n{standing['experiment']}: runs with an error")
-    for run_id, error in errors[:_ERRORS_SHOWN]:
-        say(f"  {run_id}: {error}")
-    if len(errors) > _ERRORS_SHOWN:
-        say(f"  and {len(errors) - _ERRORS_SHOWN} more (all of them with --json)")
+    for line in reason_lines(reasons(standing["errors"].values()), _REASONS_SHOWN, "all of them with --json"):
+        say(f"  {line}")
 
 
 def _say_changes(standing: dict[str, Any]) -> None:

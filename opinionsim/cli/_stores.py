@@ -12,23 +12,7 @@ from opinionsim.cli._console import note
 from opinionsim.errors import SpecError, StoreError
 
 if TYPE_CHECKING:
-    from opinionsim.store import DesignRow, ExperimentRun, Results, RunState, StoreReader
-
-__all__ = [
-    "STATES",
-    "Replies",
-    "cells_of",
-    "count_states",
-    "design_of",
-    "how_far",
-    "note_standing",
-    "read_results",
-    "replies_of",
-    "row_of",
-    "spelled",
-    "state_of",
-    "states_of",
-]
+    from opinionsim.store import CanaryRow, DesignRow, ExperimentRun, Paid, Results, RunState, StoreReader
 
 #: Longest number that is taken for a row; an id may consist of digits.
 _ROW_DIGITS = 7
@@ -118,7 +102,7 @@ def row_of(name: str, run_ids: Sequence[str], run: str) -> int:
     Parameters
     ----------
     name : str
-        Of the experiment, for messages.
+        Name of the experiment, for messages.
     run_ids : sequence of str
         Run of each row; a run that is measured in several ways has several.
     run : str
@@ -200,6 +184,14 @@ class Replies(NamedTuple):
     """How many arrived after the moment that was asked about."""
     recent_from: float | None = None
     """When the first of these arrived."""
+
+
+def canaries_paid(rows: Sequence[CanaryRow]) -> Paid:
+    """What the fixed questions have used, as far as it was told."""
+    from opinionsim.store import Paid
+
+    tokens_in, tokens_out = sum(row.input_tokens or 0 for row in rows), sum(row.output_tokens or 0 for row in rows)
+    return Paid(len(rows), tokens_in, tokens_out, sum(row.cost or 0.0 for row in rows))
 
 
 def replies_of(opened: StoreReader, run_ids: Iterable[str], since: float = math.inf) -> dict[str, Replies]:

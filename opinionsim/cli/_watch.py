@@ -7,19 +7,18 @@ import shutil
 import sys
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
 
 from opinionsim.cli._console import note, say
 from opinionsim.cli._options import ExperimentName, StorePath
+from opinionsim.cli._watch_state import Seen, Watcher
+from opinionsim.cli._watch_view import ASCII, UNICODE, Glyphs, in_one_line, lines
 from opinionsim.errors import StoreError
-
-if TYPE_CHECKING:
-    from opinionsim.cli._watch_state import Seen, Watcher
-    from opinionsim.cli._watch_view import Glyphs
-
-__all__ = ["watch"]
 
 #: How often it is looked, and how often it is told where it cannot be drawn; seconds.
 _LOOK_S, _TELL_S = 1.0, 10.0
@@ -45,14 +44,18 @@ def watch(
     once: Annotated[bool, typer.Option("--once", help="Print how things are now, and end.")] = False,
 ) -> None:
     """Watch an experiment while it is being run, here or elsewhere, until it is over."""
-    from opinionsim.cli._watch_state import Watcher
-
+    console = Console(markup=False, emoji=False, highlight=False)
     watcher = Watcher(store, experiment, run)
     try:
         if once:
-            _print_once(watcher)
+            seen = watcher.look()
+            if seen.away or not seen.experiment:
+                raise StoreError(seen.away or f"the store {seen.store} holds no experiment yet")
+            width = shutil.get_terminal_size().columns
+            say("\n".join(line.plain.rstrip() for line in lines(seen, width, glyphs=_glyphs())))
             return
-        last = _drawn(watcher) if _can_draw() else _told(watcher)
+        can_draw = sys.stdout.isatty() and not console.is_dumb_terminal
+        last = _drawn(watcher, console) if can_draw else _told(watcher)
     except KeyboardInterrupt:
         note("no longer watched; the experiment goes on")
         raise typer.Exit(_INTERRUPTED) from None
@@ -62,30 +65,8 @@ def watch(
         raise typer.Exit(_INCOMPLETE)
 
 
-def _print_once(watcher: Watcher) -> None:
-    """Print how things are now."""
-    from opinionsim.cli._watch_view import lines
-
-    seen = watcher.look()
-    if seen.away:
-        raise StoreError(seen.away)
-    if not seen.experiment:
-        raise StoreError(f"the store {seen.store} holds no experiment yet")
-    width = shutil.get_terminal_size().columns
-    say("\n".join(line.plain.rstrip() for line in lines(seen, width, glyphs=_glyphs())))
-
-
-def _can_draw() -> bool:
-    """Whether standard output is a terminal that can be drawn on."""
-    from rich.console import Console
-
-    return sys.stdout.isatty() and not Console().is_dumb_terminal
-
-
 def _glyphs() -> Glyphs:
     """What standard output can show."""
-    from opinionsim.cli._watch_view import ASCII, UNICODE
-
     try:
         "".join(UNICODE).encode(sys.stdout.encoding or "ascii")
     except (UnicodeEncodeError, LookupError):
@@ -93,30 +74,21 @@ def _glyphs() -> Glyphs:
     return UNICODE
 
 
-def _drawn(watcher: Watcher) -> Seen:
+def _drawn(watcher: Watcher, console: Console) -> Seen:
     """Draw how things are, again and again, until the experiment is over; how it ended."""
-    from rich.console import Console
-    from rich.live import Live
-    from rich.text import Text
-
-    from opinionsim.cli._watch_view import lines
-
-    console = Console(markup=False, emoji=False, highlight=False)
     glyphs = _glyphs()
 
-    def picture(seen: Seen) -> Text:
+    def draw(seen: Seen) -> None:
         # The last line of a terminal stays empty: what is drawn there scrolls.
         found = lines(seen, console.width, console.height - 1, glyphs)
-        return Text("\n", no_wrap=True, overflow="crop").join(found)
+        live.update(Text("\n", no_wrap=True, overflow="crop").join(found), refresh=True)
 
     with Live(console=console, auto_refresh=False, vertical_overflow="crop") as live:
-        return _attend(watcher, lambda seen: live.update(picture(seen), refresh=True))
+        return _attend(watcher, draw)
 
 
 def _told(watcher: Watcher) -> Seen:
     """Print a line now and then until the experiment is over; how it ended."""
-    from opinionsim.cli._watch_view import in_one_line
-
     told: set[str] = set()
     due, was_over = -math.inf, False
 

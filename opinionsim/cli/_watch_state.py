@@ -5,118 +5,96 @@ from __future__ import annotations
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple
 
 from opinionsim.cli._reasons import Reason, reasons
-from opinionsim.cli._stores import Replies, cells_of, count_states, replies_of, row_of, spelled, state_of, states_of
-from opinionsim.cli._watch_course import Course, Gathering
+from opinionsim.cli._stores import (
+    Replies,
+    canaries_paid,
+    cells_of,
+    count_states,
+    replies_of,
+    row_of,
+    spelled,
+    state_of,
+    states_of,
+)
 from opinionsim.errors import StoreError
+from opinionsim.store import DesignRow, ExperimentRun, OpinionRow, TurnRow, open_store, shown
 
 if TYPE_CHECKING:
-    from opinionsim.store import DesignRow, ExperimentRun, RunState, Store
+    from opinionsim.store import AgentRow, InstrumentRow, RunState, Store
 
-__all__ = ["Amount", "OpenRun", "Seen", "Watcher"]
-
-_T = TypeVar("_T")
-
-#: Time over which calls are counted for their rate, seconds.
-_MINUTE_S = 60.0
-#: How often it is looked what is being run and what was paid, seconds.
-_SELDOM_S = 5.0
-#: Time over which they are counted at least before their rate is told, seconds.
-_LEAST_S = 2.0
-#: These looks read more the larger a store is: the next one comes after so many times as long as they took.
-_REST = 50
+#: Time over which calls are counted for their rate, and at least before it is told; seconds.
+_MINUTE_S, _LEAST_S = 60.0, 2.0
+#: How often it is looked what is being run and what was paid, seconds. These looks read more the larger a store is: the
+#: next one comes after so many times as long as they took.
+_SELDOM_S, _REST = 5.0, 50
 
 
 class OpenRun(NamedTuple):
     """A run that has begun and has not ended, or to which opinions are being added."""
 
-    row: int
-    """Its number."""
-    state: str
-    """``under way``, ``cut off``, or ``complete`` while it is being coded."""
-    calls: int
-    """Replies on record."""
-    expected: int | None
-    """Calls it is thought to take; None where that is not known."""
-    cell: str
-    """Its conditions."""
-    last_reply_s: float | None
-    """Seconds since its last reply; None before the first."""
+    row: int  # its number
+    state: str  # "under way", "cut off", or "complete" while it is being coded
+    calls: int  # replies on record
+    expected: int | None  # calls it is thought to take
+    cell: str  # its conditions
+    last_reply_s: float | None  # since its last reply
 
 
 class Amount(NamedTuple):
-    """How much of something was used, and how much may be."""
+    """How much of something was used, forgotten calls and canary questions included, and how much may be."""
 
     used: float
-    """Over all designs of the experiment, forgotten calls and canary questions included."""
     limit: float | None
-    """Of the experiment's budget; None where it has none."""
+
+
+class Line(NamedTuple):
+    """The opinions of one agent."""
+
+    name: str
+    assigned: float | None  # what its persona was given
+    values: tuple[float, ...]  # the last measured one by the end of each step on record; NaN before the first
+
+
+class Trajectory(NamedTuple):
+    """The opinions of one run, as far as they are on record."""
+
+    row: int  # number of the run
+    what: str  # what is measured, by what, and what it is evidence of
+    low: float  # ends of the scale
+    high: float
+    first: int  # first and last step on record; `last` lies before `first` where there is none
+    last: int
+    lines: tuple[Line, ...]  # one a participant; none where nothing is measured
 
 
 @dataclass(frozen=True)
 class Seen:
-    """An experiment at one moment.
+    """An experiment at one moment; while its store is away, all but `away` is as it was seen last."""
 
-    Attributes
-    ----------
-    at : float
-        Unix time.
-    store : str
-        Address, as one would type it.
-    experiment : str
-        Its name; empty where none is on record yet.
-    design, designs : int
-        Number of the design that was run last, and how many there are.
-    counts : mapping of str to int
-        Runs by what they are.
-    open : tuple of OpenRun
-        Those under way, then those that were cut off.
-    calls, expected : int
-        Replies on record and calls in all; both 0 where nobody is asked.
-    rate : float or None
-        Calls a second over the last minute; None before it is known.
-    left_s : float or None
-        Seconds until all runs have ended at this rate; None where that cannot be told.
-    paid : mapping of str to Amount
-        Calls, tokens, money.
-    reasons : tuple of Reason
-        Why runs are not complete, or what is wrong with complete ones.
-    doing : tuple of str
-        What those say who are at work on the store, for whatever experiment.
-    last_reply_s : float or None
-        Seconds since the last reply of all; None before the first.
-    course : Course or None
-        Opinions of one run.
-    elsewhere : tuple of str
-        Other experiments of the store that are being run.
-    away : str
-        Why the store cannot be read now; everything else is then as it was seen last.
-    """
-
-    at: float
+    at: float  # Unix time
     store: str
-    experiment: str = ""
-    design: int = 1
+    experiment: str = ""  # empty where none is on record yet
+    design: int = 1  # the one that was run last
     designs: int = 1
-    counts: Mapping[str, int] = field(default_factory=dict)
-    open: tuple[OpenRun, ...] = ()
-    calls: int = 0
+    counts: Mapping[str, int] = field(default_factory=dict)  # runs by what they are
+    open: tuple[OpenRun, ...] = ()  # those under way, then those that were cut off
+    calls: int = 0  # replies on record, and calls in all; both 0 where nobody is asked
     expected: int = 0
-    rate: float | None = None
-    left_s: float | None = None
+    rate: float | None = None  # calls a second over the last minute
+    left_s: float | None = None  # until all runs have ended at this rate
     paid: Mapping[str, Amount] = field(default_factory=dict)
-    reasons: tuple[Reason, ...] = ()
-    doing: tuple[str, ...] = ()
+    reasons: tuple[Reason, ...] = ()  # why runs are not complete, or what is wrong with complete ones
+    doing: tuple[str, ...] = ()  # what those say who are at work on the store, for whatever experiment
     last_reply_s: float | None = None
-    course: Course | None = None
-    elsewhere: tuple[str, ...] = ()
-    away: str = ""
+    trajectory: Trajectory | None = None  # opinions of one run
+    elsewhere: tuple[str, ...] = ()  # other experiments of the store that are being run
+    away: str = ""  # why the store cannot be read now
 
     @property
     def is_under_way(self) -> bool:
@@ -131,33 +109,34 @@ class Seen:
 
 
 class Watcher:
-    """Looks at the experiment of a store that is being run.
+    """Looks at the experiment of a store that was run last, or that has a name or id.
 
-    Parameters
-    ----------
-    url : str
-        Address of the store.
-    experiment : str, optional
-        Name or id. Default: whichever was run last.
-    run : str, optional
-        Number or start of the id of the run whose opinions are gathered. Default: the first that is under way.
-
-    Raises
-    ------
-    StoreError
-        If there is no such store, or it is none of ours.
+    The opinions gathered are those of the run with a number or start of an id; by default of the first under way.
     """
 
     def __init__(self, url: str, experiment: str | None = None, run: str | None = None) -> None:
-        self._given = (url, experiment, run)
+        self._url, self._experiment, self._run = url, experiment, run
         self._last = Seen(time.time(), spelled(url))
-        self._looking: _Looking | None = _Looking(*self._given)
+        self._store: Store | None = self._opened()
+
+    def _opened(self) -> Store:
+        """Open the store, of which nothing is known yet."""
+        self._identity = _identity(self._url)
+        self._designs: list[DesignRow] = []
+        self._seldom_due = -math.inf
+        self._alive = False
+        self._counted: dict[str, tuple[RunState, bool]] = {}
+        self._replies: dict[str, Replies] = {}
+        #: Moments, and replies that had come by then.
+        self._history: deque[tuple[float, int]] = deque()
+        self._gathering: Gathering | None = None
+        return open_store(self._url, write=False)
 
     def close(self) -> None:
         """Close the store."""
-        if self._looking is not None:
-            self._looking.close()
-            self._looking = None
+        if self._store is not None:
+            self._store.close()
+            self._store = None
 
     def look(self) -> Seen:
         """The experiment as it is now; a store that has gone away for a while is said to be away.
@@ -169,221 +148,221 @@ class Watcher:
         SpecError
             If there is no such run.
         """
+        now = time.time()
         try:
-            if self._looking is not None and self._looking.is_replaced:
+            # A file that was replaced can still be read where it is open.
+            if _identity(self._url) != self._identity:
                 self.close()
-            if self._looking is None:
-                self._looking = _Looking(*self._given)
-            self._last = self._looking.look()
+            self._store = self._store or self._opened()
+            self._last = self._look(self._store, now)
         except StoreError as error:
             self.close()
             # What is damaged stays so; a server that is down, or a disk that is gone, comes back.
-            if error.__cause__ is None and not _is_missing(self._given[0]):
+            if error.__cause__ is None and _identity(self._url) is not None:
                 raise
-            self._last = _later(self._last, str(error))
+            before = self._last
+            waited = None if before.last_reply_s is None else before.last_reply_s + now - before.at
+            self._last = replace(before, at=now, away=str(error), last_reply_s=waited)
         return self._last
 
-
-def _is_missing(url: str) -> bool:
-    """Whether a store is a file that is not there."""
-    path = _path(url)
-    return path is not None and not path.exists()
-
-
-def _path(url: str) -> Path | None:
-    """The file of a store; None where it is none."""
-    from opinionsim.store import shown
-
-    path = shown(url).removeprefix("sqlite:///")
-    return None if "://" in path else Path(path)
-
-
-def _identity(path: Path | None) -> tuple[int, int] | None:
-    """What tells a file from another one under its name; None where there is none."""
-    with suppress(OSError):
-        found = path.stat() if path is not None else None
-        return None if found is None else (found.st_dev, found.st_ino)
-    return None
-
-
-def _later(seen: Seen, away: str) -> Seen:
-    """What was seen last, while the store is away."""
-    now = time.time()
-    waited = now - seen.at
-    last = None if seen.last_reply_s is None else seen.last_reply_s + waited
-    return replace(seen, at=now, away=away, last_reply_s=last)
-
-
-class _Seldom(Generic[_T]):
-    """Something that is read only now and then.
-
-    Parameters
-    ----------
-    read : callable
-        Reads it.
-    """
-
-    def __init__(self, read: Callable[[], _T]) -> None:
-        self._read = read
-        self._due = -math.inf
-        self._value: _T
-
-    def __call__(self, *, anew: bool = False) -> _T:
-        """What was read last; what is read now if that is a while ago, or it is wanted anew."""
-        began = time.monotonic()
-        if anew or began >= self._due:
-            self._value = self._read()
-            ended = time.monotonic()
-            self._due = ended + max(_SELDOM_S, _REST * (ended - began))
-        return self._value
-
-
-class _Looking:
-    """Looks at an experiment for as long as its store stays open; parameters are those of :class:`Watcher`."""
-
-    def __init__(self, url: str, experiment: str | None, run: str | None) -> None:
-        from opinionsim.store import open_store
-
-        self._file = _path(url)
-        self._identity = _identity(self._file)
-        self._store = open_store(url, write=False)
-        self._name = spelled(url)
-        self._experiment = experiment
-        self._run = run
-        self._designs = _Seldom(self._own_designs)
-        self._paid = _Seldom(self._used)
-        self._elsewhere = _Seldom(self._others)
-        self._pace = _Pace(self._store)
-        self._gathering: Gathering | None = None
-        self._was_under_way = False
-
-    def close(self) -> None:
-        """Close the store."""
-        self._store.close()
-
-    @property
-    def is_replaced(self) -> bool:
-        """Whether the file that is open is no longer the one of its name; such a one can still be read."""
-        return _identity(self._file) != self._identity
-
-    def look(self) -> Seen:
-        """The experiment as it is now."""
-        now = time.time()
-        designs = self._designs() or self._designs(anew=True)
-        if not designs:
-            return Seen(now, self._name)
-        design = designs[-1]
+    def _look(self, store: Store, now: float) -> Seen:
+        if time.monotonic() >= self._seldom_due or not self._designs:
+            self._look_seldom(store)
+        if not self._designs:
+            return Seen(now, spelled(self._url))
+        design = self._designs[-1]
         cells = cells_of(design)
-        states = states_of(self._store, design)
-        alive = self._store.under_way(states)
-        replies = self._pace.look(states, alive, now)
-        rate = self._pace.rate
-        unknown = any(state.expected is None for state in states.values())
-        expected = 0 if unknown else sum(_needed(state, replies.get(run_id)) for run_id, state in states.items())
-        open_runs = _open_runs(cells, states, alive, replies, now)
-        # What was paid in the end is told at once.
-        ended, self._was_under_way = self._was_under_way and not alive, bool(alive)
+        states = states_of(store, design)
+        alive = store.under_way(states)
+        if self._alive and not alive:
+            # What was paid in the end is told at once.
+            self._paid = _paid(store, design)
+        self._alive = bool(alive)
+        rate = self._rate(store, states, alive, now)
+        calls = {run_id: own.number for run_id, own in self._replies.items()}
+        # A run takes as many calls as it has taken, or is thought to if that is more and it is not complete.
+        needed = {
+            run_id: calls[run_id] if state.status == "complete" else max(state.expected or 0, calls[run_id])
+            for run_id, state in states.items()
+        }
+        expected = 0 if any(state.expected is None for state in states.values()) else sum(needed.values())
         # What has failed is tried again by the next run of the experiment, not by this one.
-        to_come = _left(states, replies, ("pending", "running"))
+        awaited = [run_id for run_id, state in states.items() if state.status in ("pending", "running")]
+        to_come = sum(needed[run_id] - calls[run_id] for run_id in awaited)
+        last_at = max((own.last_at for own in self._replies.values() if own.last_at is not None), default=None)
+        open_runs = _open_runs(cells, states, alive, self._replies, now)
         return Seen(
             at=now,
-            store=self._name,
+            store=spelled(self._url),
             experiment=design.name,
             design=design.design,
-            designs=len(designs),
+            designs=len(self._designs),
             counts=count_states(states, alive),
             open=open_runs,
-            calls=expected - to_come - _left(states, replies, ("incomplete",)) if expected else 0,
+            calls=sum(calls.values()) if expected else 0,
             expected=expected,
             rate=rate,
             left_s=to_come / rate if alive and rate and to_come else None,
-            paid=self._paid(anew=ended),
+            paid=self._paid,
             reasons=tuple(reasons(state.error for state in states.values() if state.error)),
-            doing=tuple(self._store.doing()),
-            last_reply_s=self._pace.since_last(now),
-            course=self._course(design.name, cells, states, open_runs),
-            elsewhere=self._elsewhere(),
+            doing=tuple(store.doing()),
+            last_reply_s=_since(last_at, now),
+            trajectory=self._trajectory(store, design, states, open_runs),
+            elsewhere=self._elsewhere,
         )
 
-    # What is read now and then
-
-    def _own_designs(self) -> list[DesignRow]:
-        """The designs of the experiment, the one run last at the end."""
-        rows = self._store.designs()
-        wanted = self._experiment
-        chosen = [row for row in rows if wanted is None or wanted in (row.name, row.experiment_id)]
+    def _look_seldom(self, store: Store) -> None:
+        """Look what there is to be run, what was paid, and which other experiments are being run."""
+        began = time.monotonic()
+        rows = store.designs()
+        chosen = [row for row in rows if self._experiment in (None, row.name, row.experiment_id)]
         if rows and not chosen:
             names = ", ".join(sorted({row.name for row in rows}))
-            raise StoreError(f"the store {self._name} has no experiment {wanted!r}; it holds {names}")
-        return [row for row in chosen if row.experiment_id == chosen[-1].experiment_id]
+            raise StoreError(f"the store {spelled(self._url)} has no experiment {self._experiment!r}; it holds {names}")
+        self._designs = [row for row in chosen if row.experiment_id == chosen[-1].experiment_id]
+        if self._designs:
+            others = [row for row in rows if row.experiment_id != self._designs[-1].experiment_id]
+            alive = store.under_way(store.states()) if others else set()
+            names_alive = [row.name for row in others if any(run.run_id in alive for run in row.runs)]
+            self._elsewhere = tuple(dict.fromkeys(names_alive))
+            self._paid = _paid(store, self._designs[-1])
+        ended = time.monotonic()
+        self._seldom_due = ended + max(_SELDOM_S, _REST * (ended - began))
 
-    def _used(self) -> dict[str, Amount]:
-        """What the experiment has paid, and its budget."""
-        design = self._designs()[-1]
-        paid = self._store.spending().get(design.experiment_id)
-        asked = self._store.canaries(design.experiment_id)
-        tokens = sum((row.input_tokens or 0) + (row.output_tokens or 0) for row in asked)
-        used = {"calls": float(len(asked)), "tokens": float(tokens), "money": sum(row.cost or 0.0 for row in asked)}
-        if paid is not None:
-            used["calls"] += paid.calls
-            used["tokens"] += paid.input_tokens + paid.output_tokens
-            used["money"] += paid.cost
-        budget = dict(design.spec.get("execution") or {}).get("budget") or {}
-        return {name: Amount(amount, budget.get(name)) for name, amount in used.items()}
-
-    def _others(self) -> tuple[str, ...]:
-        """Other experiments of the store that are being run."""
-        own = self._designs()[-1].experiment_id
-        states = self._store.states()
-        alive = self._store.under_way(states)
-        found = {
-            design.name: None
-            for design in (self._store.designs() if alive else ())
-            if design.experiment_id != own and any(run.run_id in alive for run in design.runs)
+    def _rate(self, store: Store, states: Mapping[str, RunState], alive: Collection[str], now: float) -> float | None:
+        """Count the replies of each run; those a second over the last minute, None before there is enough to tell."""
+        standing = {run_id: (state, run_id in alive) for run_id, state in states.items()}
+        # What was being written at the last look may have been written since.
+        kept = {
+            run_id: self._replies[run_id]
+            for run_id, told in standing.items()
+            if not told[1] and self._counted.get(run_id) == told
         }
-        return tuple(found)
+        begun = sorted(run_id for run_id, state in states.items() if run_id not in kept and state.epoch)
+        found = replies_of(store, begun, now - _MINUTE_S)
+        self._counted = standing
+        self._replies = {run_id: Replies() for run_id in states} | kept | found
+        calls = sum(own.number for own in self._replies.values())
+        if not alive:
+            # A standstill says nothing of what comes after it.
+            self._history.clear()
+        if not self._history:
+            began = min((own.recent_from for own in found.values() if own.recent_from is not None), default=now)
+            self._history.append((began, calls - sum(own.recent for own in found.values())))
+        self._history.append((now, calls))
+        while len(self._history) > 2 and self._history[1][0] <= now - _MINUTE_S:
+            self._history.popleft()
+        then, before = self._history[0]
+        return max(0, calls - before) / (now - then) if now - then >= _LEAST_S else None
 
-    # The opinions of one run
-
-    def _course(
-        self, name: str, cells: Sequence[ExperimentRun], states: Mapping[str, RunState], open_runs: Sequence[OpenRun]
-    ) -> Course | None:
-        row = self._chosen(name, cells, states, open_runs)
-        if row is None:
-            return None
-        if self._gathering is None or self._gathering.cell != cells[row]:
-            self._gathering = Gathering(self._store, row, cells[row])
-        found = self._gathering.look()
-        return Course(row, "", 0.0, 0.0, 1, 0, ()) if found is None and self._run is not None else found
-
-    def _chosen(
-        self, name: str, cells: Sequence[ExperimentRun], states: Mapping[str, RunState], open_runs: Sequence[OpenRun]
-    ) -> int | None:
-        """Row of the run whose opinions are shown: the one that was until it ends, then the first under way."""
+    def _trajectory(
+        self, store: Store, design: DesignRow, states: Mapping[str, RunState], open_runs: Sequence[OpenRun]
+    ) -> Trajectory | None:
+        """Opinions of the run asked for, else of the one shown before until it ends, then of the first under way."""
+        cells = cells_of(design)
         if self._run is not None:
-            return row_of(name, [cell.run_id for cell in cells], self._run)
-        going_on = [run.row for run in open_runs if run.state != "cut off"]
-        before = [row for row, cell in enumerate(cells) if self._gathering is not None and cell == self._gathering.cell]
-        if before and (before[0] in going_on or not going_on):
-            return before[0]
-        begun = [row for row, cell in enumerate(cells) if states[cell.run_id].status != "pending"]
-        return next(iter([*going_on, *(run.row for run in open_runs), *begun]), None)
+            row = row_of(design.name, [cell.run_id for cell in cells], self._run)
+        else:
+            before = self._gathering and self._gathering.cell
+            shown = [row for row, cell in enumerate(cells) if cell == before]
+            going_on = [run.row for run in open_runs if run.state != "cut off"]
+            begun = [row for row, cell in enumerate(cells) if states[cell.run_id].status != "pending"]
+            still = [row for row in shown if row in going_on]
+            candidates = [*still, *going_on, *shown, *(run.row for run in open_runs), *begun]
+            if not candidates:
+                return None
+            row = candidates[0]
+        if self._gathering is None or self._gathering.cell != cells[row]:
+            self._gathering = Gathering(store, row, cells[row])
+        found = self._gathering.look()
+        return Trajectory(row, "", 0.0, 0.0, 1, 0, ()) if found is None and self._run is not None else found
 
 
-def _needed(state: RunState, replies: Replies | None) -> int:
-    """Calls a run takes: as many as it has taken, or is thought to if that is more and it is not complete."""
-    if state.status == "complete":
-        return replies.number if replies is not None else 0
-    return max(state.expected or 0, replies.number if replies is not None else 0)
+class Gathering:
+    """Follows a run and keeps what its instrument of stance, or else its first one, says of each agent."""
+
+    def __init__(self, store: Store, row: int, cell: ExperimentRun) -> None:
+        self.cell = cell
+        self._row = row
+        self._store = store
+        self._follower = store.follow(cell.run_id)
+        self._instrument_id = cell.instrument_id or next(iter(cell.instruments), None)
+        self._instrument: InstrumentRow | None = None
+        self._generation = -1
+
+    def _begin(self) -> None:
+        """Start with the run, which may have been begun anew."""
+        self._generation = self._follower.state.generation
+        self._agents: list[AgentRow] = []
+        #: Agent and step by turn.
+        self._sites: dict[int, tuple[int, int]] = {}
+        #: Opinion by agent, step and turn.
+        self._values: dict[tuple[int, int, int], float] = {}
+
+    def look(self) -> Trajectory | None:
+        """Everything that is on record by now; None where nothing is ever measured, or nobody takes part yet."""
+        events = self._follower.poll()
+        if self._follower.state.generation != self._generation:
+            self._begin()
+        for event in events:
+            row = event.row
+            if isinstance(row, TurnRow):
+                self._sites[row.turn] = (row.agent, row.step)
+            elif isinstance(row, OpinionRow) and (row.instrument_id, row.about) == (self._instrument_id, None):
+                # An opinion comes after its turn.
+                self._values[(*self._sites[row.turn], row.turn)] = row.value
+        if not self._agents:
+            self._agents = [each for each in self._store.agents(self.cell.run_id) if each.role == "participant"]
+        if self._instrument is None:
+            known = {each.instrument_id: each for each in self._store.instruments()}
+            self._instrument = known.get(self._instrument_id or "")
+        return self._trajectory(self._instrument) if self._instrument is not None and self._agents else None
+
+    def _trajectory(self, instrument: InstrumentRow) -> Trajectory:
+        steps = [step for _, step in self._sites.values()]
+        first, last = min(steps, default=1), max(steps, default=0)
+        by_step: dict[int, dict[int, float]] = {agent.agent: {} for agent in self._agents}
+        for (agent, step, _), value in sorted(self._values.items()):
+            if agent in by_step and not math.isnan(value):
+                by_step[agent][step] = value
+        lines = []
+        for each in self._agents:
+            values = [math.nan]
+            for step in range(first, last + 1):
+                values.append(by_step[each.agent].get(step, values[-1]))
+            lines.append(Line(each.name, each.assigned_opinion, tuple(values[1:])))
+        # What these opinions are evidence of stands beside them, as everywhere.
+        evidence = " + ".join(sorted({agent.evidence for agent in self._agents}))
+        what = f"{instrument.variable} by {instrument.classifier} ({evidence})"
+        return Trajectory(self._row, what, min(instrument.points), max(instrument.points), first, last, tuple(lines))
 
 
-def _left(states: Mapping[str, RunState], replies: Mapping[str, Replies], statuses: Collection[str]) -> int:
-    """Calls that runs in some states still take."""
-    return sum(
-        _needed(state, replies.get(run_id)) - replies.get(run_id, Replies()).number
-        for run_id, state in states.items()
-        if state.status in statuses
-    )
+def _identity(url: str) -> tuple[int, int] | None:
+    """What tells the file of a store from another one under its name; None where there is none."""
+    path = shown(url).removeprefix("sqlite:///")
+    if "://" in path:
+        # A server is always the same.
+        return (0, 0)
+    try:
+        found = Path(path).stat()
+    except OSError:
+        return None
+    return (found.st_dev, found.st_ino)
+
+
+def _paid(store: Store, design: DesignRow) -> dict[str, Amount]:
+    """What an experiment has paid, and its budget."""
+    paid = canaries_paid(store.canaries(design.experiment_id))
+    if (of_calls := store.spending().get(design.experiment_id)) is not None:
+        paid += of_calls
+    budget = dict(design.spec.get("execution") or {}).get("budget") or {}
+    used = {"calls": paid.calls, "tokens": paid.input_tokens + paid.output_tokens, "money": paid.cost}
+    return {name: Amount(amount, budget.get(name)) for name, amount in used.items()}
+
+
+def _since(moment: float | None, now: float) -> float | None:
+    """Seconds that have passed; None where there was no such moment."""
+    return None if moment is None else max(0.0, now - moment)
 
 
 def _open_runs(
@@ -397,13 +376,11 @@ def _open_runs(
     found: dict[str, OpenRun] = {}
     several = len({cell.replicate for cell in cells}) > 1
     for row, cell in enumerate(cells):
-        run_id, state = cell.run_id, states[cell.run_id]
-        if run_id in found or not (state.status == "running" or run_id in alive):
-            continue
-        own = replies.get(run_id, Replies())
-        last = None if own.last_at is None else max(0.0, now - own.last_at)
-        name = f"{_conditions(cell)}{f', replicate {cell.replicate}' if several else ''}"
-        found[run_id] = OpenRun(row, state_of(run_id, state, alive), own.number, state.expected, name, last)
+        run_id, state, own = cell.run_id, states[cell.run_id], replies[cell.run_id]
+        if run_id not in found and (state.status == "running" or run_id in alive):
+            name = f"{_conditions(cell)}{f', replicate {cell.replicate}' if several else ''}"
+            told = state_of(run_id, state, alive)
+            found[run_id] = OpenRun(row, told, own.number, state.expected, name, _since(own.last_at, now))
     return tuple(sorted(found.values(), key=lambda run: (run.state == "cut off", not run.calls, run.row)))
 
 
@@ -413,59 +390,3 @@ def _conditions(cell: ExperimentRun) -> str:
     if not values or any(isinstance(value, dict | list) for value in values):
         return cell.cell
     return ", ".join(str(value) for value in values)
-
-
-class _Pace:
-    """Counts replies as they come.
-
-    Parameters
-    ----------
-    store : Store
-        An open store.
-    """
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._before: dict[str, tuple[RunState, bool]] = {}
-        self._replies: dict[str, Replies] = {}
-        self._last_at: float | None = None
-        #: Moments, and replies that had come by then.
-        self._history: deque[tuple[float, int]] = deque()
-
-    def look(self, states: Mapping[str, RunState], alive: Collection[str], now: float) -> Mapping[str, Replies]:
-        """Replies on record of every run; those of runs that nobody writes are counted once."""
-        standing = {run_id: (state, run_id in alive) for run_id, state in states.items()}
-        # What was being written at the last look may have been written since.
-        written = {run_id for run_id, told in standing.items() if told[1] or self._before.get(run_id) != told}
-        found = replies_of(self._store, sorted(run_id for run_id in written if states[run_id].epoch), now - _MINUTE_S)
-        if not self._before:
-            began = min((own.recent_from for own in found.values() if own.recent_from is not None), default=now)
-            self._history.extend([(began, 0), (now, sum(own.recent for own in found.values()))])
-        elif any(was_alive for _, was_alive in self._before.values()):
-            came = sum(max(0, found[each].number - self._replies.get(each, Replies()).number) for each in found)
-            self._note(now, self._history[-1][1] + came)
-        else:
-            # What comes after a standstill says nothing of it.
-            self._history = deque([(now, 0)])
-        self._before = standing
-        self._replies.update({run_id: found.get(run_id, Replies()) for run_id in written})
-        last = [own.last_at for own in found.values() if own.last_at is not None]
-        self._last_at = max([*last, *([] if self._last_at is None else [self._last_at])], default=None)
-        return self._replies
-
-    @property
-    def rate(self) -> float | None:
-        """Replies a second over the last minute; None before they have been counted for a while."""
-        if not self._history:
-            return None
-        (then, before), (now, made) = self._history[0], self._history[-1]
-        return (made - before) / (now - then) if now - then >= _LEAST_S else None
-
-    def since_last(self, now: float) -> float | None:
-        """Seconds since the last reply of all; None before the first."""
-        return None if self._last_at is None else max(0.0, now - self._last_at)
-
-    def _note(self, now: float, made: int) -> None:
-        self._history.append((now, made))
-        while len(self._history) > 2 and self._history[1][0] <= now - _MINUTE_S:
-            self._history.popleft()

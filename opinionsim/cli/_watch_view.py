@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import statistics
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -13,11 +14,9 @@ from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
 from opinionsim.cli._console import clean
+from opinionsim.cli._reasons import reason_lines
 from opinionsim.cli._stores import STATES
-from opinionsim.cli._watch_course import Course, Line, shrunk
-from opinionsim.cli._watch_state import OpenRun, Seen
-
-__all__ = ["ASCII", "UNICODE", "Glyphs", "duration", "in_one_line", "lines"]
+from opinionsim.cli._watch_state import Line, OpenRun, Seen, Trajectory
 
 #: Reasons and lines of what is being done that are shown, and lines each may take.
 _REASONS, _DOING, _FOLDED = 3, 3, 2
@@ -35,16 +34,11 @@ _COLOURS = ("blue", "blue", "cyan", "white", "white", "yellow", "red", "red")
 class Glyphs(NamedTuple):
     """Characters that are drawn with."""
 
-    full: str
-    """A filled place of a bar."""
+    full: str  # places of a bar
     empty: str
-    """An empty one."""
-    levels: str
-    """Opinions, from the low end of the scale to the high one."""
-    unknown: str
-    """No opinion yet."""
-    dot: str
-    """Between parts of a line."""
+    levels: str  # opinions, from the low end of the scale to the high one
+    unknown: str  # no opinion yet
+    dot: str  # between parts of a line
 
 
 UNICODE = Glyphs("█", "░", "▁▂▃▄▅▆▇█", "·", " · ")
@@ -52,31 +46,24 @@ ASCII = Glyphs("#", "-", "12345678", ".", ", ")
 
 
 def lines(seen: Seen, width: int, height: int | None = None, glyphs: Glyphs = UNICODE) -> list[Text]:
-    """An experiment at one moment.
+    """An experiment at one moment, as lines of a terminal of so many columns and lines.
 
-    Parameters
-    ----------
-    seen : Seen
-        The experiment.
-    width : int
-        Columns there are.
-    height : int, optional
-        Lines there are: runs and agents for which there is no room are counted. Default: room for twenty of each.
-    glyphs : Glyphs
-        What to draw with.
+    Runs and agents for which there is no room are counted; by default there is room for twenty of each.
     """
     width = max(width, _NARROWEST)
-    head = [*_head(seen, width, glyphs), *_reasons(seen, width)]
-    agents = 0 if seen.course is None else len(seen.course.lines)
+    found = _head(seen, width, glyphs)
+    shown = seen.trajectory
+    agents = 0 if shown is None else len(shown.lines)
     if height is None:
         n_runs, n_agents = min(len(seen.open), _MANY), min(agents, _MANY)
     else:
-        n_runs, n_agents = _shared(height - len(head), len(seen.open), agents)
-    found = [*head, *_runs(seen, n_runs, width, glyphs)]
-    if seen.course is not None and n_agents:
-        found += _course(seen.course, n_agents, width, glyphs)
-    elif seen.course is not None and not agents:
-        found += [Text(), Text(f"run {seen.course.row}: no opinion is on record")]
+        n_runs, n_agents = _shared(height - len(found), len(seen.open), agents)
+    if seen.open:
+        found += _runs(seen.open, n_runs, width, glyphs)
+    if shown is not None and n_agents:
+        found += _trajectory(shown, n_agents, width, glyphs)
+    elif shown is not None and not agents:
+        found += [Text(), Text(f"run {shown.row}: no opinion is on record")]
     for line in found:
         line.truncate(width)
     return found if height is None else found[:height]
@@ -85,22 +72,20 @@ def lines(seen: Seen, width: int, height: int | None = None, glyphs: Glyphs = UN
 def in_one_line(seen: Seen) -> str:
     """An experiment at one moment, where nothing can be drawn over."""
     waiting = f"{seen.store}: no experiment is on record yet"
-    parts = [f"{seen.experiment}: {_counts_text(seen)}" if seen.experiment else waiting]
+    parts = [f"{seen.experiment}: {_counts(seen, ', ').plain}" if seen.experiment else waiting]
     if seen.expected:
-        parts.append(", ".join([_calls_text(seen), *_rate_texts(seen)]))
+        parts.append(", ".join(_calls(seen)))
     if seen.last_reply_s is not None and seen.is_under_way:
         parts.append(f"last reply {duration(seen.last_reply_s)} ago")
     if seen.away:
-        parts.append(_away_text(seen))
+        parts.append(_away(seen))
     return f"{_clock(seen.at)} {'; '.join(parts)}"
 
 
 def duration(seconds: float) -> str:
     """A time in its two largest units."""
-    if seconds < 10:
-        return f"{seconds:.1f} s"
     if seconds < 99.5:
-        return f"{seconds:.0f} s"
+        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
     minutes = round(seconds / 60)
     if minutes < 60:
         return f"{minutes} min"
@@ -111,74 +96,64 @@ def duration(seconds: float) -> str:
     return f"{days} d {hours} h" if hours else f"{days} d"
 
 
-# -- the experiment ------------------------------------------------------------------------------------------
-
-
 def _head(seen: Seen, width: int, glyphs: Glyphs) -> list[Text]:
-    """Name, runs, progress, what was paid, and what is being done."""
-    if not seen.experiment:
-        waiting = Text("no experiment is on record yet; waiting for one", style="yellow")
-        return [_title(seen.store, seen.at, width), *(_away(seen, width) if seen.away else [waiting])]
+    """Name, runs, progress, what was paid, what is being done, and why runs are not complete."""
     design = f", design {seen.design} of {seen.designs}" if seen.designs > 1 else ""
-    found = [_title(f"{seen.experiment}{design}{glyphs.dot}{seen.store}", seen.at, width), _counts(seen, glyphs)]
-    if seen.expected:
-        found.append(_progress(seen, width, glyphs))
-    found += _joined("paid ", _paid_texts(seen), width, glyphs)
+    name = f"{seen.experiment}{design}{glyphs.dot}{seen.store}" if seen.experiment else seen.store
+    clock = _clock(seen.at)
+    found = [Text.assemble((_fit(clean(name), width - len(clock) - 1), "bold"), " ", (clock, "dim"))]
+    if seen.experiment:
+        found.append(_counts(seen, glyphs.dot))
+        if seen.expected:
+            found.append(_progress(seen, width, glyphs))
+        paid = _paid(seen)
+        together = cell_len(f"paid {glyphs.dot.join(paid)}") <= width
+        for place, part in enumerate([glyphs.dot.join(paid)] if paid and together else paid):
+            found.append(Text(("     " if place else "paid ") + part))
     if seen.away:
-        found += _away(seen, width)
+        found += _folded(_away(seen), width, "bold red")
+    elif not seen.experiment:
+        found.append(Text("no experiment is on record yet; waiting for one", style="yellow"))
     elif not seen.over:
         found += _doing(seen, width)
     if seen.elsewhere:
         names = ", ".join(seen.elsewhere)
         found += _folded(f"also being run: {names} (see them with --experiment)", width, "dim")
+    for line in reason_lines(seen.reasons, _REASONS, "see: opinionsim status"):
+        found += _folded(line, width, "red")
     return found
-
-
-def _title(name: str, at: float, width: int) -> Text:
-    clock = _clock(at)
-    return Text.assemble((_fit(clean(name), width - len(clock) - 1), "bold"), " ", (clock, "dim"))
 
 
 def _clock(at: float) -> str:
     return f"{datetime.fromtimestamp(at, UTC).astimezone():%H:%M:%S}"
 
 
-def _counts(seen: Seen, glyphs: Glyphs) -> Text:
+def _counts(seen: Seen, dot: str) -> Text:
+    """How many runs there are, and how many are what."""
     total = sum(seen.counts.values())
-    told = [(f"{seen.counts[name]:,} {name}", _STYLES[name]) for name in STATES if seen.counts.get(name)]
-    found = Text(f"{total:,} {'run' if total == 1 else 'runs'}: ")
-    for place, (text, style) in enumerate(told):
-        found.append(glyphs.dot if place else "").append(text, style)
+    told = [Text(f"{seen.counts[name]:,} {name}", _STYLES[name]) for name in STATES if seen.counts.get(name)]
+    return Text(f"{total:,} {'run' if total == 1 else 'runs'}: ") + Text(dot).join(told)
+
+
+def _calls(seen: Seen) -> list[str]:
+    """Calls on record; while somebody is at work also their rate, and the time that is left."""
+    found = [f"{seen.calls:,} of {seen.expected:,} calls"]
+    if seen.is_under_way and seen.rate is not None:
+        found.append(f"{seen.rate:,.0f}/s" if seen.rate >= 100 else f"{seen.rate:.3g}/s")
+    if seen.is_under_way and seen.left_s is not None:
+        found.append(f"{duration(seen.left_s)} left")
     return found
 
 
-def _counts_text(seen: Seen) -> str:
-    total = sum(seen.counts.values())
-    told = ", ".join(f"{seen.counts[name]:,} {name}" for name in STATES if seen.counts.get(name))
-    return f"{total:,} {'run' if total == 1 else 'runs'}: {told}"
-
-
 def _progress(seen: Seen, width: int, glyphs: Glyphs) -> Text:
-    """Calls on record as a bar, their number, their rate, and the time that is left."""
+    """Calls on record as a bar and as numbers."""
     share = seen.calls / seen.expected
     # Never full before it is done.
-    percent = f"{min(math.floor(100 * share), 100):3d} %"
-    rest = glyphs.dot.join([_calls_text(seen), *_rate_texts(seen)])
-    room = width - len(percent) - cell_len(rest) - 4
+    percent = f"{min(math.floor(100 * share), 100)} %"
+    rest = glyphs.dot.join(_calls(seen))
+    room = width - 5 - cell_len(rest) - 4
     bar = _bar(share, min(room, _WIDEST_BAR), glyphs) if room >= 8 else Text()
-    return Text.assemble(bar, " " if bar else "", (percent.strip(), "bold"), "  ", rest)
-
-
-def _calls_text(seen: Seen) -> str:
-    return f"{seen.calls:,} of {seen.expected:,} calls"
-
-
-def _rate_texts(seen: Seen) -> list[str]:
-    """Calls a second, and the time that is left."""
-    if not seen.is_under_way:
-        return []
-    found = [] if seen.rate is None else [f"{seen.rate:,.0f}/s" if seen.rate >= 100 else f"{seen.rate:.3g}/s"]
-    return found if seen.left_s is None else [*found, f"{duration(seen.left_s)} left"]
+    return Text.assemble(bar, " " if bar else "", (percent, "bold"), "  ", rest)
 
 
 def _bar(share: float, width: int, glyphs: Glyphs) -> Text:
@@ -186,18 +161,15 @@ def _bar(share: float, width: int, glyphs: Glyphs) -> Text:
     return Text.assemble((glyphs.full * full, "green"), (glyphs.empty * (width - full), "dim"))
 
 
-def _paid_texts(seen: Seen) -> list[str]:
+def _paid(seen: Seen) -> list[str]:
     """What was paid, of what the budget allows."""
     found = []
-    for name, amount in seen.paid.items():
-        if not amount.used and amount.limit is None:
-            continue
-        spell = "{:,.4f}" if name == "money" else "{:,.0f}"
-        text = spell.format(amount.used)
-        if amount.limit is not None:
-            share = f" ({100 * amount.used / amount.limit:.0f} %)" if amount.limit else ""
-            text += f" of at most {amount.limit:,g}{share}"
-        found.append(f"{name} {text}")
+    for name, (used, limit) in seen.paid.items():
+        text = f"{name} {used:,.4f}" if name == "money" else f"{name} {used:,.0f}"
+        if limit is not None:
+            text += f" of at most {limit:,g}" + (f" ({100 * used / limit:.0f} %)" if limit else "")
+        if used or limit is not None:
+            found.append(text)
     return found
 
 
@@ -209,8 +181,7 @@ def _doing(seen: Seen, width: int) -> list[Text]:
         return _folded("nobody is carrying out what is left; run the experiment again to go on", width, "yellow")
     found = []
     if seen.last_reply_s is not None:
-        style = "yellow" if seen.last_reply_s > 30 else ""
-        found.append(Text(f"last reply {duration(seen.last_reply_s)} ago", style))
+        found.append(Text(f"last reply {duration(seen.last_reply_s)} ago", "yellow" if seen.last_reply_s > 30 else ""))
     for text in seen.doing[:_DOING]:
         # Its parts each have a line where they do not fit one.
         for part in [text] if cell_len(text) <= width else text.split("; "):
@@ -220,26 +191,8 @@ def _doing(seen: Seen, width: int) -> list[Text]:
     return found
 
 
-def _away(seen: Seen, width: int) -> list[Text]:
-    return _folded(_away_text(seen), width, "bold red")
-
-
-def _away_text(seen: Seen) -> str:
+def _away(seen: Seen) -> str:
     return f"{clean(' '.join(seen.away.split()))}; trying again"
-
-
-def _reasons(seen: Seen, width: int) -> list[Text]:
-    """Why runs are not complete."""
-    found: list[Text] = []
-    for reason in seen.reasons[:_REASONS]:
-        found += _folded(str(reason), width, "red")
-    hidden = sum(reason.runs for reason in seen.reasons[_REASONS:])
-    if hidden:
-        found.append(Text(f"and {hidden:,} more (see: opinionsim status)", style="red"))
-    return found
-
-
-# -- its runs ------------------------------------------------------------------------------------------------
 
 
 def _shared(room: int, runs: int, agents: int) -> tuple[int, int]:
@@ -254,114 +207,78 @@ def _shared(room: int, runs: int, agents: int) -> tuple[int, int]:
     return max(shown, min(runs, 1)), max(told, 0)
 
 
-def _runs(seen: Seen, n: int, width: int, glyphs: Glyphs) -> list[Text]:
-    """Runs that have begun and have not ended."""
-    if not seen.open:
-        return []
-    shown = seen.open[:n]
-    digits = max(3, *(len(str(run.row)) for run in shown))
-    bar = 10 if width < _WIDE else 20
-    calls = [_calls_of_run(run) for run in shown]
+def _runs(runs: Sequence[OpenRun], n: int, width: int, glyphs: Glyphs) -> list[Text]:
+    """Runs that have begun and have not ended: the first n, and a line that counts the others."""
+    digits = max(3, *(len(str(run.row)) for run in runs[:n]))
+    wide = width >= _WIDE
+    bar = 20 if wide else 10
+    calls = [f"{run.calls:,}" + (f"/{max(run.expected, run.calls):,}" if run.expected else "") for run in runs[:n]]
     widest = max(map(len, calls))
-    heading = f"{'run':>{digits}}  {'calls':<{bar + 1 + widest}}  "
-    late = width >= _WIDE
-    found = [Text(), Text(f"{heading}{'last reply  ' if late else ''}conditions", style="dim")]
-    for run, told in zip(shown, calls, strict=True):
-        share = run.calls / max(run.expected, run.calls) if run.expected else 0.0
+    heading = f"{'run':>{digits}}  {'calls':<{bar + 1 + widest}}  {'last reply  ' if wide else ''}conditions"
+    found = [Text(), Text(heading, style="dim")]
+    for run, told in zip(runs, calls, strict=False):
         waited = "" if run.last_reply_s is None else f"{duration(run.last_reply_s)} ago"
         line = Text.assemble(
             (f"{run.row:>{digits}}", "bold"),
             "  ",
-            _bar(share, bar, glyphs) if run.expected else " " * bar,
+            _bar(run.calls / max(run.expected, run.calls), bar, glyphs) if run.expected else " " * bar,
             f" {told:<{widest}}  ",
-            f"{waited:<12}" if late else "",
-            (f"{run.state}: " if run.state == "cut off" else "", _STYLES["cut off"]),
+            f"{waited:<12}" if wide else "",
+            ("cut off: ", _STYLES["cut off"]) if run.state == "cut off" else "",
             "being coded: " if run.state == "complete" else "",
         )
-        line.append(_fit(clean(run.cell), max(0, width - line.cell_len)).rstrip())
-        found.append(line)
-    if len(seen.open) > n:
-        found.append(Text(_count_rest(seen.open[n:]), style="dim"))
+        found.append(line.append(_fit(clean(run.cell), max(0, width - line.cell_len)).rstrip()))
+    rest = Counter("being coded" if run.state == "complete" else run.state for run in runs[n:])
+    if rest:
+        found.append(Text("and " + ", ".join(f"{count:,} more {state}" for state, count in rest.items()), style="dim"))
     return found
 
 
-def _calls_of_run(run: OpenRun) -> str:
-    return f"{run.calls:,}" if not run.expected else f"{run.calls:,}/{max(run.expected, run.calls):,}"
-
-
-def _count_rest(runs: Iterable[OpenRun]) -> str:
-    counts: dict[str, int] = {}
-    for run in runs:
-        state = "being coded" if run.state == "complete" else run.state
-        counts[state] = counts.get(state, 0) + 1
-    return "and " + ", ".join(f"{count:,} more {state}" for state, count in counts.items())
-
-
-# -- opinions ------------------------------------------------------------------------------------------------
-
-
-def _course(course: Course, n: int, width: int, glyphs: Glyphs) -> list[Text]:
-    """Opinions of one run: a line an agent, its opinion step by step, and the last one."""
-    steps = f"steps {course.first} to {course.last}" if course.last >= course.first else "nothing is on record yet"
-    ends = f"{glyphs.levels[0]} {_signed(course.low)} to {glyphs.levels[-1]} {_signed(course.high)}"
-    title = f"run {course.row}: {course.what}, {ends}, {steps}"
-    shown = course.lines[:n]
-    names = max(5, *(min(cell_len(line.name), 16 if width < _WIDE else 30) for line in shown))
-    room = width - names - len("  assigned     now")
-    steps_drawn = min(room, max(len("by step"), course.last - course.first + 1))
-    heading = f"{'agent':<{names}}  assigned  {'by step':<{steps_drawn}}  now"
-    found = [Text(), Text(_fit(clean(title), width).rstrip(), style="bold"), Text(heading, style="dim")]
-    found += [_line(course, line, names, steps_drawn, glyphs) for line in shown]
-    if len(course.lines) > n:
-        hidden = len(course.lines) - n
+def _trajectory(shown: Trajectory, n: int, width: int, glyphs: Glyphs) -> list[Text]:
+    """Opinions of one run: a line an agent, its opinion step by step, and the last one; then their mean."""
+    steps = f"steps {shown.first} to {shown.last}" if shown.last >= shown.first else "nothing is on record yet"
+    ends = f"{glyphs.levels[0]} {_signed(shown.low)} to {glyphs.levels[-1]} {_signed(shown.high)}"
+    title = clean(f"run {shown.row}: {shown.what}, {ends}, {steps}")
+    names = max(5, *(min(cell_len(line.name), 16 if width < _WIDE else 30) for line in shown.lines[:n]))
+    room = min(width - names - len("  assigned     now"), max(len("by step"), shown.last - shown.first + 1))
+    heading = f"{'agent':<{names}}  assigned  {'by step':<{room}}  now"
+    found = [Text(), Text(_fit(title, width).rstrip(), style="bold"), Text(heading, style="dim")]
+    found += [_line(shown, line, names, room, glyphs) for line in shown.lines[:n]]
+    if hidden := len(shown.lines[n:]):
         found.append(Text(f"and {hidden:,} {'agent' if hidden == 1 else 'agents'} more", style="dim"))
-    found.append(_line(course, _mean(course.lines), names, steps_drawn, glyphs))
-    return found
+    steps_of_all = zip(*(line.values for line in shown.lines), strict=True)
+    known = ([value for value in step if not math.isnan(value)] for step in steps_of_all)
+    means = tuple(statistics.fmean(step) if step else math.nan for step in known)
+    return [*found, _line(shown, Line("mean", None, means), names, room, glyphs)]
 
 
-def _line(course: Course, line: Line, names: int, room: int, glyphs: Glyphs) -> Text:
-    """Name, assigned opinion, course and last opinion of an agent."""
-    found = Text(f"{_fit(clean(line.name), names)}  {_signed(line.assigned):>8}  ")
-    values = shrunk(line.values, room)
+def _line(shown: Trajectory, line: Line, names: int, room: int, glyphs: Glyphs) -> Text:
+    """Name, assigned opinion, trajectory and last opinion of an agent."""
+    assigned = "" if line.assigned is None else _signed(line.assigned)
+    found = Text(f"{_fit(clean(line.name), names)}  {assigned:>8}  ")
+    # Where there is no room for every step, the last one of each portion of them.
+    count = len(line.values)
+    values = [line.values[(place + 1) * count // room - 1] for place in range(room)] if count > room else line.values
     for value in values:
-        level = _level(value, course)
-        found.append(*((glyphs.unknown, "dim") if level is None else (glyphs.levels[level], _COLOURS[level])))
+        if math.isnan(value):
+            found.append(glyphs.unknown, "dim")
+        else:
+            level = min(7, max(0, round(7 * (value - shown.low) / (shown.high - shown.low or 1.0))))
+            found.append(glyphs.levels[level], _COLOURS[level])
     last = values[-1] if values else math.nan
     found.append(f"{' ' * (room - len(values))}  {'-' if math.isnan(last) else _signed(last)}", "bold")
     return found
 
 
-def _level(value: float, course: Course) -> int | None:
-    """Place of an opinion on the scale, from 0 to 7; None for none."""
-    if math.isnan(value):
-        return None
-    span = course.high - course.low or 1.0
-    return min(7, max(0, round(7 * (value - course.low) / span)))
-
-
-def _mean(agents: Sequence[Line]) -> Line:
-    """Mean opinion of those who have one, step by step."""
-    values = []
-    for step in zip(*(line.values for line in agents), strict=True):
-        known = [value for value in step if not math.isnan(value)]
-        values.append(statistics.fmean(known) if known else math.nan)
-    return Line("mean", None, tuple(values))
-
-
-def _signed(value: float | None) -> str:
-    if value is None:
-        return ""
+def _signed(value: float) -> str:
     return f"{value:+.3g}" if value else "0"
-
-
-# -- lines ---------------------------------------------------------------------------------------------------
 
 
 def _fit(text: str, width: int) -> str:
     """A text cut or filled to so many columns."""
-    if cell_len(text) <= width:
+    if cell_len(text) <= width or width < 3:
         return set_cell_size(text, width)
-    return f"{set_cell_size(text, max(0, width - 3)).rstrip()}..."[:width] if width >= 3 else set_cell_size(text, width)
+    return f"{set_cell_size(text, width - 3).rstrip()}..."
 
 
 def _folded(text: str, width: int, style: str = "") -> list[Text]:
@@ -370,13 +287,3 @@ def _folded(text: str, width: int, style: str = "") -> list[Text]:
         clean(" ".join(text.split())), width, subsequent_indent="  ", max_lines=_FOLDED, placeholder=" ..."
     )
     return [Text(part, style=style) for part in parts]
-
-
-def _joined(start: str, parts: Sequence[str], width: int, glyphs: Glyphs) -> list[Text]:
-    """Parts in one line, or in several where there is no room; nothing without any."""
-    if not parts:
-        return []
-    whole = start + glyphs.dot.join(parts)
-    if cell_len(whole) <= width:
-        return [Text(whole)]
-    return [Text((start if place == 0 else " " * len(start)) + part) for place, part in enumerate(parts)]

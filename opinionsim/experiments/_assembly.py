@@ -3,55 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from opinionsim.actors import Cognition, Member, PersonaActor, persona_actors
 from opinionsim.classic import draw_opinions
-from opinionsim.errors import SpecError
+from opinionsim.experiments._cells import PlannedRun
 from opinionsim.experiments._equations import Equation, equation_of
-from opinionsim.experiments._interactions import SCHEDULES
-from opinionsim.experiments._model_spec import ClassicModelSpec, ModelSpec, agent_label, assign_models, model_label
+from opinionsim.experiments._model_spec import ModelSpec
 from opinionsim.experiments._resources import Resources
-from opinionsim.experiments._spec import (
-    BoundedConfidenceSpec,
-    BroadcastSpec,
-    CountsSpec,
-    DyadicSpec,
-    ExperimentSpec,
-    ExternalSpec,
-    FeedSpec,
-    FileNetworkSpec,
-    IndependentSpec,
-    NativeSpec,
-    NoRolePlaySpec,
-    RememberedSpec,
-    RewiringSpec,
-    SimilaritySpec,
-)
-from opinionsim.experiments._sweep import PlannedRun
+from opinionsim.experiments._spec import ExperimentSpec
 from opinionsim.llm import Endpoint, ReplayOnly
-from opinionsim.memory import MEMORIES
-from opinionsim.networks import Network, build_network
+from opinionsim.networks import Network, NetworkKind
 from opinionsim.opinions import OpinionScale
 from opinionsim.personas import Persona, Population, draw_population
 from opinionsim.prompts import PromptPack
-from opinionsim.schedules import (
-    AdaptiveSchedule,
-    AnySchedule,
-    Broadcast,
-    Dyads,
-    Exposure,
-    IndependentReports,
-    RememberedReports,
-    with_probes,
-)
+from opinionsim.schedules import AnySchedule, Setting, named, with_probes
 from opinionsim.streams import stream
 from opinionsim.topics import Claim, Topic
-
-__all__ = ["Parts", "assemble"]
 
 
 @dataclass(frozen=True)
@@ -71,7 +42,7 @@ class Parts:
     pack : PromptPack
         Wording.
     scale : OpinionScale
-        Of opinions.
+        The scale of opinions.
     cognition : Cognition
         Memory, bias, world, what agents are shown.
     interactive : bool
@@ -106,7 +77,7 @@ class Parts:
     @property
     def calls_per_event(self) -> int:
         """Calls each participant makes to remember a turn."""
-        return 0 if self.equation is not None else MEMORIES[self.cognition.memory].calls_per_event
+        return 0 if self.equation is not None else self.cognition.remembering.calls_per_event
 
     def cast(self, endpoints: Sequence[Endpoint] = (), evidence: Sequence[str] = ()) -> tuple[Member, ...]:
         """The cast of the run, before its first turn.
@@ -182,18 +153,18 @@ def assemble(planned: PlannedRun, resources: Resources) -> Parts:
     population = _population(planned, resources, scale)
     network = _network(planned, resources)
     opinions = _opinions(planned, population, scale)
-    schedule: AnySchedule
+    setting = Setting(
+        spec.population.size, partial(_drawing, planned, "schedule"), network, opinions, resources.messages
+    )
+    schedule = None if spec.interaction.native else _schedule(spec, setting)
     equation: Equation | None = None
+    labels: tuple[str, ...] = (spec.model.label,) * len(population)
     models: tuple[ModelSpec, ...] = ()
-    labels = (model_label(spec.model),) * len(population)
-    if isinstance(spec.model, ClassicModelSpec):
-        native = isinstance(spec.interaction, NativeSpec)
-        shared = None if native else _schedule(planned, resources, opinions, network)
-        equation, schedule = equation_of(spec, _seed(planned), planned.replicate, network, opinions, shared)
+    if spec.model.equation is not None or schedule is None:
+        equation, schedule = equation_of(spec, _seed(planned), planned.replicate, network, opinions, schedule)
     else:
-        schedule = _schedule(planned, resources, opinions, network)
-        models = assign_models(spec.model, population.personas, _drawing(planned, "models"))
-        labels = tuple(agent_label(model, spec.model) for model in models)
+        models = spec.model.assign(population.personas, _drawing(planned, "models"))
+        labels = tuple(map(spec.model.agent_label, models))
     probe, asked = spec.measurement.probe, spec.measurement.self_report
     return Parts(
         topic=topic,
@@ -206,7 +177,7 @@ def assemble(planned: PlannedRun, resources: Resources) -> Parts:
         pack=resources.pack(spec.prompts),
         scale=scale,
         cognition=_cognition(spec),
-        interactive=not isinstance(spec.interaction, IndependentSpec | RememberedSpec | NoRolePlaySpec),
+        interactive=spec.interaction.interactive,
         lookahead=spec.execution.lookahead,
         opinions=opinions,
         models=models,
@@ -215,16 +186,32 @@ def assemble(planned: PlannedRun, resources: Resources) -> Parts:
     )
 
 
-def _cognition(spec: ExperimentSpec) -> Cognition:
+def _schedule(spec: ExperimentSpec, setting: Setting) -> AnySchedule:
+    """The schedule of an interaction, with as many draws of every reply as agents are to make; without probes."""
+    schedule = spec.interaction.schedule(setting)
     cognition = spec.cognition
-    if isinstance(spec.interaction, NoRolePlaySpec):
+    if cognition.draws > 1:
+        chosen = cognition.selector
+        select = partial(chosen.found("selector").target, **chosen.options)
+        acts = [
+            act if act.draws > 1 else replace(act, draws=cognition.draws, selector=select)
+            for act in schedule.acts.values()
+        ]
+        schedule.acts = named(*acts)
+    return schedule
+
+
+def _cognition(spec: ExperimentSpec) -> Cognition:
+    cognition = Cognition(spec.cognition.memory.name, spec.cognition.memory.options, spec.cognition.token_budget)
+    if not spec.interaction.role_play:
         # The bare model: no person, no room, no bias (A12).
-        return Cognition(cognition.memory, cognition.token_budget, "none", "open", "none", spec.topic.masked)
-    return Cognition(
-        memory=cognition.memory,
-        token_budget=cognition.token_budget,
-        confirmation_bias=cognition.confirmation_bias,
-        world=cognition.world,
+        return replace(
+            cognition, confirmation_bias="none", world="open", persona_shown="none", masked=spec.topic.masked
+        )
+    return replace(
+        cognition,
+        confirmation_bias=spec.cognition.confirmation_bias,
+        world=spec.cognition.world,
         persona_shown=spec.population.shown,
         masked=spec.topic.masked,
     )
@@ -243,10 +230,7 @@ def _seed(planned: PlannedRun) -> int:
 
 def _population(planned: PlannedRun, resources: Resources, scale: OpinionScale) -> Population:
     spec = planned.spec.population
-    if isinstance(planned.spec.interaction, NoRolePlaySpec):
-        return Population.bare(spec.size)
-    initial = spec.initial_opinions
-    if initial == "continuous" or initial == "normal":
+    if spec.continuous or not planned.spec.interaction.role_play:
         return Population.bare(spec.size)
     # A Latin square balances over replicates, so they must be of the same persons and opinions.
     balanced = spec.assignment == "latin-square"
@@ -254,7 +238,7 @@ def _population(planned: PlannedRun, resources: Resources, scale: OpinionScale) 
         resources.personas(spec),
         spec.size,
         scale=scale,
-        initial_opinions=initial.counts if isinstance(initial, CountsSpec) else initial,
+        initial_opinions=spec.distribution,
         assignment=spec.assignment,
         replicate=planned.replicate,
         opinions_rng=_drawing(planned, "initial opinions", every_replicate=balanced),
@@ -265,56 +249,16 @@ def _population(planned: PlannedRun, resources: Resources, scale: OpinionScale) 
 def _opinions(planned: PlannedRun, population: Population, scale: OpinionScale) -> tuple[float | None, ...]:
     """What agents hold at first."""
     spec = planned.spec.population
-    if spec.initial_opinions != "continuous" and spec.initial_opinions != "normal":
+    if not spec.continuous:
         return tuple(None if opinion is None else float(opinion) for opinion in population.opinions)
     rng = _drawing(planned, "initial opinions")
-    return tuple(draw_opinions(spec.initial_opinions, spec.size, (scale.lowest, scale.highest), rng).tolist())
+    return tuple(draw_opinions(str(spec.initial_opinions), spec.size, (scale.lowest, scale.highest), rng).tolist())
 
 
 def _network(planned: PlannedRun, resources: Resources) -> Network | None:
-    size = planned.spec.population.size
-    network = getattr(planned.spec.interaction, "network", None)
+    """Who can speak to whom; None where everybody can speak to everybody, or nobody to anybody."""
+    network: NetworkKind | None = getattr(planned.spec.interaction, "network", None)
     if network is None or network.kind == "complete":
         return None
-    if isinstance(network, FileNetworkSpec):
-        return resources.network(network, size)
-    seed = int(_drawing(planned, "network").integers(2**32))
-    return build_network(network.mapping(), size, seed, where="interaction.network")
-
-
-def _schedule(
-    planned: PlannedRun, resources: Resources, opinions: Sequence[float | None], network: Network | None
-) -> AnySchedule:
-    """The schedule of an interaction, without probes."""
-    interaction, size = planned.spec.interaction, planned.spec.population.size
-    steps = interaction.steps_for(size)
-    rng = _drawing(planned, "schedule")
-    if isinstance(interaction, IndependentSpec | NoRolePlaySpec):
-        return IndependentReports(size, steps)
-    if isinstance(interaction, RememberedSpec):
-        return RememberedReports(size, steps, rng)
-    if isinstance(interaction, ExternalSpec):
-        return Exposure(size, steps, resources.messages(interaction), interaction.order, rng)
-    joined = size if network is None else network
-    if isinstance(interaction, DyadicSpec):
-        return Dyads(joined, steps, rng)
-    if isinstance(interaction, BroadcastSpec):
-        return Broadcast(joined, steps, rng)
-    if isinstance(interaction, NativeSpec):
-        raise SpecError("interaction.kind: 'native' is for classic models")
-    return _adaptive(interaction, joined, steps, opinions, int(rng.integers(2**32)))
-
-
-def _adaptive(
-    interaction: SimilaritySpec | BoundedConfidenceSpec | RewiringSpec | FeedSpec,
-    joined: Network | int,
-    steps: int,
-    assigned: Sequence[float | None],
-    seed: int,
-) -> AdaptiveSchedule:
-    """A schedule that acts on opinions: those assigned, until others are measured."""
-    opinions = [float("nan") if opinion is None else opinion for opinion in assigned]
-    own = interaction.model_dump(exclude={"kind", "network", "steps", "exposures"})
-    build: Any = SCHEDULES[type(interaction)]
-    schedule: AdaptiveSchedule = build(joined, steps, opinions=opinions, seed=seed, **own)
-    return schedule
+    rng = np.random.default_rng(int(_drawing(planned, "network").integers(2**32)))
+    return network.build(planned.spec.population.size, rng, resources.network)

@@ -3,40 +3,37 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from statistics import fmean
 from typing import NamedTuple
-
-import numpy as np
 
 from opinionsim.errors import SpecError
 from opinionsim.experiments._assembly import assemble
-from opinionsim.experiments._judges import JUDGE, Judges
-from opinionsim.experiments._model_spec import ModelSpec, model_label
-from opinionsim.experiments._sweep import Experiment, PlannedRun
-from opinionsim.llm import Entry
-from opinionsim.store import Store, open_store
-
-__all__ = [
-    "LATENCY_S",
-    "REPLY_TOKENS",
-    "TOKENS_PER_CHARACTER",
-    "Assumptions",
-    "Observed",
-    "Rates",
-    "ReplySize",
-    "call_kind",
-    "observe",
-]
+from opinionsim.experiments._cells import Experiment
+from opinionsim.experiments._dry_run import call_kind
+from opinionsim.llm import Entry, Price
+from opinionsim.store import Store
 
 #: What is assumed where nothing is known: a few sentences, a quarter of a token a character (English), a second a call.
-REPLY_TOKENS = 200.0
-TOKENS_PER_CHARACTER = 0.25
-LATENCY_S = 1.0
+_REPLY_TOKENS = 200.0
+_TOKENS_PER_CHARACTER = 0.25
+_LATENCY_S = 1.0
 
 #: Stored calls looked at for each combination of models, and prompts among them that are read.
 _CALLS_READ = 2000
 _PROMPTS_READ = 200
+
+
+class Model(NamedTuple):
+    """A chat model, as far as a forecast tells one from another."""
+
+    name: str
+    judges: bool
+    """Whether it codes texts; else it plays agents."""
+    max_tokens: int | None
+    price: Price | None
 
 
 class ReplySize(NamedTuple):
@@ -48,187 +45,118 @@ class ReplySize(NamedTuple):
     """What other prompts will hold of one."""
 
 
-@dataclass(frozen=True)
-class Rates:
-    """What calls to one model are taken to be like.
-
-    Attributes
-    ----------
-    tokens_per_character : float
-        Of prompts.
-    reply : ReplySize
-        Of kinds of call that are not in `replies`.
-    replies : dict of str to ReplySize
-        By kind of call: the name of the act, ``reflect`` or ``judge``.
-    latency_s : float
-        Seconds a call takes.
-    calls : int
-        Stored calls these figures rest on; 0 where they are assumed.
-    """
-
-    tokens_per_character: float
-    reply: ReplySize
-    replies: Mapping[str, ReplySize]
-    latency_s: float
-    calls: int
-
-    def of(self, kind: str) -> ReplySize:
-        """Size of replies of a kind."""
-        return self.replies.get(kind, self.reply)
-
-
 @dataclass
-class Observed:
-    """What a store shows of the calls to one model.
+class Seen:
+    """Stored calls to one model: each by its kind, and tokens and characters of the prompts that were read."""
 
-    Attributes
-    ----------
-    calls : int
-        How many were looked at.
-    input_tokens, prompt_characters : int
-        Of the calls whose prompts were read.
-    latencies : list of float
-        Seconds.
-    replies : dict of str to list of (int or None, int)
-        Tokens, as far as counted, and characters of each reply, by kind of call.
-    """
-
-    calls: int = 0
-    input_tokens: int = 0
-    prompt_characters: int = 0
-    latencies: list[float] = field(default_factory=list)
-    replies: dict[str, list[tuple[int | None, int]]] = field(default_factory=dict)
-
-    def sizes(self) -> dict[str, ReplySize]:
-        """Mean size of replies by kind; tokens that no provider counted follow from the characters."""
-        found = {}
-        for kind, replies in self.replies.items():
-            characters = float(np.mean([length for _, length in replies]))
-            counted = [tokens for tokens, _ in replies if tokens is not None]
-            tokens = float(np.mean(counted)) if counted else characters * TOKENS_PER_CHARACTER
-            found[kind] = ReplySize(tokens, round(characters))
-        return found
+    calls: defaultdict[str, list[Entry]] = field(default_factory=lambda: defaultdict(list))
+    prompts: list[tuple[int, int]] = field(default_factory=list)
 
 
-class Assumptions:
-    """What calls to any model are taken to be like.
-
-    Parameters
-    ----------
-    reply_tokens : float, optional
-        Length of every reply of an agent, >= 1. Default what `observed` shows, else 200; never more than the model's
-        limit. Of a judge's short answers nothing can be stated: the limit stands in for what is not observed.
-    latency : float, optional
-        Seconds every call takes, >= 0. Default what `observed` shows, else 1.
-    observed : dict of (str, bool) to Observed
-        By name of model and whether it judges.
+def check_assumptions(reply_tokens: float | None, latency: float | None) -> None:
+    """Refuse numbers that calls cannot have.
 
     Raises
     ------
     SpecError
-        If a number is out of range.
+        If one is out of range.
+    """
+    if reply_tokens is not None and not 1 <= reply_tokens < math.inf:
+        raise SpecError(f"reply_tokens must be a number of tokens of at least 1; got {reply_tokens}")
+    if latency is not None and not 0 <= latency < math.inf:
+        raise SpecError(f"latency must be a finite number of seconds of at least 0; got {latency}")
+
+
+class Rates:
+    """What calls to one model are taken to be like.
+
+    Parameters
+    ----------
+    model : Model
+        Which; no reply is taken to be longer than its limit.
+    seen : Seen
+        Stored calls to it.
+    reply_tokens : float or None
+        Length of every reply of an agent; None takes what was seen, else 200. A judge's answers are as long as was
+        seen, else 200 or their limit.
+    latency : float or None
+        Seconds every call takes; None takes what was seen, else 1.
+
+    Attributes
+    ----------
+    calls : int
+        Stored calls that these figures rest on; 0 where they are assumed.
+    tokens_per_character : float
+        Tokens for each character of a prompt.
+    latency_s : float
+        Seconds a call takes.
     """
 
-    def __init__(
-        self,
-        reply_tokens: float | None = None,
-        latency: float | None = None,
-        observed: Mapping[tuple[str, bool], Observed] | None = None,
-    ) -> None:
-        if reply_tokens is not None and not 1 <= reply_tokens < math.inf:
-            raise SpecError(f"reply_tokens must be a number of tokens of at least 1; got {reply_tokens}")
-        if latency is not None and not 0 <= latency < math.inf:
-            raise SpecError(f"latency must be a finite number of seconds of at least 0; got {latency}")
-        self._reply_tokens = reply_tokens
-        self._latency = latency
-        self._observed = dict(observed or {})
+    def __init__(self, model: Model, seen: Seen, reply_tokens: float | None, latency: float | None) -> None:
+        entries = [entry for each in seen.calls.values() for entry in each]
+        latencies = [entry.latency_s for entry in entries if entry.latency_s is not None]
+        tokens, characters = (sum(each) for each in zip(*(seen.prompts or [(0, 0)]), strict=True))
+        self.calls = len(entries)
+        self.latency_s = latency if latency is not None else fmean(latencies) if latencies else _LATENCY_S
+        self.tokens_per_character = tokens / characters if tokens and characters else _TOKENS_PER_CHARACTER
+        stated = None if model.judges else reply_tokens
+        longest = min(stated or _REPLY_TOKENS, float(model.max_tokens or math.inf))
+        self._any = ReplySize(longest, round(longest / _TOKENS_PER_CHARACTER))
+        self._replies = {kind: _mean_size(each) for kind, each in seen.calls.items()} if stated is None else {}
 
-    def rates(self, model: ModelSpec, *, judges: bool = False) -> Rates:
-        """What calls to a model are taken to be like that plays agents, or judges what they say."""
-        seen = self._observed.get((model.name, judges), Observed())
-        stated = None if judges else self._reply_tokens
-        ratio = TOKENS_PER_CHARACTER
-        if seen.input_tokens and seen.prompt_characters:
-            ratio = seen.input_tokens / seen.prompt_characters
-        tokens = stated or REPLY_TOKENS
-        if model.max_tokens is not None:
-            tokens = min(tokens, float(model.max_tokens))
-        latency = float(np.mean(seen.latencies)) if seen.latencies else LATENCY_S
-        return Rates(
-            tokens_per_character=ratio,
-            reply=ReplySize(tokens, round(tokens / TOKENS_PER_CHARACTER)),
-            replies=seen.sizes() if stated is None else {},
-            latency_s=latency if self._latency is None else self._latency,
-            calls=seen.calls,
-        )
+    def reply(self, kind: str) -> ReplySize:
+        """Size of replies of a kind: the name of the act, or ``reflect``."""
+        return self._replies.get(kind, self._any)
 
 
-def observe(experiment: Experiment, url: str) -> dict[tuple[str, bool], Observed]:
-    """What a store shows of the calls an experiment has made so far.
+def _mean_size(entries: Collection[Entry]) -> ReplySize:
+    """Mean size of replies; tokens that no provider counted follow from the characters."""
+    characters = fmean(len(entry.text) for entry in entries)
+    counted = [entry.output_tokens for entry in entries if entry.output_tokens is not None]
+    return ReplySize(fmean(counted) if counted else characters * _TOKENS_PER_CHARACTER, round(characters))
+
+
+def observe(
+    experiment: Experiment, store: Store, begun: Collection[str], judges: Mapping[str, Model]
+) -> Mapping[tuple[str, bool], Seen]:
+    """The calls that an experiment has made so far.
 
     Parameters
     ----------
     experiment : Experiment
         Whose runs are looked for.
-    url : str
-        The store; opened for reading only.
+    store : Store
+        Where they are.
+    begun : collection of str
+        Ids of its runs that the store holds calls of.
+    judges : dict of str to Model
+        The model behind each instrument that asks one, by the identity of the instrument.
 
     Returns
     -------
-    dict of (str, bool) to Observed
-        By name of model and whether it judges; empty where the store holds no call of the experiment. Of many calls,
-        some are read: those of runs in the order of their identities, which is as good as a draw.
-
-    Raises
-    ------
-    StoreError
-        If the store cannot be read.
+    dict of (str, bool) to Seen
+        By name of model and whether it judges. Some of many calls are read: those of runs in the order of their
+        identities, which is as good as a draw.
     """
-    found: dict[tuple[str, bool], Observed] = {}
-    judges = Judges(experiment.runs)
-    with open_store(url, write=False) as store:
-        planned = {run.run_id: run for run in experiment.runs}
-        begun = [run_id for run_id, state in store.states(list(planned)).items() if state.status != "pending"]
-        read: dict[str, int] = {}
-        for run_id in sorted(begun):
-            label = model_label(planned[run_id].spec.model)
-            if read.get(label, 0) < _CALLS_READ:
-                records = store.calls(run_id)
-                _look_at(found, store, experiment, judges, planned[run_id], records)
-                read[label] = read.get(label, 0) + len(records)
+    found: defaultdict[tuple[str, bool], Seen] = defaultdict(Seen)
+    read = Counter[tuple[str, ...]]()
+    planned = {run.run_id: run for run in experiment.runs}
+    for run_id in sorted(begun):
+        names = tuple(model.name for model in planned[run_id].spec.model.chat_models)
+        if read[names] >= _CALLS_READ:
+            continue
+        entries, models = store.calls(run_id), assemble(planned[run_id], experiment.resources).models
+        read[names] += len(entries)
+        every = max(1, min(len(begun) * len(entries), max(_CALLS_READ, len(entries))) // _PROMPTS_READ)
+        for position, entry in enumerate(entries):
+            who = [(models[entry.agent].name, False)]
+            if entry.key.part.startswith("judge."):
+                asked = entry.key.part.split(".")[1]
+                # That of another experiment, which codes the same runs otherwise, is not among them.
+                who = [(model.name, True) for identity, model in judges.items() if identity.startswith(asked)]
+            for seen in (found[each] for each in who):
+                seen.calls[call_kind(entry.act, entry.key.part)].append(entry)
+                if position % every == 0 and entry.input_tokens is not None:
+                    prompt = store.prompt(run_id, *entry.key)
+                    seen.prompts.append((entry.input_tokens, sum(len(message.content) for message in prompt)))
     return found
-
-
-def call_kind(act: str, part: str) -> str:
-    """What a call is for: the act of its turn, what its part is called if that is no reply, or to judge."""
-    if part.startswith(JUDGE):
-        return JUDGE
-    return act if part.startswith("reply") else part
-
-
-def _look_at(
-    found: dict[tuple[str, bool], Observed],
-    store: Store,
-    experiment: Experiment,
-    judges: Judges,
-    planned: PlannedRun,
-    records: list[Entry],
-) -> None:
-    """Add the calls of one run to what is observed."""
-    models = assemble(planned, experiment.resources).models
-    every = max(_CALLS_READ, len(records)) // _PROMPTS_READ
-    for position, record in enumerate(records):
-        kind = call_kind(record.act, record.key.part)
-        judge = judges.asked_in(record.key.part) if kind == JUDGE else None
-        if kind == JUDGE and judge is None:
-            continue  # asked for an experiment that codes the same runs otherwise
-        model = models[record.agent] if judge is None else judge.model
-        seen = found.setdefault((model.name, judge is not None), Observed())
-        seen.calls += 1
-        seen.replies.setdefault(kind, []).append((record.output_tokens, len(record.text)))
-        if record.latency_s is not None:
-            seen.latencies.append(record.latency_s)
-        if position % every == 0 and record.input_tokens is not None:
-            prompt = store.prompt(planned.run_id, *record.key)
-            seen.input_tokens += record.input_tokens
-            seen.prompt_characters += sum(len(message.content) for message in prompt)

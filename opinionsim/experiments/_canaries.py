@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import Counter
 from typing import Literal
 
 from opinionsim.errors import BudgetExceeded
+from opinionsim.experiments._context import Stopped, together
 from opinionsim.experiments._loaded import LoadedParts
 from opinionsim.llm import (
     Budget,
@@ -21,8 +21,6 @@ from opinionsim.llm import (
 )
 from opinionsim.store import CanaryRow
 
-__all__ = ["Canaries"]
-
 
 class Canaries:
     """Asks every model behind a network the same few questions, first and last.
@@ -30,11 +28,11 @@ class Canaries:
     Parameters
     ----------
     experiment_id : str
-        Whose record they join.
+        The experiment whose record the answers join.
     instruments : LoadedParts
         The models.
     budget : Budget or None
-        Which the questions count towards; where they do not fit, they are not asked.
+        The budget that the questions count towards; where they do not fit, they are not asked.
     timeout_s : float
         How long one model's answers are waited for, seconds.
     stopping : asyncio.Event
@@ -80,26 +78,22 @@ class Canaries:
     async def _asked(self, label: str, client: ModelClient, endpoint: Endpoint, moment: str) -> tuple[CanaryReply, ...]:
         """One model's replies, as far as they can be had: a sweep does not depend on them."""
         arrived: list[CanaryReply] = []
-        asking = asyncio.ensure_future(self._within_budget(client, endpoint, arrived))
-        stopping = asyncio.ensure_future(self._stopping.wait())
+        questions = f"{label}: the canary questions at the {moment}"
         try:
-            both = {asking, stopping}
-            await asyncio.wait(both, timeout=self._timeout_s, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            stopping.cancel()
-            asking.cancel()
-            await asyncio.wait({asking})
-        if asking.cancelled():
-            why = "the sweep was stopped" if self._stopping.is_set() else f"no reply within {self._timeout_s:g} s"
-        elif isinstance(error := asking.exception(), BudgetExceeded):
-            self.notes.append(f"{label}: the canary questions at the {moment} were left out to keep the budget")
-            return ()
-        else:
-            # Whatever a provider's client raises: the runs will meet it again.
-            why = "" if error is None else type(error).__name__
-        if why:
-            self.notes.append(f"{label}: the canary questions at the {moment} were not answered ({why})")
+            async with asyncio.timeout(self._timeout_s) as limit:
+                await together(self._within_budget(client, endpoint, arrived), meanwhile=self._until_stopped())
+        except BudgetExceeded:
+            self.notes.append(f"{questions} were left out to keep the budget")
+        except Stopped:
+            self.notes.append(f"{questions} were not answered (the sweep was stopped)")
+        except Exception as error:  # whatever a provider's client raises: the runs will meet it again
+            why = f"no reply within {self._timeout_s:g} s" if limit.expired() else type(error).__name__
+            self.notes.append(f"{questions} were not answered ({why})")
         return tuple(sorted(arrived))
+
+    async def _until_stopped(self) -> None:
+        await self._stopping.wait()
+        raise Stopped
 
     async def _within_budget(self, client: ModelClient, endpoint: Endpoint, arrived: list[CanaryReply]) -> None:
         """Ask, and count what arrived, whatever became of the rest."""
@@ -120,11 +114,7 @@ class Canaries:
             moment,
             reply.position,
             time.time(),
-            reply.text,
-            reply.model,
-            reply.fingerprint,
-            reply.input_tokens,
-            reply.output_tokens,
+            *reply[1:],
             endpoint.cost(reply.input_tokens, reply.output_tokens),
         )
 
@@ -139,9 +129,5 @@ def _used(endpoint: Endpoint, reply: CanaryReply, worst: Usage) -> Usage:
 
 def _numbered(names: list[str]) -> list[str]:
     """Names told apart: two models may have one name, at two addresses for one."""
-    seen: Counter[str] = Counter()
-    labels = []
-    for name in names:
-        seen[name] += 1
-        labels.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
-    return labels
+    before = [names[:i].count(name) for i, name in enumerate(names)]
+    return [f"{name} ({n + 1})" if n else name for name, n in zip(names, before, strict=True)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 
@@ -11,31 +12,18 @@ from opinionsim.documents import Document, KeyPath, fields_at, spell_path
 from opinionsim.errors import SpecError
 from opinionsim.experiments._equations import check_equation
 from opinionsim.experiments._identity import RUN_FIELDS
-from opinionsim.experiments._interactions import acts_of
-from opinionsim.experiments._model_spec import ByAttributeSpec, ClassicModelSpec, assign_models
 from opinionsim.experiments._resources import Resources, is_path
-from opinionsim.experiments._spec import (
-    CountsSpec,
-    EdgesNetworkSpec,
-    ExperimentSpec,
-    ExternalSpec,
-    FileNetworkSpec,
-    NoRolePlaySpec,
-    conflicts,
-)
-from opinionsim.memory import MEMORIES
-from opinionsim.networks import build_network
+from opinionsim.experiments._spec import ExperimentSpec, conflicts
+from opinionsim.llm import own_model
+from opinionsim.memory import find_memory
 from opinionsim.personas import PersonaSet, Population, draw_population
+from opinionsim.registry import NamedPart, find
 from opinionsim.streams import canonical_json
 
-__all__ = ["Checks"]
-
-#: Where chance decides nothing that is looked at.
-_ANY = np.random.default_rng(0)
 #: Fields whose values may separate random draws.
 _SEPARATING = tuple(dict.fromkeys(path.split(".")[0] for path in RUN_FIELDS))
 #: Fields that say how texts are coded, which no run depends on.
-_MEASURED = tuple(("measurement", field) for field in ("classifier", "texts", "instruments"))
+_MEASURED = tuple(("measurement", field) for field in ("classifier", "texts", "instruments", "metrics"))
 
 
 class Checks:
@@ -53,7 +41,7 @@ class Checks:
         SpecError
             One line a problem.
         """
-        found = [*conflicts(spec), *self._separating(spec, document)]
+        found = list(_parts(spec)) or [*conflicts(spec), *self._separating(spec, document)]
         found = found or list(self._references(spec))
         if found:
             lines = [(keys, line) for keys, problem in found for line in problem.split("\n")]
@@ -88,24 +76,22 @@ class Checks:
             except SpecError as error:
                 yield ("topic", "framing"), str(error)
         yield from self._population(spec)
-        frames = () if isinstance(spec.model, ClassicModelSpec) else MEMORIES[spec.cognition.memory].templates
-        yield from _attempt(("prompts",), lambda: self.resources.pack(spec.prompts).bind(acts_of(spec), frames))
-        interaction = spec.interaction
-        if isinstance(interaction, ExternalSpec):
-            yield from _attempt(("interaction", "messages"), lambda: self.resources.messages(interaction))
+        cognition, asks = spec.cognition, spec.model.equation is None
+        templates = find_memory(cognition.memory.name, cognition.memory.options).templates if asks else ()
+        yield from _attempt(("prompts",), lambda: self.resources.pack(spec.prompts).bind(spec.acts, templates))
+        interaction, size = spec.interaction, spec.population.size
+        messages = getattr(interaction, "messages", None)
+        if messages is not None:
+            yield from _attempt(("interaction", "messages"), lambda: self.resources.messages(messages))
         network = getattr(interaction, "network", None)
-        size = spec.population.size
-        if isinstance(network, FileNetworkSpec):
-            yield from _attempt(("interaction", "network"), lambda: self.resources.network(network, size))
-        elif isinstance(network, EdgesNetworkSpec):
-            described, where = network.mapping(), "interaction.network"
-            yield from _attempt(("interaction", "network"), lambda: build_network(described, size, where=where))
-        if isinstance(spec.model, ClassicModelSpec):
+        if network is not None:
+            yield from _attempt(("interaction", "network"), lambda: network.check(size, self.resources.network))
+        if spec.model.equation is not None:
             yield from _attempt(("model",), lambda: check_equation(spec))
 
     def _population(self, spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
         """Personas that cannot be found, or cannot hold the opinions they are to be given."""
-        population, model = spec.population, spec.model
+        population = spec.population
         try:
             personas = self.resources.personas(population)
         except SpecError as error:
@@ -133,32 +119,42 @@ class Checks:
             self._populations[key] = _drawing_problem(spec, personas)
         if self._populations[key]:
             yield ("population", "initial_opinions"), self._populations[key]
-        elif isinstance(model, tuple):
-            agents = Population.bare(population.size).personas
-            yield from _attempt(("model",), lambda: assign_models(model, agents, _ANY))
-        elif isinstance(model, ByAttributeSpec):
-            # Chance may pick any of them.
-            role_play = not isinstance(spec.interaction, NoRolePlaySpec)
+        else:
+            role_play = spec.interaction.role_play
             players = personas.personas if role_play else Population.bare(1).personas
-            present = {str(persona.attributes.get(model.by)) for persona in players}
-            for value in model.models:
-                if value not in present and any(model.by in persona.attributes for persona in players):
-                    valid = ", ".join(sorted(present - {"None"}))
-                    yield ("model", "models", value), f"no persona has {model.by} = {value!r}; valid: {valid}"
-            yield from _attempt(("model",), lambda: assign_models(model, players, _ANY))
+            for keys, problem in spec.model.problems(players, population.size):
+                yield ("model", *keys), problem
+
+
+def _parts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
+    """Parts that do not exist, or do not take their options."""
+    if spec.model.equation is None:
+        yield from _attempt(("cognition", "memory"), partial(spec.cognition.memory.found, "memory"))
+        yield from _attempt(("cognition", "selector"), partial(spec.cognition.selector.found, "selector"))
+        for model in spec.model.chat_models:
+            if own_model(model.name):
+                yield from _attempt(("model", "name"), partial(find, "chat_model", model.name))
+    measurement = spec.measurement
+    classifiers: dict[KeyPath, NamedPart | None] = {("classifier",): measurement.classifier}
+    for i, each in enumerate(measurement.instruments):
+        classifiers["instruments", i, "classifier"] = each.classifier
+    for place, classifier in classifiers.items():
+        if classifier is not None:
+            yield from _attempt(("measurement", *place), partial(classifier.found, "classifier"))
+    for i, metric in enumerate(measurement.metrics):
+        yield from _attempt(("measurement", "metrics", i), partial(metric.found, "metric"))
 
 
 def _drawing_problem(spec: ExperimentSpec, personas: PersonaSet) -> str:
     """Why a population cannot be drawn; empty when it can."""
-    initial = spec.population.initial_opinions
-    if initial == "continuous" or initial == "normal":
+    if spec.population.continuous:
         return ""
     try:
         draw_population(
             personas,
             spec.population.size,
             scale=spec.scale.scale(),
-            initial_opinions=initial.counts if isinstance(initial, CountsSpec) else initial,
+            initial_opinions=spec.population.distribution,
             assignment=spec.population.assignment,
             opinions_rng=np.random.default_rng(0),
             assignment_rng=np.random.default_rng(0),

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from opinionsim.experiments._cells import PlannedRun
 from opinionsim.experiments._loaded import LoadedParts
-from opinionsim.experiments._sweep import PlannedRun
 from opinionsim.measurement import Estimate, Instrument, Text
 from opinionsim.messages import Message, as_message
 from opinionsim.schedules import Turn
 from opinionsim.store import InstrumentRow, OpinionRow, TurnRow
-
-__all__ = ["instrument_row", "instruments_by_run", "opinion_rows", "stored_texts"]
 
 
 def instruments_by_run(runs: Iterable[PlannedRun], loaded: LoadedParts) -> dict[str, list[Instrument]]:
@@ -23,7 +21,7 @@ def instruments_by_run(runs: Iterable[PlannedRun], loaded: LoadedParts) -> dict[
     runs : iterable of PlannedRun
         Every run of every cell.
     loaded : LoadedParts
-        Whose classifiers they use.
+        The loaded experiment, with its classifiers.
     """
     found: dict[str, dict[str, Instrument]] = {}
     for planned in runs:
@@ -40,12 +38,13 @@ def instrument_row(instrument: Instrument) -> InstrumentRow:
     return InstrumentRow(
         instrument.instrument_id,
         instrument.variable,
-        classifier.name,
+        instrument.name or classifier.name,
         classifier.options,
         scale.points,
         scale.labels,
         instrument.context,
         instrument.about,
+        instrument.code,
     )
 
 
@@ -55,7 +54,7 @@ def stored_texts(rows: Sequence[TurnRow], externals: Mapping[str, Message | str]
     Parameters
     ----------
     rows : sequence of TurnRow
-        Of the run.
+        All turns of the run.
     externals : mapping of str to Message or str
         Its messages from outside, which the store does not hold.
     """

@@ -1,402 +1,253 @@
-"""Runs acted out without a model: the real engine, prompts and memories, with placeholders for replies."""
+"""Runs without a model: their turns counted, and acted out with placeholders for replies."""
 
 from __future__ import annotations
 
-import math
-from array import array
-from collections import Counter
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+import asyncio
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 
 import numpy as np
 
-from opinionsim import background
+from opinionsim.classifiers import Context, Item, asks
 from opinionsim.experiments._assembly import Parts
-from opinionsim.experiments._assumptions import Rates, call_kind
 from opinionsim.experiments._model_spec import ModelSpec
-from opinionsim.llm import Endpoint, MemoryJournal, ReplayOnly, RunCalls, SlotPool
-from opinionsim.messages import AS_IS, ChatMessage, Message, Reading, Reply
-from opinionsim.personas import Population
-from opinionsim.schedules import (
-    ActSpec,
-    AdaptiveSchedule,
-    AnySchedule,
-    External,
-    Outcomes,
-    Ref,
-    Schedule,
-    StaticSchedule,
-    Turn,
-    outline,
-)
-from opinionsim.simulation import Simulation
-from opinionsim.streams import canonical_json
+from opinionsim.measurement import SELF_REPORT, Instrument
+from opinionsim.messages import ChatMessage, Message, Parse, Prompt, Reply, as_message
+from opinionsim.schedules import ActSpec, AdaptiveSchedule, Turn, critical_path, outline
+from opinionsim.topics import Claim, Framing
 
-__all__ = ["Sort", "Tally", "count_characters", "model_keys", "survey"]
-
-#: The kind of call by which reflective memories sum up.
+#: What reflective memories call the part of a turn by which they sum up.
 _REFLECT = "reflect"
 #: Agents that are acted out at least where not all are.
 _FEWEST_AGENTS = 8
-#: Characters a token of memory may stand for: the opposite of `opinionsim.memory.estimated_tokens`.
+#: What a judge is asked about where the number of its questions is all that counts.
+_ANY_CLAIM = Claim("this is so", "any", Framing.TRUTH)
+#: Turns acted out before other work on the event loop goes on.
+_TURNS_AT_A_TIME = 100
+#: Characters that a token of memory may stand for: the opposite of `opinionsim.memory.estimated_tokens`.
 _CHARACTERS_PER_TOKEN = 4
 
-
-class Sort(NamedTuple):
-    """What calls have in common: who is asked, and what for."""
-
-    model: str
-    """Key of the model, of :func:`model_keys` or of a judge."""
-    kind: str
-    """The act of the turn, ``reflect`` or ``judge``."""
+#: What calls have in common: the label of the agents' model and what it is asked for, or a judge's instrument and the
+#: act whose texts it codes.
+Sort = tuple[str, str]
 
 
-class Tally(NamedTuple):
-    """What calls of one sort come to."""
-
-    calls: int
-    characters: float
-    """Of their prompts."""
+def call_kind(act: str, part: str) -> str:
+    """What a call is for: the act of its turn, or what its part is called if that is no reply and no judgement."""
+    return act if part.startswith(("reply", "judge")) else part
 
 
-class _Asked(NamedTuple):
-    """One question of a run that was acted out."""
-
-    turn: Turn
-    sort: Sort
-    characters: int
-    dropped: int
-
-
-def model_keys(models: Sequence[ModelSpec]) -> list[str]:
-    """What tells the models of agents apart as far as a forecast goes: name, longest reply and options."""
-    known: dict[int, str] = {}
-    for model in models:
-        if id(model) not in known:
-            known[id(model)] = canonical_json([model.name, model.max_tokens, model.options])
-    return [known[id(model)] for model in models]
-
-
-class _Like(Schedule):
-    """A schedule that declares what another one declares."""
-
-    def __init__(self, schedule: AnySchedule) -> None:
-        self.n_agents, self.others, self.steps = schedule.n_agents, schedule.others, schedule.steps
-        self.acts, self.externals, self.needs = schedule.acts, schedule.externals, schedule.needs
-
-
-class _Outline(_Like):
-    """All turns an adaptive schedule can have, as a schedule."""
-
-    def __init__(self, schedule: AdaptiveSchedule) -> None:
-        super().__init__(schedule)
-        self._whole = schedule
-
-    def turns(self) -> Iterator[Turn]:
-        """As far as they are known."""
-        return outline(self._whole)
-
-
-def survey(parts: Parts) -> dict[Sort, np.ndarray]:
-    """The calls of the agents of a run, known from its schedule alone; of an adaptive one, as many as it can have.
-
-    Parameters
-    ----------
-    parts : Parts
-        The run.
-
-    Returns
-    -------
-    dict of Sort to ndarray of int
-        How many turns the agent remembers before each call of a sort.
-    """
-    found: dict[Sort, array[int]] = {}
-    if parts.equation is not None:
-        return {}
-    keys = model_keys(parts.models)
-    after, acts = parts.calls_per_event, parts.schedule.acts
-    remembered = _Remembered(acts)
-    for turn in outline(parts.schedule):
-        before = remembered.before(turn)
-        key = keys[turn.agent]
-        found.setdefault(Sort(key, turn.act), array("i")).append(before)
-        if after and acts[turn.act].memory == "keep":
-            found.setdefault(Sort(key, _REFLECT), array("i")).extend([before] * after)
-    return {sort: np.asarray(each) for sort, each in found.items()}
-
-
-class _Remembered:
-    """Counts the turns each agent keeps in memory."""
+class _Kept:
+    """Counts the turns that each agent keeps in memory."""
 
     def __init__(self, acts: Mapping[str, ActSpec]) -> None:
         self._acts = acts
         self._kept: Counter[int] = Counter()
 
     def before(self, turn: Turn) -> int:
-        """How many the agent remembers in a turn; the turn is counted from then on."""
+        """How many turns the agent remembers in this one, which is counted from then on."""
         memory = self._acts[turn.act].memory
-        if memory == "none":
-            return 0
-        kept = self._kept[turn.agent]
-        if memory == "keep":
-            self._kept[turn.agent] = kept + 1
+        kept = 0 if memory == "none" else self._kept[turn.agent]
+        self._kept[turn.agent] += memory == "keep"
         return kept
 
 
-def count_characters(
-    parts: Parts, rates: Mapping[str, Rates], most: int | None = None
-) -> tuple[dict[Sort, Tally], int]:
-    """Calls of the agents of a run, and characters of all their prompts, if replies are of the assumed lengths.
+class CountedTurns:
+    """The turns of one run, counted; of an adaptive schedule, as many as it can have.
 
     Parameters
     ----------
     parts : Parts
         The run.
-    rates : dict of str to Rates
-        By key of model.
-    most : int or None
-        Calls to act out, about, of a run that has more: some of its agents act, for the first of their turns. What
-        is left follows by a straight line in the number of turns an agent remembers, up to the limit of its memory.
-        None acts out everything.
-
-    Returns
-    -------
-    tallies : dict of Sort to Tally
-        All calls of the run.
-    acted : int
-        Calls that were acted out.
-    """
-    if isinstance(parts.schedule, AdaptiveSchedule) and getattr(parts.schedule, "skips", False):
-        # Which steps will go by without a turn is not known: none of them is taken to.
-        parts = replace(parts, schedule=_Outline(parts.schedule))
-    if most is None:
-        asked = _act_out(parts, rates)
-        return _added(asked), len(asked)
-    surveyed = survey(parts)
-    length = -(-most // (1 + parts.calls_per_event))
-    if isinstance(parts.schedule, AdaptiveSchedule):
-        excerpt = replace(parts, schedule=_Beginning(parts.schedule, length))
-    else:
-        excerpt = _excerpt(parts, parts.schedule, list(surveyed), rates, length)
-    asked = _act_out(excerpt, rates)
-    budget = parts.cognition.token_budget
-    ceiling = None if budget is None else _CHARACTERS_PER_TOKEN * budget
-    return _extended(asked, surveyed, parts.schedule.acts, ceiling), len(asked)
-
-
-def _added(asked: list[_Asked]) -> dict[Sort, Tally]:
-    """Calls and characters by sort."""
-    calls, characters = Counter(each.sort for each in asked), Counter[Sort]()
-    for each in asked:
-        characters[each.sort] += each.characters
-    return {sort: Tally(calls[sort], characters[sort]) for sort in calls}
-
-
-# -- acting out --------------------------------------------------------------------------------------------
-
-
-class _Counting(RunCalls):
-    """Answers every question at once with a placeholder, and counts the characters of what was asked."""
-
-    def __init__(self, parts: Parts, rates: Mapping[str, Rates]) -> None:
-        super().__init__("dry", MemoryJournal(), ReplayOnly(), SlotPool(16))
-        self.asked: list[_Asked] = []
-        self._keys = model_keys(parts.models)
-        self._rates = rates
-        self._replies: dict[Sort, Reply] = {}
-
-    async def ask(
-        self,
-        turn: Any,
-        part: str,
-        messages: Iterable[ChatMessage],
-        *,
-        reading: Reading = AS_IS,
-        priority: float = 0.0,
-        dropped: int = 0,
-        endpoint: Endpoint | None = None,
-    ) -> Reply:
-        """Count, and answer at once."""
-        sort = Sort(self._keys[turn.agent], call_kind(turn.act, part))
-        self.asked.append(_Asked(turn, sort, sum([len(message.content) for message in messages]), dropped))
-        if sort not in self._replies:
-            self._replies[sort] = Reply(_placeholder(self._rates, sort))
-        return self._replies[sort]
-
-
-def _placeholder(rates: Mapping[str, Rates], sort: Sort) -> str:
-    """A reply of the assumed length that no prompt pack takes for anything but text."""
-    return "x" * rates[sort.model].of(sort.kind).characters
-
-
-async def _no_opinion(turn: Turn, message: Message, instrument: str) -> float:
-    """The opinion of a placeholder: none."""
-    return math.nan
-
-
-def _act_out(parts: Parts, rates: Mapping[str, Rates]) -> list[_Asked]:
-    """Everything that is asked in a run; replies are not parsed."""
-    calls = _Counting(parts, rates)
-    background.run(Simulation(parts.schedule, parts.cast(), calls, rate=_no_opinion).run())
-    return calls.asked
-
-
-# -- acting out a part -------------------------------------------------------------------------------------
-
-
-def _excerpt(
-    parts: Parts, schedule: StaticSchedule, sorts: Sequence[Sort], rates: Mapping[str, Rates], length: int
-) -> Parts:
-    """A run of some of the agents, for the first of their turns; the posts of others are placeholders to them.
-
-    What an agent is asked depends on its own turns and on the length of what it reads, and on nothing else.
-    """
-    chosen = _choose(schedule, length)
-    population = Population(
-        tuple(parts.population.personas[agent] for agent in chosen),
-        tuple(parts.population.opinions[agent] for agent in chosen),
-    )
-    placeholders = {_external(sort).name: Message(_placeholder(rates, sort)) for sort in sorts}
-    return replace(
-        parts,
-        population=population,
-        opinions=tuple(parts.opinions[agent] for agent in chosen),
-        models=tuple(parts.models[agent] for agent in chosen),
-        model_labels=tuple(parts.model_labels[agent] for agent in chosen),
-        schedule=_Excerpt(schedule, chosen, model_keys(parts.models), placeholders, length),
-    )
-
-
-def _choose(schedule: StaticSchedule, length: int) -> list[int]:
-    """Agents drawn until they have turns enough between them."""
-    turns_of = Counter(turn.agent for turn in schedule.turns())
-    # The same draw every time: two plans of one experiment must agree.
-    order = np.random.default_rng(0).permutation(schedule.n_agents).tolist()
-    chosen: list[int] = []
-    turns = 0
-    for agent in order:
-        if turns >= length and len(chosen) >= _FEWEST_AGENTS:
-            break
-        chosen.append(agent)
-        turns += turns_of[agent]
-    return chosen
-
-
-class _Excerpt(_Like):
-    """The first turns of the chosen agents, who are numbered anew, as their turns are."""
-
-    def __init__(
-        self,
-        whole: StaticSchedule,
-        chosen: Sequence[int],
-        keys: Sequence[str],
-        placeholders: Mapping[str, Message],
-        length: int,
-    ) -> None:
-        super().__init__(whole)
-        self._whole = whole
-        self._numbers = {agent: number for number, agent in enumerate(chosen)}
-        self._keys = keys
-        self._length = length
-        self.n_agents = len(chosen)
-        self.externals = {**whole.externals, **placeholders}
-
-    def turns(self) -> Iterator[Turn]:
-        """Turns that read what others wrote read a placeholder."""
-        known: dict[int, Ref] = {}
-        index = 0
-        for turn in self._whole.turns():
-            agent = self._numbers.get(turn.agent)
-            if agent is None:
-                known[turn.index] = _external(Sort(self._keys[turn.agent], turn.act))
-                continue
-            if index == self._length:
-                return
-            reads = tuple(known[ref] if isinstance(ref, int) else ref for ref in turn.reads)
-            yield replace(turn, index=index, agent=agent, reads=reads)
-            known[turn.index] = index
-            index += 1
-
-
-def _external(sort: Sort) -> External:
-    """What stands in for a message of a sort."""
-    return External(f"placeholder {sort.model} {sort.kind}")
-
-
-class _Beginning(_Like):
-    """The first turns of an adaptive schedule."""
-
-    def __init__(self, schedule: AdaptiveSchedule, length: int) -> None:
-        super().__init__(schedule)
-        self._whole = schedule
-        self._length = length
-
-    async def decide(self, outcomes: Outcomes) -> AsyncIterator[Turn]:
-        """As the whole one, up to a number of turns."""
-        async for turn in self._whole.decide(outcomes):
-            if turn.index >= self._length:
-                return
-            yield turn
-
-
-def _extended(
-    asked: list[_Asked], surveyed: Mapping[Sort, np.ndarray], acts: Mapping[str, ActSpec], ceiling: int | None
-) -> dict[Sort, Tally]:
-    """All calls of a run, of which some were acted out."""
-    remembered = _Remembered(acts)
-    turns = {each.turn.index: each.turn for each in asked}
-    before = {index: remembered.before(turns[index]) for index in sorted(turns)}
-    lines: dict[str, _Line] = {}
-    for kind in {sort.kind for sort in surveyed}:
-        # A kind of call that comes only at the end of a long run is taken to be like the others.
-        alike = [each for each in asked if each.sort.kind == kind] or asked
-        lines[kind] = _Line.through(
-            np.array([before[each.turn.index] for each in alike]),
-            np.array([each.characters for each in alike], dtype=float),
-            np.array([each.dropped > 0 for each in alike]),
-            ceiling,
-        )
-    return {sort: Tally(len(numbers), float(lines[sort.kind](numbers).sum())) for sort, numbers in surveyed.items()}
-
-
-@dataclass(frozen=True)
-class _Line:
-    """Characters of a prompt by the number of turns its agent remembers.
 
     Attributes
     ----------
-    start : float
-        With an empty memory.
-    intercept, slope : float
-        Otherwise: a straight line.
-    most : float
-        Which it does not exceed.
+    remembered : dict of (str, str) to ndarray of int
+        By sort of call, how many turns the agent remembers before each call of its agents.
+    models : dict of str to ModelSpec
+        The models of its agents, by label.
+    needs : collection of str
+        Variables of the instruments on whose opinions the schedule acts.
     """
 
-    start: float
-    intercept: float
-    slope: float
-    most: float
+    def __init__(self, parts: Parts) -> None:
+        self.models: Mapping[str, ModelSpec] = dict(zip(parts.model_labels, parts.models, strict=True))
+        self.needs: Collection[str] = parts.schedule.needs
+        self._schedule, self._after = parts.schedule, parts.calls_per_event
+        self._turns, self._reads = Counter[str](), Counter[str]()
+        acts, labels, kept = parts.schedule.acts, parts.model_labels, _Kept(parts.schedule.acts)
+        found: defaultdict[Sort, list[int]] = defaultdict(list)
+        for turn in outline(parts.schedule):
+            before, act = kept.before(turn), acts[turn.act]
+            found[labels[turn.agent], turn.act] += [before] * act.draws
+            if self._after and act.memory == "keep":
+                found[labels[turn.agent], _REFLECT] += [before] * self._after
+            self._turns[turn.act] += 1
+            for ref in turn.reads:
+                self._reads[turn.act] += isinstance(ref, int)
+        self.remembered: Mapping[Sort, np.ndarray] = {sort: np.array(each) for sort, each in found.items()}
 
-    @classmethod
-    def through(cls, remembered: np.ndarray, characters: np.ndarray, cut: np.ndarray, ceiling: int | None) -> _Line:
-        """The line through prompts with a whole memory; the mean of prompts with a cut one is the most."""
-        whole = (remembered > 0) & ~cut
-        start = characters[remembered == 0].mean() if (remembered == 0).any() else characters.min()
-        most = math.inf
-        if cut.any():
-            most = characters[cut].mean()
-        elif ceiling is not None:
-            most = max(start + ceiling, characters.max())
-        if not whole.any():
-            return cls(start, most if cut.any() else start, 0.0, most)
-        slope = 0.0
-        if len(set(remembered[whole].tolist())) > 1:
-            slope = max(0.0, float(np.polyfit(remembered[whole], characters[whole], 1)[0]))
-        intercept = characters[whole].mean() - slope * remembered[whole].mean()
-        return cls(start, intercept, slope, most)
+    @property
+    def calls(self) -> int:
+        """Calls of agents."""
+        return sum(map(len, self.remembered.values()))
 
-    def __call__(self, remembered: np.ndarray) -> np.ndarray:
-        """Of each prompt."""
-        return np.where(remembered == 0, self.start, np.minimum(self.intercept + self.slope * remembered, self.most))
+    @cached_property
+    def path(self) -> int | None:
+        """Calls of agents that must follow one another; None where that depends on what is said."""
+        if isinstance(self._schedule, AdaptiveSchedule):
+            return None
+        return critical_path(self._schedule, calls_per_event=self._after).length
+
+    def items(self, kinds: Collection[str], about: str = "") -> dict[str, int]:
+        """By act, how many items a classifier codes of texts of some kinds, one a message read if `about` says so.
+
+        Self-reports say themselves what they say, and no classifier codes them.
+        """
+        acts, counted = self._schedule.acts, self._reads if about else self._turns
+        return {name: counted[name] for name in self._turns if acts[name].kind in set(kinds) - {SELF_REPORT}}
+
+
+class _Lengths:
+    """Characters of prompts by how many turns their agent remembers.
+
+    Means of the prompts that were made; beyond the longest memory among them a straight line, up to what a token
+    budget lets through. Prompts of all sorts show its slope where there are few of one sort.
+    """
+
+    def __init__(self, seen: list[tuple[int, int]], every: list[tuple[int, int]], token_budget: int | None) -> None:
+        remembered, characters = np.array(seen).T
+        self._x, place = np.unique(remembered, return_inverse=True)
+        self._y = np.bincount(place, characters) / np.bincount(place)
+        # The first prompt of an agent lacks what all later ones have, such as a summary.
+        later = np.array([pair for pair in (seen if len(self._x) > 2 else every) if pair[0]] or [(0, 0)])
+        slope = np.polyfit(later[:, 0], later[:, 1], 1)[0] if np.ptp(later[:, 0]) else 0.0
+        self._slope = max(0.0, float(slope))
+        most = np.inf if token_budget is None else self._y[0] + _CHARACTERS_PER_TOKEN * token_budget
+        self._room = max(0.0, most - self._y[-1])
+
+    def total(self, remembered: np.ndarray) -> float:
+        """Characters of prompts whose agents remember that many turns."""
+        beyond = np.maximum(remembered - self._x[-1], 0) * self._slope
+        return float((np.interp(remembered, self._x, self._y) + np.minimum(beyond, self._room)).sum())
+
+
+@dataclass
+class DryRun:
+    """One run acted out turn by turn, each question answered at once by a placeholder.
+
+    Parameters
+    ----------
+    parts : Parts
+        The run.
+    reply : callable
+        ``reply(sort)`` gives the placeholder for replies of a sort: a text of the assumed length.
+
+    Attributes
+    ----------
+    asked : dict of (str, str) to list of (int, int)
+        By sort, one entry a call: how many turns the agent remembered, 0 for a judge, and the characters of the
+        prompt.
+    """
+
+    parts: Parts
+    reply: Callable[[Sort], str]
+    asked: defaultdict[Sort, list[tuple[int, int]]] = field(default_factory=lambda: defaultdict(list))
+    _lengths: dict[Sort, _Lengths] = field(default_factory=dict)
+
+    def characters(self, sort: Sort, remembered: np.ndarray) -> int:
+        """Characters of prompts of a sort; if none was made, they are like those of other models, or other kinds."""
+        if sort not in self._lengths:
+            alike = (self.asked[each] for each in list(self.asked) if each[1] == sort[1])
+            every = [pair for seen in self.asked.values() for pair in seen]
+            seen = self.asked.get(sort) or next(alike, every)
+            self._lengths[sort] = _Lengths(seen, every, self.parts.cognition.token_budget)
+        return round(self._lengths[sort].total(remembered))
+
+    async def act_out(self, share: float, most: int, judges: Collection[Instrument]) -> None:
+        """Act the run out, or a part of it: some agents, for the first of their turns.
+
+        Parameters
+        ----------
+        share : float
+            Share of the agents that are acted out.
+        most : int
+            Calls of agents after which nothing more is acted out, save acts that have not been so far.
+        judges : collection of Instrument
+            Those whose classifiers ask about texts: about those of all acts, whatever each of them reads.
+        """
+        schedule, cast, labels = self.parts.schedule, self.parts.cast(), self.parts.model_labels
+        # The same draw every time: two forecasts of one experiment must agree.
+        order = np.random.default_rng(0).permutation(len(cast)).tolist()
+        chosen = set(order[: max(_FEWEST_AGENTS, round(share * len(cast)))])
+        kept, acted, known = _Kept(schedule.acts), set[str](), dict[tuple[str, Item], list[tuple[int, int]]]()
+        published: list[Message] = []
+        for turn in outline(schedule):
+            member, act = cast[turn.agent], schedule.acts[turn.act]
+            if turn.act in acted and (turn.agent not in chosen or most <= 0):
+                text = self.reply((labels[turn.agent], turn.act))
+                published.append(Message(text, member.name, turn.agent, role=member.role, act=turn.act))
+                continue
+            if not len(published) % _TURNS_AT_A_TIME:
+                await asyncio.sleep(0)
+            acted.add(turn.act)
+            received = [
+                published[ref] if isinstance(ref, int) else as_message(schedule.externals[ref.name])
+                for ref in turn.reads
+            ]
+            actor = member.actor.fork() if act.memory == "fork" else member.actor
+            ask = partial(self._ask, labels[turn.agent], turn.act, kept.before(turn))
+            await actor.act(turn, received, ask, published.append)
+            most -= act.draws + (self.parts.calls_per_event if act.memory == "keep" else 0)
+            for each in judges if act.kind != SELF_REPORT else ():
+                read = tuple(message.text for message in received)
+                context = Context(read, *member.author) if each.context else None
+                others = [published[ref].text for ref in turn.reads if isinstance(ref, int)]
+                for about in others if each.about else [None]:
+                    item = Item(published[-1].text, self.parts.claim, about, context)
+                    await self._judge(each, turn.act, item, known)
+
+    async def _judge(
+        self, each: Instrument, act: str, item: Item, known: dict[tuple[str, Item], list[tuple[int, int]]]
+    ) -> None:
+        """Have a judge ask about an item; equal items are asked about once and counted each time."""
+        sort = each.instrument_id, act
+        if (each.instrument_id, item) in known:
+            self.asked[sort] += known[each.instrument_id, item]
+        elif asks(each.classifier):
+            before = len(self.asked[sort])
+            # A point of the scale is an answer, so that nothing is asked again.
+            await each.classifier.rate(partial(self._ask, *sort, 0, text=str(each.scale.points[0])), item)
+            known[each.instrument_id, item] = self.asked[sort][before:]
+
+    async def _ask(
+        self,
+        who: str,
+        act: str,
+        remembered: int,
+        part: str,
+        messages: Iterable[ChatMessage],
+        *,
+        parse: Parse | None = None,
+        dropped: int = 0,
+        text: str | None = None,
+    ) -> Reply:
+        """Count a prompt, and answer it."""
+        sort = who, call_kind(act, part)
+        self.asked[sort].append((remembered, Prompt.of(messages).characters))
+        return Reply(self.reply(sort) if text is None else text)
+
+
+async def questions(instrument: Instrument) -> int:
+    """How many questions the judge of an instrument asks about an item, if each is answered at once."""
+    asked: list[str] = []
+
+    async def ask(part: str, messages: Iterable[ChatMessage], **options: object) -> Reply:
+        asked.append(part)
+        return Reply(str(instrument.scale.points[0]))
+
+    if asks(instrument.classifier):
+        await instrument.classifier.rate(ask, Item("A text.", _ANY_CLAIM, "Another." if instrument.about else None))
+    return len(asked)

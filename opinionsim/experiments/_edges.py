@@ -9,8 +9,6 @@ from opinionsim.networks import Network
 from opinionsim.schedules import TieChange
 from opinionsim.store import EdgeRow, TieRow
 
-__all__ = ["edge_rows", "moved_ties"]
-
 
 def edge_rows(network: Any) -> tuple[EdgeRow, ...]:
     """The ties a run begins with.

@@ -8,17 +8,20 @@ from functools import cached_property
 
 import numpy as np
 
-from opinionsim.classic import find_model
-from opinionsim.classic._actors import RecordedActor, meeting_actors
-from opinionsim.classic._process import Process, Setup, check_opinions, set_up
+from opinionsim.classic import (
+    Process,
+    RecordedActor,
+    Setup,
+    check_opinions,
+    find_model,
+    meeting_actors,
+    set_up,
+)
 from opinionsim.engine import Actor
 from opinionsim.errors import SpecError
-from opinionsim.experiments._model_spec import ClassicModelSpec
-from opinionsim.experiments._spec import BroadcastSpec, DyadicSpec, ExperimentSpec, NativeSpec
+from opinionsim.experiments._spec import ExperimentSpec
 from opinionsim.networks import Network
 from opinionsim.schedules import AdaptiveSchedule, AnySchedule, Snapshots
-
-__all__ = ["Equation", "check_equation", "equation_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,9 +35,9 @@ class Equation:
     opinions : ndarray (N,)
         Initial opinions.
     seed, replicate : int
-        Of the random streams.
+        Root and replicate of the random streams.
     moments : tuple of int or None
-        Steps of the run at which a sweep of the model ends; None where agents meet as the schedule has it.
+        Steps of the run at which a step of the model ends; None where agents meet as the schedule has it.
     """
 
     setup: Setup
@@ -45,7 +48,7 @@ class Equation:
 
     @cached_property
     def _record(self) -> np.ndarray:
-        """Opinions at first and after every sweep, (sweeps + 1, N)."""
+        """Opinions at first and after every step of the model, (steps + 1, N)."""
         process = Process(self.setup, self.opinions, self.seed, self.replicate)
         return np.concatenate([self.opinions[None], process.advance(len(self.moments or ()))])
 
@@ -75,9 +78,9 @@ def equation_of(
     Parameters
     ----------
     spec : ExperimentSpec
-        Of the run; its model is a classic one.
+        The specification of the run, whose model is a classic one.
     seed, replicate : int
-        Of the random streams.
+        Root and replicate of the random streams.
     network : Network or None
         Who hears whom; None where everybody hears everybody.
     opinions : sequence of float
@@ -100,18 +103,18 @@ def equation_of(
         steps = spec.interaction.steps_for(size)
         moments = tuple(range(1, steps + 1))
     else:
-        steps, moments = schedule.steps, _sweep_ends(schedule, size)
+        steps, moments = schedule.steps, _model_steps(schedule, size)
     return Equation(setup, values, seed, replicate, moments), Snapshots(size, steps, moments)
 
 
-def _sweep_ends(schedule: AnySchedule, size: int) -> tuple[int, ...]:
-    """Steps after which as many updates have happened as 1, 2, ... sweeps have."""
+def _model_steps(schedule: AnySchedule, size: int) -> tuple[int, ...]:
+    """Steps of the schedule after which as many updates have happened as in 1, 2, ... steps of the model."""
     if isinstance(schedule, AdaptiveSchedule):
         return ()
     updates = np.bincount([turn.step for turn in schedule.turns() if turn.reads], minlength=schedule.steps + 1)
     done = np.cumsum(updates)
     ends = np.searchsorted(done, size * np.arange(1, done[-1] // size + 1))
-    # A step with more updates than agents ends several sweeps, which are one then.
+    # A step with more updates than agents ends several of the model's, which are one then.
     return tuple(dict.fromkeys(ends.tolist()))
 
 
@@ -121,7 +124,7 @@ def check_equation(spec: ExperimentSpec, network: Network | None = None) -> None
     Parameters
     ----------
     spec : ExperimentSpec
-        Of a run; its model is a classic one.
+        The specification of a run, whose model is a classic one.
     network : Network, optional
         Who hears whom, where that is known beforehand.
 
@@ -138,12 +141,12 @@ def check_equation(spec: ExperimentSpec, network: Network | None = None) -> None
             f"model.classic: {model.name} knows two opinions, and the scale has {len(spec.scale.points)} points; give "
             "scale: {points: [-1, 1]}"
         )
-    if model.states == "two" and spec.population.initial_opinions in ("continuous", "normal"):
+    if model.states == "two" and spec.population.continuous:
         raise SpecError(
             f"population.initial_opinions: {model.name} knows two opinions, and "
             f"{spec.population.initial_opinions!r} draws any between; give another distribution, such as uniform"
         )
-    if model.update is None and not isinstance(spec.interaction, NativeSpec | DyadicSpec | BroadcastSpec):
+    if model.update is None and spec.interaction.adaptive:
         raise SpecError(
             f"interaction.kind: {kind!r} needs agents that meet in pairs; those of {model.name} do not; "
             "valid: native, dyadic, broadcast"
@@ -151,14 +154,15 @@ def check_equation(spec: ExperimentSpec, network: Network | None = None) -> None
 
 
 def _set_up(spec: ExperimentSpec, network: Network) -> Setup:
-    if not isinstance(spec.model, ClassicModelSpec):
+    named = spec.model.equation
+    if named is None:
         raise SpecError("model: is no classic model")
     try:
-        model = find_model(spec.model.classic)
+        model = find_model(named.classic)
     except SpecError as error:
         raise SpecError(f"model.classic: {error}") from None
-    settings = spec.model.parameters
-    if model.update is not None and not isinstance(spec.interaction, NativeSpec):
+    settings = named.parameters
+    if model.update is not None and not spec.interaction.native:
         given = [name for name in settings if name in model.schemes]
         if given:
             raise SpecError(
@@ -167,7 +171,7 @@ def _set_up(spec: ExperimentSpec, network: Network) -> Setup:
             )
     scale = spec.scale.scale()
     # Schedules never draw an agent that nobody can meet.
-    isolates = spec.interaction.isolates if isinstance(spec.interaction, NativeSpec) else "keep"
+    isolates = getattr(spec.interaction, "isolates", "keep")
     try:
         return set_up(model, network, span=(scale.lowest, scale.highest), settings=settings, isolates=isolates)
     except SpecError as error:

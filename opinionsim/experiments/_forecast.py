@@ -1,16 +1,11 @@
-"""What an experiment takes, as numbers and in words, and how that compares with what it took."""
+"""What an experiment takes, as numbers and in words."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
 
-from opinionsim.llm import Entry
-
-__all__ = ["Actual", "Compared", "Forecast", "ModelForecast", "compare_forecast", "spell_money", "spell_seconds"]
-
-_Number = TypeVar("_Number", int, float)
+from opinionsim.llm import Price
 
 
 @dataclass(frozen=True)
@@ -26,7 +21,7 @@ class ModelForecast:
     calls : int
         If no reply is rejected.
     input_characters : int
-        Of all prompts.
+        Characters of all prompts.
     input_tokens, output_tokens : int
         By the assumptions below.
     cost : float or None
@@ -34,13 +29,13 @@ class ModelForecast:
     price : str
         The price of its tokens, or why none is known.
     tokens_per_character : float
-        Of prompts.
+        Tokens for each character of a prompt.
     reply_tokens : float
         Mean over all calls.
     latency_s : float
         Seconds a call takes.
     observed : int
-        Stored calls the last three rest on; 0 where they are assumed.
+        Stored calls that the last three rest on; 0 where they are assumed.
     """
 
     name: str
@@ -71,7 +66,8 @@ class Forecast:
     cells, runs : int
         Combinations of conditions, and distinct runs.
     calls : int
-        Model calls of all runs, those of judges included, if no reply is rejected or asked for again.
+        Model calls of all runs, those of judges included, if no reply is rejected or asked for again; of an adaptive
+        schedule as many as it can make.
     texts : int
         Texts to be coded, once for each classifier; self-reports need none.
     longest_path : int or None
@@ -79,11 +75,11 @@ class Forecast:
         is asked when a run is over, about all its texts side by side: one call more on the chain.
         None where a schedule is adaptive, so that its chain is not known in advance.
     width : float
-        Calls that can be in flight on average, over all runs, with slots without end.
+        Calls in flight on average, over all runs, if every call could start at once when those it needs are there.
     slots : int
         Calls in flight at most.
     useful_slots : int
-        From here on the longest path sets the least time, and slots no longer do.
+        With so many slots or more the longest path sets the least time, and slots no longer do.
     rounds : float
         Lower bound of the time of the sweep, in units of one call's latency: the longer of the longest path
         and calls / slots. A run with an adaptive schedule is taken to make one call after another, a judge's ratings
@@ -99,11 +95,13 @@ class Forecast:
         One a chat model, in the order of the cells; then those of judges.
     acted_out : int
         Calls of which the prompts were made and counted; those of the other calls follow from them.
-    exact : bool
-        Whether input characters are those of the very prompts, given the length of replies: all were counted, and
-        no schedule is adaptive.
     currency, price_date : str
-        Of the price table.
+        Currency and date of the price table.
+    notes : tuple of str
+        What the figures rest on, and what is unusual about the experiment.
+    missing : Forecast or None
+        What is left to do, where a store was given: runs that it does not hold complete, and texts of complete ones
+        that an instrument has not coded.
     """
 
     cells: int
@@ -120,9 +118,10 @@ class Forecast:
     sequential_s: float
     models: tuple[ModelForecast, ...]
     acted_out: int
-    exact: bool
     currency: str
     price_date: str
+    notes: tuple[str, ...] = ()
+    missing: Forecast | None = None
 
     @property
     def speedup(self) -> float:
@@ -131,7 +130,7 @@ class Forecast:
 
     @property
     def run_width(self) -> float:
-        """Calls of one run that can be in flight on average, over its runs."""
+        """Calls of one run in flight on average, over its runs."""
         return self.width / self.runs if self.runs else 0.0
 
     @property
@@ -152,18 +151,25 @@ class Forecast:
     @property
     def cost(self) -> float | None:
         """Money for all calls; None where the price of a model is not known."""
-        costs = [model.cost for model in self.models]
-        known = [cost for cost in costs if cost is not None]
-        return sum(known) if len(known) == len(costs) else None
+        known = [model.cost for model in self.models if model.cost is not None]
+        return sum(known) if len(known) == len(self.models) else None
+
+    @property
+    def usage(self) -> str:
+        """Calls, tokens, and money where there is any, in words."""
+        money = f", {spell_money(self.cost, self.currency)}" if self.cost else ""
+        return f"{self.calls:,} calls, {self.input_tokens + self.output_tokens:,} tokens{money}"
 
     def __str__(self) -> str:
-        rows = self.rows()
-        widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
-        return "\n".join(f"{a:<{widths[0]}}   {b:<{widths[1]}}   {c}".rstrip() for a, b, c in rows)
+        parts = ["\n".join(self.notes)]
+        for rows in reversed(self.tables()):
+            widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+            parts.insert(0, "\n".join("   ".join(map(str.ljust, row, widths)).rstrip() for row in rows))
+        return "\n\n".join(parts)
 
-    def rows(self) -> list[tuple[str, str, str]]:
-        """The forecast in words: name, value, and what it means."""
-        return [
+    def tables(self) -> list[list[tuple[str, ...]]]:
+        """The forecast in words: rows of name, value and meaning; and of several models, what each is asked."""
+        rows = [
             *self._who_rows(),
             ("cells", f"{self.cells:,}", "combinations of conditions"),
             ("runs", f"{self.runs:,}", "distinct runs, replicates counted"),
@@ -173,165 +179,75 @@ class Forecast:
             ("coded texts", f"{self.texts:,}", ""),
             *self._time_rows(),
         ]
+        if self.missing is not None:
+            left = f"left to do in the store: at most {self.missing.usage}"
+            meaning = left if self.missing.runs else "all are complete in the store"
+            rows.append(("missing", f"{self.missing.runs:,} runs", meaning))
+        if len(self.models) < 2:
+            return [rows]
+        return [rows, [("model", "calls", "tokens in", "tokens out", "money", "price"), *map(self._row, self.models)]]
 
-    def _who_rows(self) -> list[tuple[str, str, str]]:
-        rows = []
+    def _row(self, model: ModelForecast) -> tuple[str, ...]:
+        money = "not known" if model.cost is None else spell_money(model.cost, self.currency)
+        figures = (f"{figure:,}" for figure in (model.calls, model.input_tokens, model.output_tokens))
+        return (model.label, *figures, money, model.price)
+
+    def _who_rows(self) -> Iterator[tuple[str, ...]]:
         for what, judges in (("model", False), ("judge", True)):
-            models = [model for model in self.models if model.judges == judges]
-            names = list(dict.fromkeys(model.name for model in models))
-            meaning = f"codes texts in {sum(model.calls for model in models):,} of the calls" if judges else ""
-            if len(names) == 1:
-                rows.append((what, names[0], meaning))
-            elif names or not judges:
-                listed = ", ".join(names)
-                rows.append((f"{what}s", f"{len(names)}", f"{listed}: {meaning}" if meaning else listed))
-        return rows
+            own = [model for model in self.models if model.judges == judges]
+            names = list(dict.fromkeys(model.name for model in own))
+            if names:
+                calls = sum(model.calls for model in own)
+                meaning = f"codes texts in {calls:,} of the calls" if judges else ""
+                yield what if len(names) == 1 else f"{what}s", ", ".join(names), meaning
 
-    def _token_rows(self) -> list[tuple[str, str, str]]:
+    def _token_rows(self) -> list[tuple[str, ...]]:
         ratios = _range(f"{model.tokens_per_character:.3g}" for model in self.models)
         replies = _range(f"{model.reply_tokens:,.0f}" for model in self.models)
-        counted = (
-            "each prompt counted"
-            if self.acted_out == self.calls
-            else f"from the prompts of {self.acted_out:,} calls, the rest by rule"
-        )
+        counted = f"{self.input_characters:,} characters; {ratios} tokens a character"
         return [
-            (
-                "input",
-                f"{self.input_tokens:,} tokens",
-                f"{self.input_characters:,} characters, {counted}; {ratios} tokens a character",
-            ),
+            ("input", f"{self.input_tokens:,} tokens", counted),
             ("output", f"{self.output_tokens:,} tokens", f"{replies} tokens a reply"),
         ]
 
-    def _money_row(self) -> tuple[str, str, str]:
+    def _money_row(self) -> tuple[str, ...]:
         unknown = [model.label for model in self.models if model.cost is None]
         known = sum(model.cost for model in self.models if model.cost is not None)
         if len(self.models) == 1:
-            model = self.models[0]
-            return "money", "not known" if unknown else spell_money(known, self.currency), model.price
+            return "money", "not known" if unknown else spell_money(known, self.currency), self.models[0].price
         if unknown:
             amount = f"{spell_money(known, self.currency)} and more" if len(unknown) < len(self.models) else "not known"
             return "money", amount, f"no price for {', '.join(unknown)}"
         return "money", spell_money(known, self.currency), f"by the prices of {self.price_date}" if known else "free"
 
-    def _time_rows(self) -> list[tuple[str, str, str]]:
-        path = self.longest_path
-        critical = "calls that must follow one another: the critical path"
-        if path is None:
-            critical = "known only as the run goes: each step waits for measured opinions"
-        advice = "more do not lower the least time: the longest path sets it"
+    def _time_rows(self) -> list[tuple[str, ...]]:
+        path, critical = "not known", "known only as the run goes: each step waits for measured opinions"
+        if self.longest_path is not None:
+            path, critical = f"{self.longest_path:,}", "calls that must follow one another: the critical path"
         latency = _range(f"{model.latency_s:.3g}" for model in self.models)
-        rows = [
-            ("longest path", "not known" if path is None else f"{path:,}", critical),
+        least, most = spell_seconds(self.least_s), spell_seconds(self.most_s)
+        rows: list[tuple[str, ...]] = [
+            ("longest path", path, critical),
             (
                 "width",
                 f"{self.width:,.1f}",
-                f"calls in flight on average, had you slots without end; {self.run_width:,.1f} a run",
+                f"calls in flight on average if slots set no limit; {self.run_width:,.1f} a run",
             ),
             ("slots", f"{self.slots:,}", "calls in flight at most (--max-concurrency)"),
-            ("useful slots", f"{self.useful_slots:,}", advice),
+            ("useful slots", f"{self.useful_slots:,}", "more do not lower the least time: the longest path sets it"),
             ("speed-up", f"{self.speedup:,.1f}x", "at most, over one call at a time"),
             (
                 "time",
-                _span(self.least_s, self.most_s),
+                least if least == most else f"{least} to {most}",
                 f"at {latency} s a call; one at a time: {spell_seconds(self.sequential_s)}",
             ),
         ]
         if self.least_s:
-            a_minute = 60.0 / self.least_s
-            tokens = (self.input_tokens + self.output_tokens) * a_minute
-            rows.append(
-                (
-                    "pace",
-                    f"{self.calls * a_minute:,.0f} calls a minute",
-                    f"and {tokens:,.0f} tokens, at full speed: your provider may allow less",
-                )
-            )
+            calls = 60.0 / self.least_s * self.calls
+            tokens = 60.0 / self.least_s * (self.input_tokens + self.output_tokens)
+            limits = f"and {tokens:,.0f} tokens, at full speed: your provider may allow less"
+            rows.append(("pace", f"{calls:,.0f} calls a minute", limits))
         return rows
-
-
-@dataclass(frozen=True)
-class Actual:
-    """What calls did take.
-
-    Attributes
-    ----------
-    calls : int
-        Replies that arrived, rejected ones included.
-    input_tokens, output_tokens : int or None
-        As the provider counted them; None where it did not for some.
-    cost : float or None
-        Money; None where some have no price.
-    seconds : float or None
-        Wall time; None where it is not known, as of calls that were made on several occasions.
-    """
-
-    calls: int
-    input_tokens: int | None
-    output_tokens: int | None
-    cost: float | None
-    seconds: float | None
-
-    @classmethod
-    def of(cls, records: Iterable[Entry], seconds: float) -> Actual:
-        """What the calls on record took.
-
-        Parameters
-        ----------
-        records : iterable of Entry
-            Calls of any runs, as :meth:`opinionsim.store.Store.calls` gives them.
-        seconds : float
-            Wall time.
-        """
-        calls = list(records)
-        return cls(
-            len(calls),
-            _total(record.input_tokens for record in calls),
-            _total(record.output_tokens for record in calls),
-            _total(record.cost for record in calls),
-            seconds,
-        )
-
-
-class Compared(NamedTuple):
-    """One figure of a forecast beside what came of it."""
-
-    what: str
-    """``calls``, ``input tokens``, ``output tokens``, ``money`` or ``seconds``."""
-    forecast: float | None
-    """None where there is no forecast."""
-    actual: float | None
-    """None where it is not known."""
-
-    @property
-    def ratio(self) -> float | None:
-        """Actual / forecast; None where one of them is not known or nothing was forecast."""
-        return self.actual / self.forecast if self.forecast and self.actual is not None else None
-
-
-def compare_forecast(forecast: Forecast, actual: Actual) -> tuple[Compared, ...]:
-    """A forecast beside what came of it.
-
-    Parameters
-    ----------
-    forecast : Forecast
-        Of the runs that were carried out; see `only` of :func:`opinionsim.plan`.
-    actual : Actual
-        What they took.
-
-    Returns
-    -------
-    tuple of Compared
-        Calls, input tokens, output tokens, money, and seconds, whose forecast is the least time.
-    """
-    return (
-        Compared("calls", forecast.calls, actual.calls),
-        Compared("input tokens", forecast.input_tokens, actual.input_tokens),
-        Compared("output tokens", forecast.output_tokens, actual.output_tokens),
-        Compared("money", forecast.cost, actual.cost),
-        Compared("seconds", forecast.least_s, actual.seconds),
-    )
 
 
 def spell_seconds(seconds: float) -> str:
@@ -347,21 +263,16 @@ def spell_money(amount: float, currency: str) -> str:
     return f"{amount:,.2f} {currency}" if amount == 0 or amount >= 0.1 else f"{amount:.2g} {currency}"
 
 
-def _span(least_s: float, most_s: float) -> str:
-    least, most = spell_seconds(least_s), spell_seconds(most_s)
-    return least if least == most else f"{least} to {most}"
+def spell_price(price: Price | None, currency: str) -> str:
+    """The price of a model's tokens, or why none is known."""
+    if price is None:
+        return "not in the price table; execution.prices may name one of your own"
+    if not (price.input or price.output):
+        return "free"
+    tariff = f"{1e6 * price.input:,.4g} and {1e6 * price.output:,.4g} {currency} a million tokens in and out"
+    return f"{tariff}, {price.date}"
 
 
 def _range(values: Iterable[str]) -> str:
     """Distinct values, in order."""
     return " / ".join(dict.fromkeys(values)) or "0"
-
-
-def _total(values: Iterable[_Number | None]) -> _Number | None:
-    """The sum; None where a value is missing."""
-    total: _Number = 0
-    for value in values:
-        if value is None:
-            return None
-        total += value
-    return total

@@ -5,21 +5,14 @@ from __future__ import annotations
 from pathlib import PurePath
 from typing import Any
 
-from opinionsim.experiments._model_spec import ByAttributeSpec, ClassicModelSpec, ModelSpec
-from opinionsim.experiments._resources import Resources
-from opinionsim.experiments._spec import (
-    CountsSpec,
-    EdgesNetworkSpec,
-    ExperimentSpec,
-    ExternalSpec,
-    FileNetworkSpec,
-    NetworkSpec,
-)
-from opinionsim.networks import build_network
-from opinionsim.opinions import OpinionScale
-from opinionsim.streams import canonical_json, digest
+import numpy as np
 
-__all__ = ["RUN_FIELDS", "block", "canonical", "run_fields", "run_id", "value_at"]
+from opinionsim.experiments._outside import run_parts
+from opinionsim.experiments._resources import Resources
+from opinionsim.experiments._spec import ExperimentSpec
+from opinionsim.opinions import OpinionScale
+from opinionsim.schedules import Setting
+from opinionsim.streams import canonical_json, digest
 
 #: Grows when the meaning of a field or of a default changes, so that old runs are not taken for new ones.
 _VERSION = 1
@@ -55,22 +48,6 @@ def _stated(model: Any, *without: str) -> dict[str, Any]:
     return stated
 
 
-def _model_fields(model: Any) -> Any:
-    """One model, models with shares, or models by attribute."""
-    if isinstance(model, ClassicModelSpec):
-        return _stated(model)
-    if isinstance(model, ByAttributeSpec):
-        models = {value: _model_fields(each) for value, each in model.models.items()}
-        otherwise = {} if model.otherwise is None else {"otherwise": _model_fields(model.otherwise)}
-        return {"by": model.by, "models": models, **otherwise}
-    if not isinstance(model, ModelSpec):
-        return [_model_fields(each) for each in model]
-    fields = _stated(model, "options")
-    # Which variable holds a key says nothing about what answers.
-    options = {name: value for name, value in model.options.items() if name != "api_key_env"}
-    return {**fields, "options": options} if options else fields
-
-
 def _population_fields(spec: ExperimentSpec, resources: Resources) -> dict[str, Any]:
     """Personas enter by what a prompt may show of them, in order; their file's name and notes do not."""
     personas = [
@@ -78,35 +55,18 @@ def _population_fields(spec: ExperimentSpec, resources: Resources) -> dict[str, 
         for persona in resources.personas(spec.population).personas
     ]
     fields = _stated(spec.population, "personas")
-    initial = spec.population.initial_opinions
-    if isinstance(initial, CountsSpec):
-        fields["initial_opinions"] = {str(value): count for value, count in initial.counts.items() if count}
+    if not isinstance(counts := spec.population.distribution, str):
+        fields["initial_opinions"] = {str(value): count for value, count in counts.items() if count}
     return {**fields, "personas": digest(canonical_json(personas))}
-
-
-def _network_fields(network: NetworkSpec, size: int, resources: Resources) -> Any:
-    """A network that is drawn enters by its parameters, any other by its edges."""
-    if isinstance(network, FileNetworkSpec):
-        found = resources.network(network, size)
-    elif isinstance(network, EdgesNetworkSpec):
-        found = build_network(network.mapping(), size, where="interaction.network")
-    else:
-        return _stated(network)
-    pairs, weights = found.edges
-    stated = [] if weights is None else [weights.tolist()]
-    return {"edges": digest(canonical_json([found.directed, pairs.tolist(), *stated]))}
 
 
 def _interaction_fields(spec: ExperimentSpec, resources: Resources) -> dict[str, Any]:
     """Length in steps however it is given, network and messages by content."""
-    interaction = spec.interaction
-    fields = _stated(interaction, "steps", "exposures", "network", "messages")
-    fields["steps"] = interaction.steps_for(spec.population.size)
-    network = getattr(interaction, "network", None)
+    size = spec.population.size
+    fields = spec.interaction.identity(Setting(size, np.random.default_rng, messages=resources.messages))
+    network = getattr(spec.interaction, "network", None)
     if network is not None and network.kind != "complete":
-        fields["network"] = _network_fields(network, spec.population.size, resources)
-    if isinstance(interaction, ExternalSpec):
-        fields["messages"] = digest(canonical_json(resources.messages(interaction)))
+        fields["network"] = network.identity(size, resources.network)
     return fields
 
 
@@ -138,7 +98,7 @@ def run_fields(spec: ExperimentSpec, resources: Resources) -> dict[str, Any]:
         },
         "interaction": _interaction_fields(spec, resources),
         "cognition": _stated(spec.cognition),
-        "model": _model_fields(spec.model),
+        "model": spec.model.identity(),
         "measurement": {"probe": _stated(spec.measurement.probe)},
     }
     if spec.prompts != "default":
@@ -155,6 +115,8 @@ def run_fields(spec: ExperimentSpec, resources: Resources) -> dict[str, Any]:
             for each in reversed(spec.instruments)
             if each.variable in spec.interaction.needs and not each.about
         }
+    if versions := {name: part.version for name, part in run_parts(spec).items() if part.version}:
+        fields["versions"] = versions
     if spec.independent_over:
         fields["independent"] = {path: value_at(fields, spec, path) for path in spec.independent_over}
     found = canonical(fields)
@@ -180,7 +142,7 @@ def run_id(spec: ExperimentSpec, fields: dict[str, Any], replicate: int) -> str:
     spec : ExperimentSpec
         One run's specification; only its seed is read.
     fields : dict
-        Of :func:`run_fields`.
+        As :func:`run_fields` gives them.
     replicate : int
         From 0.
     """

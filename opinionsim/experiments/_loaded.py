@@ -12,11 +12,11 @@ from langchain_core.language_models import BaseChatModel
 from opinionsim.classifiers import Classifier, asks, load_classifier
 from opinionsim.documents import KeyPath
 from opinionsim.errors import SpecError
+from opinionsim.experiments._cells import Experiment
 from opinionsim.experiments._measurement_spec import WantedInstrument
-from opinionsim.experiments._model_spec import ClassicModelSpec, ModelSpec, models_of
+from opinionsim.experiments._model_spec import ModelSpec
 from opinionsim.experiments._pricing import model_price
 from opinionsim.experiments._spec import ExperimentSpec
-from opinionsim.experiments._sweep import Experiment
 from opinionsim.llm import (
     Endpoint,
     Limits,
@@ -29,9 +29,8 @@ from opinionsim.llm import (
 )
 from opinionsim.measurement import Instrument, check_abilities
 from opinionsim.prompts import PromptPack
+from opinionsim.registry import find
 from opinionsim.streams import canonical_json
-
-__all__ = ["LoadedParts"]
 
 
 class LoadedParts:
@@ -74,7 +73,7 @@ class LoadedParts:
         self.limits = Limits(budget.calls, budget.tokens, budget.money)
         for cell in experiment.cells:
             pack = experiment.resources.pack(cell.spec.prompts)
-            for model in models_of(cell.spec.model):
+            for model in cell.spec.model.chat_models:
                 self._check_name(model.name)
                 self._check_price(self.endpoint(model, cell.spec, pack), model.name)
             self.instruments(cell.spec)
@@ -105,7 +104,7 @@ class LoadedParts:
                 client,
                 account=client.account,
                 networked=client.networked,
-                price=model_price(model, self.prices)[0],
+                price=model_price(model, self.prices),
                 max_tokens=model.max_tokens,
                 replies=model.replies.policy(),
             )
@@ -161,9 +160,9 @@ class LoadedParts:
 
     def evidence(self, spec: ExperimentSpec, pack: PromptPack) -> str:
         """What a run's texts rest on: the one kind of all its authors, or ``mixed``."""
-        if isinstance(spec.model, ClassicModelSpec):
+        if spec.model.equation is not None:
             return "equation"
-        kinds = {self.client(model, spec, pack).evidence for model in models_of(spec.model)}
+        kinds = {self.client(model, spec, pack).evidence for model in spec.model.chat_models}
         return kinds.pop() if len(kinds) == 1 else "mixed"
 
     def instruments(self, spec: ExperimentSpec) -> tuple[Instrument, ...]:
@@ -178,8 +177,16 @@ class LoadedParts:
                 check_abilities(classifier, wanted.variable, context=wanted.context, about=wanted.about)
             except SpecError as error:
                 raise self._source.error(_place(wanted, spec), str(error)) from error.__cause__
+            part = find("classifier", wanted.classifier.name)
             self._instruments[key] = Instrument(
-                wanted.instrument_id, wanted.variable, classifier, wanted.kinds, wanted.context, wanted.about
+                wanted.instrument_id,
+                wanted.variable,
+                classifier,
+                wanted.kinds,
+                wanted.context,
+                wanted.about,
+                part.identity,
+                part.code,
             )
         return self._instruments[key]
 
@@ -192,7 +199,7 @@ class LoadedParts:
             if asks(found):
                 name = str(found.options["model"])
                 judge = ModelSpec(name=name, options=dict(named.options.get("options") or {}))
-                found.endpoint = replace(found.endpoint, price=model_price(judge, self.prices)[0])
+                found.endpoint = replace(found.endpoint, price=model_price(judge, self.prices))
                 self._check_price(found.endpoint, name)
                 if isinstance(found.endpoint.client, ModelClient):
                     self._judges[key] = found.endpoint.client, found.endpoint

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import opinionsim
-from opinionsim.experiments._sweep import Experiment
-
-__all__ = ["manifest"]
+from opinionsim.experiments._cells import Experiment
+from opinionsim.experiments._outside import described_parts, require_importable
 
 _PACKAGES = (
     "langchain-core", "matplotlib", "mesa", "networkx", "numpy", "pandas", "pydantic", "scipy", "sqlalchemy",
@@ -20,7 +19,19 @@ _PACKAGES = (
 
 
 def manifest(experiment: Experiment, *, models: Sequence[str] = ()) -> dict[str, Any]:
-    """Everything an experiment rests on, by content.
+    """Everything an experiment rests on, by content; parameters and result are those of :func:`described`.
+
+    Raises
+    ------
+    SpecError
+        If a part of the user's own cannot be imported by another process.
+    """
+    require_importable(described_parts(cell.spec for cell in experiment.cells))
+    return described(experiment, models=models)
+
+
+def described(experiment: Experiment, *, models: Sequence[str] = ()) -> dict[str, Any]:
+    """What a store keeps of an experiment: its manifest, even where only this process has some of its parts.
 
     Parameters
     ----------
@@ -34,7 +45,8 @@ def manifest(experiment: Experiment, *, models: Sequence[str] = ()) -> dict[str,
     dict
         JSON values: ``opinionsim_manifest`` (version 1), ``spec`` as resolved, ``contents`` (prompt packs,
         personas, topics, messages and networks), and ``environment`` (versions, git state, model
-        identities). A file that holds it can be run like a specification, and gives equal tables.
+        identities, code of parts of the user's own). A file that holds it can be run like a specification, and
+        gives equal tables.
     """
     return {
         "opinionsim_manifest": 1,
@@ -46,6 +58,7 @@ def manifest(experiment: Experiment, *, models: Sequence[str] = ()) -> dict[str,
             "packages": {name: metadata.version(name) for name in _PACKAGES},
             "git": _git_state(),
             "models": sorted(models),
+            "parts": described_parts(cell.spec for cell in experiment.cells),
         },
     }
 

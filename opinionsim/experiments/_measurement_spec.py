@@ -4,32 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Literal, TypeVar
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from opinionsim.documents import DocumentModel
-from opinionsim.experiments._model_spec import Options
 from opinionsim.measurement import SELF_REPORT, STANCE, instrument_id
 from opinionsim.opinions import OpinionScale
-
-__all__ = [
-    "MAX_STEPS",
-    "ClassifierSpec",
-    "InstrumentSpec",
-    "MeasurementSpec",
-    "ProbeSpec",
-    "ScaleSpec",
-    "WantedInstrument",
-    "distinct",
-]
+from opinionsim.registry import NamedPart, find
+from opinionsim.schedules import MAX_STEPS
 
 _Item = TypeVar("_Item")
 
 #: Largest integer every store keeps exactly.
 _MAX_INT = 2**63 - 1
-#: Turns of one run, whose schedule is held in memory.
-MAX_STEPS = 10_000_000
 
 
 def distinct(items: tuple[_Item, ...]) -> tuple[_Item, ...]:
@@ -40,13 +28,8 @@ def distinct(items: tuple[_Item, ...]) -> tuple[_Item, ...]:
     return items
 
 
-class ClassifierSpec(DocumentModel):
+class ClassifierSpec(NamedPart):
     """A classifier and its options."""
-
-    name: str = Field(min_length=1)
-    """Name of the classifier."""
-    options: Options = Field(default_factory=dict)
-    """Further arguments of the classifier."""
 
 
 class ProbeSpec(DocumentModel):
@@ -56,11 +39,6 @@ class ProbeSpec(DocumentModel):
     """Questions to each agent before the first step."""
     after: int = Field(0, ge=0, le=MAX_STEPS)
     """Questions to each agent after the last step."""
-
-
-def _spelled_classifier(value: Any) -> Any:
-    """Read ``lexicon`` as ``{name: lexicon}``."""
-    return {"name": value} if isinstance(value, str) else value
 
 
 class ScaleSpec(DocumentModel):
@@ -116,13 +94,12 @@ class WantedInstrument:
     @property
     def instrument_id(self) -> str:
         """Its identity."""
-        classifier = self.classifier
+        name = find("classifier", self.classifier.name).identity
         return instrument_id(
-            self.variable, classifier.name, classifier.options, self.scale, context=self.context, about=self.about
+            self.variable, name, self.classifier.options, self.scale, context=self.context, about=self.about
         )
 
 
-_Named = Annotated[ClassifierSpec, BeforeValidator(_spelled_classifier, json_schema_input_type=str | ClassifierSpec)]
 _Kinds = Annotated[tuple[Literal["post", "report", "response", "probe"], ...], AfterValidator(distinct)]
 
 
@@ -131,7 +108,7 @@ class InstrumentSpec(DocumentModel):
 
     variable: str = Field(pattern=r"^[a-z][a-z0-9_-]*$", max_length=60)
     """What it measures: `stance`, or a name of your own, in lower case."""
-    classifier: _Named
+    classifier: ClassifierSpec
     """Name of the classifier, or a mapping with name and options."""
     scale: ScaleSpec | None = None
     """What it codes on; null takes the scale of the experiment."""
@@ -146,7 +123,7 @@ class InstrumentSpec(DocumentModel):
 class MeasurementSpec(DocumentModel):
     """How opinions, and whatever else, are coded from texts."""
 
-    classifier: _Named | None = Field(default_factory=lambda: ClassifierSpec(name="lexicon"))
+    classifier: ClassifierSpec | None = Field(default_factory=lambda: ClassifierSpec(name="lexicon"))
     """What codes stance: name of a classifier, or a mapping with name and options. Null measures no stance."""
     texts: _Kinds = Field(("report", "post"), min_length=1)
     """Kinds of text of which stance is coded."""
@@ -156,6 +133,8 @@ class MeasurementSpec(DocumentModel):
     """Off-record questions to every agent, answered in its own words, which are coded like other texts."""
     self_report: ProbeSpec = Field(default_factory=ProbeSpec)
     """Off-record questions to every agent, answered with a point of the scale, which no classifier codes."""
+    metrics: Annotated[tuple[NamedPart, ...], Field(strict=False)] = ()
+    """Numbers that tables show of final opinions beside bias and diversity; `opinionsim list metrics` lists them."""
 
     @property
     def takes_lexicon_for_granted(self) -> bool:

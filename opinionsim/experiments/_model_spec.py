@@ -3,57 +3,18 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Discriminator, Field, RootModel, Tag
 
-from opinionsim.documents import DocumentModel
+from opinionsim.documents import DocumentModel, KeyPath
 from opinionsim.errors import SpecError
-from opinionsim.personas import Persona
-
-__all__ = [
-    "AnyModelSpec",
-    "ByAttributeSpec",
-    "ClassicModelSpec",
-    "ModelSpec",
-    "Options",
-    "RepliesSpec",
-    "SharedModelSpec",
-    "agent_label",
-    "assign_models",
-    "model_label",
-    "models_of",
-]
+from opinionsim.personas import Persona, Population
+from opinionsim.registry import Options
 
 _MAX_INT = 2**63 - 1
-
-_SECRET = re.compile(r"(api[-_]?key|secret|password|authorization|(access|auth|bearer)[-_]?token)", re.IGNORECASE)
-#: An address with a name and password in it.
-_SIGNED_IN = re.compile(r"://[^/\s@]+:[^/\s@]+@")
-
-
-def _no_secrets(options: dict[str, Any]) -> dict[str, Any]:
-    """Refuse credentials: a specification is copied into stores and manifests."""
-    for key, value in options.items():
-        # The name of an environment variable is no secret.
-        if _SECRET.search(key) and not key.lower().endswith("_env"):
-            raise ValueError(
-                f"{key!r} looks like a credential; those are read from the environment and never from a specification"
-            )
-        if isinstance(value, str) and _SIGNED_IN.search(value):
-            raise ValueError(
-                f"{key!r} holds an address with a password in it; credentials are read from the environment and never "
-                "from a specification"
-            )
-        if isinstance(value, dict):
-            _no_secrets(value)
-    return options
-
-
-Options = Annotated[dict[str, Any], AfterValidator(_no_secrets)]
 
 
 def _no_fields(options: dict[str, Any]) -> dict[str, Any]:
@@ -97,7 +58,65 @@ def _spelled_replies(value: Any) -> Any:
     return value
 
 
-class ModelSpec(DocumentModel):
+class _Agents:
+    """What every way of saying who plays the agents has in common."""
+
+    @property
+    def equation(self) -> ClassicModelSpec | None:
+        """The classic model that agents follow; None where chat models play them."""
+        return None
+
+    @property
+    def chat_models(self) -> tuple[ModelSpec, ...]:
+        """All chat models that may play an agent; none where agents follow an equation."""
+        raise NotImplementedError
+
+    @property
+    def label(self) -> str:
+        """The names of the models, in order, as one text."""
+        return " + ".join(dict.fromkeys(each.name for each in self.chat_models))
+
+    def agent_label(self, model: ModelSpec) -> str:
+        """The name of one of the models, with the settings that tell it from others of that name.
+
+        Returns
+        -------
+        str
+            As in ``openai:gpt-4o-mini`` or ``scripted (pull=2)``.
+        """
+        namesakes = [_settings(each) for each in self.chat_models if each.name == model.name]
+        own = _settings(model)
+        telling = [name for name in own if any(other.get(name) != own[name] for other in namesakes)]
+        said = ", ".join(f"{name}={own[name]}" for name in telling)
+        return f"{model.name} ({said})" if said else model.name
+
+    def identity(self) -> Any:
+        """What enters the identity of a run, as JSON values."""
+        raise NotImplementedError
+
+    def assign(self, personas: Sequence[Persona], rng: np.random.Generator) -> tuple[ModelSpec, ...]:
+        """The model that plays each agent.
+
+        Parameters
+        ----------
+        personas : sequence of Persona, length N
+            The personas of the agents.
+        rng : numpy.random.Generator
+            Deals out shares.
+
+        Raises
+        ------
+        SpecError
+            If a persona has no value that a model is given for, or a share gives a model no agent.
+        """
+        raise NotImplementedError
+
+    def problems(self, personas: Sequence[Persona], size: int) -> Iterator[tuple[KeyPath, str]]:
+        """What is wrong with it for agents drawn from some personas: the field inside it, and the problem."""
+        yield from ()
+
+
+class ModelSpec(DocumentModel, _Agents):
     """The chat model that plays the agents."""
 
     name: str = Field("scripted", min_length=1)
@@ -113,6 +132,21 @@ class ModelSpec(DocumentModel):
     ] = Field(default_factory=RepliesSpec)
     """What is done about refused, empty and truncated replies: `keep`, `fail`, or `{reask: k}`; for all or for each."""
 
+    @property
+    def chat_models(self) -> tuple[ModelSpec, ...]:
+        """The one."""
+        return (self,)
+
+    def identity(self) -> dict[str, Any]:
+        """Fields that differ from their defaults; which variable holds a key says nothing about what answers."""
+        fields = self.model_dump(mode="json", exclude_defaults=True, exclude={"options"})
+        options = {name: value for name, value in self.options.items() if name != "api_key_env"}
+        return {**fields, "options": options} if options else fields
+
+    def assign(self, personas: Sequence[Persona], rng: np.random.Generator) -> tuple[ModelSpec, ...]:
+        """The same for all."""
+        return (self,) * len(personas)
+
 
 class SharedModelSpec(ModelSpec):
     """One of several chat models, and its share of the agents."""
@@ -121,7 +155,35 @@ class SharedModelSpec(ModelSpec):
     """Relative to the sum of all shares."""
 
 
-class ByAttributeSpec(DocumentModel):
+class SharedModelsSpec(RootModel[Annotated[tuple[SharedModelSpec, ...], Field(min_length=1)]], _Agents):
+    """Several chat models, each with a share of the agents."""
+
+    model_config = ConfigDict(frozen=True, strict=True)
+
+    @property
+    def chat_models(self) -> tuple[ModelSpec, ...]:
+        """All of them."""
+        return self.root
+
+    def identity(self) -> list[Any]:
+        """Each with its share."""
+        return [each.identity() for each in self.root]
+
+    def assign(self, personas: Sequence[Persona], rng: np.random.Generator) -> tuple[ModelSpec, ...]:
+        """Shares dealt out by chance: numbers are those of the largest remainders, so that chance decides only who."""
+        numbers = _numbers([each.share for each in self.root], len(personas))
+        for each, number in zip(self.root, numbers, strict=True):
+            if not number:
+                raise SpecError(f"model: a share of {each.share:g} gives {each.name!r} none of {len(personas)} agents")
+        dealt = np.repeat(np.arange(len(self.root)), numbers)
+        return tuple(self.root[int(which)] for which in rng.permutation(dealt))
+
+    def problems(self, personas: Sequence[Persona], size: int) -> Iterator[tuple[KeyPath, str]]:
+        """Shares that are too small."""
+        yield from _attempt(lambda: self.assign(Population.bare(size).personas, np.random.default_rng(0)))
+
+
+class ByAttributeSpec(DocumentModel, _Agents):
     """A chat model for each value of an attribute of the personas."""
 
     by: str = Field(min_length=1)
@@ -131,8 +193,53 @@ class ByAttributeSpec(DocumentModel):
     otherwise: ModelSpec | None = None
     """For agents whose persona has none of these values; null makes such an agent an error."""
 
+    @property
+    def chat_models(self) -> tuple[ModelSpec, ...]:
+        """Those of all values, and the one for other agents."""
+        return (*self.models.values(), *([] if self.otherwise is None else [self.otherwise]))
 
-class ClassicModelSpec(DocumentModel):
+    def identity(self) -> dict[str, Any]:
+        """The attribute, and the model of each value."""
+        models = {value: each.identity() for value, each in self.models.items()}
+        otherwise = {} if self.otherwise is None else {"otherwise": self.otherwise.identity()}
+        return {"by": self.by, "models": models, **otherwise}
+
+    def assign(self, personas: Sequence[Persona], rng: np.random.Generator) -> tuple[ModelSpec, ...]:
+        """The model of each persona's value."""
+        return tuple(map(self._model_of, personas))
+
+    def _model_of(self, persona: Persona) -> ModelSpec:
+        value = persona.attributes.get(self.by)
+        found = self.models.get(str(value), self.otherwise)
+        if found is None:
+            known = ", ".join(map(repr, persona.attributes)) or "none"
+            lacks = f"has no attribute {self.by!r}, only {known}"
+            has = f"has {self.by} = {value!r}" if value is not None else lacks
+            raise SpecError(
+                f"model: persona {persona.name!r} {has}; give it a model, or one under otherwise; "
+                f"valid: {', '.join(map(repr, self.models))}"
+            )
+        return found
+
+    def problems(self, personas: Sequence[Persona], size: int) -> Iterator[tuple[KeyPath, str]]:
+        """Values that no persona has, and personas without a model: chance may pick any of them."""
+        present = {str(persona.attributes.get(self.by)) for persona in personas}
+        for value in self.models:
+            if value not in present and any(self.by in persona.attributes for persona in personas):
+                valid = ", ".join(sorted(present - {"None"}))
+                yield ("models", value), f"no persona has {self.by} = {value!r}; valid: {valid}"
+        yield from _attempt(lambda: self.assign(personas, np.random.default_rng(0)))
+
+
+def _attempt(assign: Callable[[], object]) -> Iterator[tuple[KeyPath, str]]:
+    """Why models cannot be assigned, if they cannot."""
+    try:
+        assign()
+    except SpecError as error:
+        yield (), str(error)
+
+
+class ClassicModelSpec(DocumentModel, _Agents):
     """A classic model, whose agents are numbers that follow an equation."""
 
     classic: str = Field(min_length=1)
@@ -140,118 +247,53 @@ class ClassicModelSpec(DocumentModel):
     parameters: dict[str, Any] = Field(default_factory=dict)
     """Its parameters and scheme options by name; those in units of opinion are in units of the scale."""
 
+    @property
+    def equation(self) -> ClassicModelSpec:
+        """The one."""
+        return self
+
+    @property
+    def chat_models(self) -> tuple[ModelSpec, ...]:
+        """None."""
+        return ()
+
+    @property
+    def label(self) -> str:
+        """Its name."""
+        return self.classic
+
+    def identity(self) -> dict[str, Any]:
+        """Its name and parameters."""
+        return self.model_dump(mode="json", exclude_defaults=True)
+
+    def assign(self, personas: Sequence[Persona], rng: np.random.Generator) -> tuple[ModelSpec, ...]:
+        """No chat model plays anybody."""
+        return ()
+
 
 def _form(value: Any) -> str:
     """How models are given."""
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, (list, tuple, SharedModelsSpec)):
         return "shares"
-    if isinstance(value, ClassicModelSpec) or (isinstance(value, dict) and "classic" in value):
-        return "classic"
-    by = isinstance(value, ByAttributeSpec) or (isinstance(value, dict) and "by" in value)
-    return "by attribute" if by else "one"
+    for form, field in (("classic", "classic"), ("by attribute", "by")):
+        if field in value if isinstance(value, dict) else hasattr(value, field):
+            return form
+    return "one"
 
 
 AnyModelSpec = Annotated[
     Annotated[ModelSpec, Tag("one")]
-    | Annotated[tuple[SharedModelSpec, ...], Field(min_length=1), Tag("shares")]
+    | Annotated[SharedModelsSpec, Tag("shares")]
     | Annotated[ByAttributeSpec, Tag("by attribute")]
     | Annotated[ClassicModelSpec, Tag("classic")],
     Discriminator(_form),
 ]
-
-_AnyModel = ModelSpec | tuple[SharedModelSpec, ...] | ByAttributeSpec | ClassicModelSpec
-
-
-def models_of(model: _AnyModel) -> tuple[ModelSpec, ...]:
-    """All chat models that may play an agent; none, where agents follow an equation."""
-    if isinstance(model, ClassicModelSpec):
-        return ()
-    if isinstance(model, ByAttributeSpec):
-        return (*model.models.values(), *([model.otherwise] if model.otherwise is not None else []))
-    return (model,) if isinstance(model, ModelSpec) else model
-
-
-def model_label(model: _AnyModel) -> str:
-    """The names of the models, in order, as one text."""
-    if isinstance(model, ClassicModelSpec):
-        return model.classic
-    return " + ".join(dict.fromkeys(each.name for each in models_of(model)))
-
-
-def agent_label(model: ModelSpec, among: _AnyModel) -> str:
-    """The name of one of the models, with the settings that tell it from others of that name.
-
-    Parameters
-    ----------
-    model : ModelSpec
-        Who plays an agent.
-    among : ModelSpec, tuple of SharedModelSpec, or ByAttributeSpec
-        All that play agents of the run.
-
-    Returns
-    -------
-    str
-        As in ``openai:gpt-4o-mini`` or ``scripted (pull=2)``.
-    """
-    namesakes = [_settings(each) for each in models_of(among) if each.name == model.name]
-    own = _settings(model)
-    telling = [name for name in own if any(other.get(name) != own[name] for other in namesakes)]
-    said = ", ".join(f"{name}={own[name]}" for name in telling)
-    return f"{model.name} ({said})" if said else model.name
 
 
 def _settings(model: ModelSpec) -> dict[str, str]:
     """What a model is set to, in words."""
     stated = {"temperature": model.temperature, "max_tokens": model.max_tokens, **model.options}
     return {name: value if isinstance(value, str) else json.dumps(value) for name, value in stated.items()}
-
-
-def assign_models(
-    model: ModelSpec | tuple[SharedModelSpec, ...] | ByAttributeSpec,
-    personas: Sequence[Persona],
-    rng: np.random.Generator,
-) -> tuple[ModelSpec, ...]:
-    """The model that plays each agent.
-
-    Parameters
-    ----------
-    model : ModelSpec, tuple of SharedModelSpec, or ByAttributeSpec
-        As specified.
-    personas : sequence of Persona, length N
-        Of the agents.
-    rng : numpy.random.Generator
-        Deals out shares; numbers are those of the largest remainders, so that they differ by chance only in who.
-
-    Raises
-    ------
-    SpecError
-        If a persona has no value that a model is given for.
-    """
-    if isinstance(model, ModelSpec):
-        return (model,) * len(personas)
-    if isinstance(model, ByAttributeSpec):
-        return tuple(_by_value(model, personas))
-    numbers = _numbers([each.share for each in model], len(personas))
-    for each, number in zip(model, numbers, strict=True):
-        if not number:
-            raise SpecError(f"model: a share of {each.share:g} gives {each.name!r} none of {len(personas)} agents")
-    dealt = np.repeat(np.arange(len(model)), numbers)
-    return tuple(model[int(which)] for which in rng.permutation(dealt))
-
-
-def _by_value(model: ByAttributeSpec, personas: Sequence[Persona]) -> Iterator[ModelSpec]:
-    for persona in personas:
-        value = persona.attributes.get(model.by)
-        found = model.models.get(str(value), model.otherwise)
-        if found is None:
-            known = ", ".join(map(repr, persona.attributes)) or "none"
-            lacks = f"has no attribute {model.by!r}, only {known}"
-            has = f"has {model.by} = {value!r}" if value is not None else lacks
-            raise SpecError(
-                f"model: persona {persona.name!r} {has}; give it a model, or one under otherwise; "
-                f"valid: {', '.join(map(repr, model.models))}"
-            )
-        yield found
 
 
 def _numbers(shares: Sequence[float], size: int) -> list[int]:

@@ -12,8 +12,7 @@ import numpy as np
 from opinionsim.documents import Document, is_one_line, parse_value, show_value
 from opinionsim.errors import SpecError
 from opinionsim.experiments._resources import is_path
-
-__all__ = ["Overrides", "apply_overrides", "plain_values", "replaced", "split_path"]
+from opinionsim.registry import name_of
 
 Overrides = Mapping[str, Any] | Iterable[str]
 
@@ -133,12 +132,12 @@ def _plain(origin: str, value: Any) -> Any:
 
 
 def plain_values(value: Any) -> Any:
-    """A value in which numbers and arrays of numpy are plain numbers and lists; all else is as it was."""
+    """A value in which numbers and arrays of numpy are plain, and marked parts are named; all else is as it was."""
     if isinstance(value, Mapping):
         return {key: plain_values(child) for key, child in value.items()}
     if isinstance(value, (list, tuple)):
         return [plain_values(child) for child in value]
-    return value.tolist() if isinstance(value, (np.generic, np.ndarray)) else value
+    return value.tolist() if isinstance(value, (np.generic, np.ndarray)) else name_of(value)
 
 
 def _anchored(folder: Path, path: str, value: Any) -> Any:

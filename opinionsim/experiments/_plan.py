@@ -2,129 +2,42 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cache
+from statistics import fmean
 
+import numpy as np
+
+from opinionsim import background
 from opinionsim.actors import PersonaActor
+from opinionsim.classifiers import asks
 from opinionsim.errors import SpecError
-from opinionsim.experiments._assembly import assemble
-from opinionsim.experiments._assumptions import Assumptions, Rates, observe
-from opinionsim.experiments._dry_run import Sort, Tally, count_characters, model_keys, survey
-from opinionsim.experiments._forecast import Forecast, ModelForecast
-from opinionsim.experiments._judges import JUDGE, Judge, Judges
-from opinionsim.experiments._model_spec import ModelSpec, models_of
-from opinionsim.experiments._pricing import model_price
-from opinionsim.experiments._resources import Resources
-from opinionsim.experiments._sweep import Experiment, PlannedRun, require_experiment
-from opinionsim.llm import PriceTable, load_prices
+from opinionsim.experiments._assembly import Parts, assemble
+from opinionsim.experiments._assumptions import Model, Rates, Seen, check_assumptions, observe
+from opinionsim.experiments._cells import Experiment, PlannedRun, require_experiment
+from opinionsim.experiments._coding import instruments_by_run
+from opinionsim.experiments._dry_run import CountedTurns, DryRun, Sort, questions
+from opinionsim.experiments._forecast import Forecast, ModelForecast, spell_price
+from opinionsim.experiments._loaded import LoadedParts
+from opinionsim.experiments._model_spec import ModelSpec
+from opinionsim.llm import Usage
 from opinionsim.measurement import SELF_REPORT
 from opinionsim.messages import ChatMessage, Message, as_message
-from opinionsim.schedules import AdaptiveSchedule, AnySchedule, CriticalPath, critical_path, outline
+from opinionsim.schedules import outline
+from opinionsim.store import Store, open_store
 from opinionsim.streams import canonical_json
-from opinionsim.topics import Claim
-
-__all__ = ["Forecast", "Preview", "count_calls", "only_scripted", "plan", "preview"]
 
 #: Stands in a preview where a run would show another agent's words.
 PLACEHOLDER = "(the text of another agent's post)"
 
-#: Calls that are acted out at most, about, for a forecast that is not asked to be exact: a second or two.
-_ACTED_OUT = 10_000
-#: The same for each kind of cells, however many there are.
-_FEWEST_ACTED_OUT = 100
-
-
-@dataclass(frozen=True)
-class _Size:
-    """Calls of the agents of one run, their critical path, and the kind of text of each act.
-
-    `reads` has how many earlier messages a turn of each act is shown on average.
-    """
-
-    calls_of: Mapping[Sort, int]
-    path: CriticalPath | None
-    kinds: Mapping[str, str]
-    reads: Mapping[str, float]
-
-    def items(self, sort: Sort, reading: _Reading) -> float:
-        """Items that an instrument codes of the texts of one sort of call."""
-        if self.kinds.get(sort.kind) not in reading.kinds:
-            return 0
-        return self.calls_of[sort] * (self.reads[sort.kind] if reading.about else 1)
-
-    @property
-    def calls(self) -> int:
-        """All calls."""
-        return sum(self.calls_of.values())
-
-    @property
-    def chain(self) -> int:
-        """Calls that must follow one another; an adaptive schedule is taken to make all of them so."""
-        return self.calls if self.path is None else self.path.length
-
-
-@dataclass(frozen=True)
-class _Reading:
-    """What one instrument codes of a run, and whether the run's schedule acts on it."""
-
-    kinds: frozenset[str]
-    judge: Judge | None
-    needed: bool
-    about: str
-
-
-@dataclass(frozen=True)
-class _Judging:
-    """What judges are asked about one run, and how many of their calls follow one another."""
-
-    tallies: Mapping[Sort, Tally]
-    chain: int
-
-    @property
-    def calls(self) -> int:
-        """All calls."""
-        return sum(tally.calls for tally in self.tallies.values())
-
-
-@dataclass(frozen=True)
-class _Work:
-    """One run: its agents' calls, and then its judges'."""
-
-    size: _Size
-    tallies: Mapping[Sort, Tally]
-    judging: _Judging
-
-    @property
-    def calls(self) -> int:
-        """All calls."""
-        return self.size.calls + self.judging.calls
-
-    @property
-    def chain(self) -> int:
-        """Calls that must follow one another."""
-        return self.size.chain + self.judging.chain
-
-    @property
-    def width(self) -> float:
-        """Calls in flight on average."""
-        return self.calls / self.chain if self.chain else 0.0
-
-    def seconds(self, rates: Mapping[str, Rates]) -> float:
-        """Time of all calls, one at a time."""
-        return _seconds(self.tallies, rates) + _seconds(self.judging.tallies, rates)
-
-    def chain_s(self, rates: Mapping[str, Rates]) -> float:
-        """Time of the longest chain, whose calls take as long as those of agents, or of judges, do on average."""
-        return sum(
-            chain * _seconds(tallies, rates) / calls
-            for chain, tallies, calls in (
-                (self.size.chain, self.tallies, self.size.calls),
-                (self.judging.chain, self.judging.tallies, self.judging.calls),
-            )
-            if calls
-        )
+#: Calls that are acted out at most, about, shared out over the conditions; and at least for each of them.
+_ACTED_OUT = 2_000
+_FEWEST_ACTED_OUT = 50
+#: Fields of a run that decide what agents are told, and nothing about who acts when.
+_TOLD = ("topic", "cognition", "prompts", "independent")
 
 
 def plan(
@@ -135,13 +48,14 @@ def plan(
     reply_tokens: float | None = None,
     latency: float | None = None,
     store: str | None = None,
-    exact: bool = False,
+    loaded: LoadedParts | None = None,
 ) -> Forecast:
     """Forecast calls, tokens, money, time and attainable concurrency; calls nobody.
 
-    Runs are acted out with placeholders for replies: the drawn schedules, the real prompts and memories. Of an
-    experiment of more than some 10,000 calls a sample of runs, evenly over the kinds of cells, is acted out, and of a
-    long run some agents for the first of their turns; `acted_out` of the forecast says how many calls that were.
+    One run of every condition is acted out with placeholders for replies: its drawn schedule, the real prompts and
+    memories. The prompts of the other runs follow from what their agents remember in each call. Of an experiment of
+    many conditions or very long runs, some agents are acted out for the first of their turns; `acted_out` of the
+    forecast says how many calls that were.
 
     Parameters
     ----------
@@ -159,9 +73,9 @@ def plan(
         Seconds a call takes, >= 0. Default what `store` shows, else 1.
     store : str, optional
         Address of a store. Where it holds calls of the experiment, length of replies, tokens a character and latency
-        are those of these calls.
-    exact : bool
-        Act out every run, however long that takes.
+        are those of these calls, and the forecast tells what is missing in it.
+    loaded : LoadedParts, optional
+        Models and classifiers of the experiment, if they are loaded already; default they are loaded first.
 
     Returns
     -------
@@ -171,8 +85,9 @@ def plan(
 
     Raises
     ------
-    SpecError
-        If `experiment` is something else, a run is not one of its own, or a number is out of range.
+    SpecError, MeasurementError
+        If `experiment` is something else, a run is not one of its own, a number is out of range, or a model or
+        classifier cannot be loaded.
     StoreError
         If the store cannot be read.
     """
@@ -180,350 +95,373 @@ def plan(
     slots = experiment.spec.execution.max_concurrency if max_concurrency is None else max_concurrency
     if slots < 1:
         raise SpecError(f"max_concurrency must be at least 1; got {slots}")
-    assumptions = Assumptions(reply_tokens, latency, observe(experiment, store) if store is not None else None)
-    prices = load_prices(experiment.resources.path(experiment.spec.execution.prices))
-    runs = _chosen(experiment, only)
-    readings = _readings(experiment)
-    sizes = _sizes(runs, experiment)
-    models = _models(runs)
-    rates = {key: assumptions.rates(model) for key, model in models.items()}
-    judges = {
-        reading.judge.key: reading.judge.model for run in runs for reading in readings[run.run_id] if reading.judge
-    }
-    rates |= {key: assumptions.rates(model, judges=True) for key, model in judges.items()}
-    tallies, acted_out = _tallies(runs, sizes, experiment.resources, rates, exact)
-    work = [
-        _Work(size, tally, _judging(size, readings[run.run_id], _claim(run, experiment), rates))
-        for run, size, tally in zip(runs, sizes, tallies, strict=True)
-    ]
-    by_model = (
-        *_by_model([each.tallies for each in work], models, rates, prices),
-        *_by_model([each.judging.tallies for each in work], judges, rates, prices, judges=True),
-    )
-    calls = sum(each.calls for each in work)
-    # What a judge is asked is known as soon as the length of the texts is.
-    acted_out += sum(each.judging.calls for each in work)
-    chain = max((each.chain for each in work), default=0)
-    adaptive = any(size.path is None for size in sizes)
-    work_s = sum(each.seconds(rates) for each in work)
-    chain_s = max((each.chain_s(rates) for each in work), default=0.0)
-    chosen = {run.run_id for run in runs}
-    return Forecast(
-        cells=len({id(run.cell) for run in experiment.runs if run.run_id in chosen}),
-        runs=len(runs),
-        calls=calls,
-        texts=sum(_texts(size, readings[run.run_id]) for run, size in zip(runs, sizes, strict=True)),
-        longest_path=None if adaptive else chain,
-        width=sum(each.width for each in work),
-        slots=slots,
-        useful_slots=-(-calls // chain) if chain else 1,
-        rounds=max(chain, calls / slots),
-        least_s=max(chain_s, work_s / slots),
-        most_s=min(work_s, work_s / slots + (1 - 1 / slots) * chain_s),
-        sequential_s=work_s,
-        models=by_model,
-        acted_out=acted_out,
-        exact=acted_out == calls and not adaptive,
-        currency=prices.currency,
-        price_date=prices.date,
-    )
+    check_assumptions(reply_tokens, latency)
+    planning = _Planning(experiment, loaded or LoadedParts(experiment), _chosen(experiment, only))
+
+    def work(seen: Mapping[tuple[str, bool], Seen]) -> dict[str, _Work]:
+        def rates(model: Model) -> Rates:
+            return Rates(model, seen.get((model.name, model.judges), Seen()), reply_tokens, latency)
+
+        return planning.work({model: rates(model) for model in planning.models})
+
+    if store is None:
+        return planning.forecast(work({}), slots)
+    with open_store(store, write=False) as opened:
+        states = {run_id: state.status for run_id, state in opened.states(list(planning.runs)).items()}
+        begun = [run_id for run_id, status in states.items() if status != "pending"]
+        whole = work(observe(experiment, opened, begun, planning.judges))
+        complete = [run_id for run_id, status in states.items() if status == "complete"]
+        missing = planning.missing(whole, opened, complete)
+    return replace(planning.forecast(whole, slots), missing=planning.forecast(missing, slots))
 
 
-def count_calls(experiment: Experiment, *, only: Collection[str] | None = None) -> int:
-    """How many calls an experiment makes, judges' included, if no reply is rejected; no prompt is made.
+def calls_by_run(experiment: Experiment, loaded: LoadedParts | None = None) -> dict[str, int]:
+    """How many calls each run makes, judges' included, if no reply is rejected; no prompt of an agent is made.
 
     Parameters
     ----------
     experiment : Experiment
         From :func:`opinionsim.load_experiment`.
-    only : collection of str, optional
-        Ids of the runs to count; default all.
+    loaded : LoadedParts, optional
+        Its models and classifiers; default they are loaded.
 
     Returns
     -------
-    int
-        As `calls` of :func:`opinionsim.plan`, some fifteen times faster.
+    dict of str to int
+        By run id; as the forecast of :func:`opinionsim.plan` counts them.
 
     Raises
     ------
-    SpecError
-        If `experiment` is something else, or a run is not one of its own.
+    SpecError, MeasurementError
+        As :func:`opinionsim.plan`.
     """
     require_experiment(experiment)
-    return sum(calls_by_run(experiment, only=only).values())
+    planning = _Planning(experiment, loaded or LoadedParts(experiment), _chosen(experiment, None))
+    return {run_id: sum(map(len, planning.asked(run_id).values())) for run_id in planning.runs}
 
 
-def calls_by_run(experiment: Experiment, *, only: Collection[str] | None = None) -> dict[str, int]:
-    """How many calls each run makes, judges' included, if no reply is rejected; parameters as :func:`count_calls`."""
-    runs = _chosen(experiment, only)
-    readings = _readings(experiment)
-    assumed = Assumptions()
-    rates = {key: assumed.rates(model) for key, model in _models(runs).items()}
-    return {
-        run.run_id: size.calls + _judging(size, readings[run.run_id], _claim(run, experiment), rates).calls
-        for run, size in zip(runs, _sizes(runs, experiment), strict=True)
-    }
-
-
-def only_scripted(experiment: Experiment) -> bool:
-    """Whether the scripted stand-in, which takes neither money nor time, is all the experiment asks."""
-    agents = _models(list(experiment.runs)).values()
-    return all(model.name == "scripted" for model in agents) and not Judges(experiment.runs).all()
-
-
-def _chosen(experiment: Experiment, only: Collection[str] | None) -> list[PlannedRun]:
-    """Distinct runs, or those of them that are asked for."""
+def _chosen(experiment: Experiment, only: Collection[str] | None) -> dict[str, PlannedRun]:
+    """Distinct runs, or those of them that are asked for, by id."""
     runs = {run.run_id: run for run in experiment.runs}
     if only is None:
-        return list(runs.values())
+        return runs
     if isinstance(only, str):
         raise SpecError(f"only must be a collection of run ids; got the text {only!r}")
     for run_id in only:
         if run_id not in runs:
             raise SpecError(f"only: {run_id!r} is not the id of a run of {experiment.spec.name}")
     wanted = frozenset(only)
-    return [run for run_id, run in runs.items() if run_id in wanted]
+    return {run_id: run for run_id, run in runs.items() if run_id in wanted}
 
 
-def _readings(experiment: Experiment) -> dict[str, list[_Reading]]:
-    """What is coded of each run: cells may share one and differ in how they measure it."""
-    judges = Judges(experiment.runs)
-    kinds: dict[str, dict[str, frozenset[str]]] = {}
-    needed: dict[str, set[str]] = {}
-    about = {each.instrument_id: each.about for cell in experiment.cells for each in cell.instruments}
-    for run in experiment.runs:
-        found = kinds.setdefault(run.run_id, {})
-        acted_on = set(run.spec.interaction.needs)
-        for each in run.cell.instruments:
-            before = found.get(each.instrument_id, frozenset())
-            # Self-reports say themselves what they say.
-            found[each.instrument_id] = before | each.kinds - {SELF_REPORT}
-            if each.variable in acted_on and not each.about:
-                acted_on.remove(each.variable)
-                needed.setdefault(run.run_id, set()).add(each.instrument_id)
-    return {
-        run_id: [
-            _Reading(each, judges.of(identity), identity in needed.get(run_id, ()), about[identity])
-            for identity, each in found.items()
-        ]
-        for run_id, found in kinds.items()
-    }
+@dataclass(frozen=True)
+class _Work:
+    """What one run takes.
 
-
-def _claim(planned: PlannedRun, experiment: Experiment) -> Claim:
-    return experiment.resources.topic(planned.spec.topic).claim(planned.spec.topic.framing)
-
-
-def _texts(size: _Size, readings: Sequence[_Reading]) -> int:
-    """Texts of a run that are coded, once for each instrument."""
-    return round(sum(size.items(sort, reading) for reading in readings for sort in size.calls_of))
-
-
-def _judging(size: _Size, readings: Sequence[_Reading], claim: Claim, rates: Mapping[str, Rates]) -> _Judging:
-    """What judges are asked about a run.
-
-    A schedule that acts on opinions waits for their ratings of what agents report; all else is judged side by side in
-    the end.
+    Attributes
+    ----------
+    calls, characters : Counter of (Model, str)
+        By model and kind of call: how many calls, and characters of all their prompts.
+    chains : (int, int)
+        Calls that must follow one another: of agents, and of judges.
+    texts : int
+        Texts to be coded, once for each instrument.
+    adaptive : bool
+        Whether its schedule depends on what is said.
     """
-    tallies: dict[Sort, Tally] = {}
-    rated = 0
-    for reading in readings:
-        judge = reading.judge
-        if judge is None:
-            continue
-        for sort, calls in size.calls_of.items():
-            awaited = reading.needed and size.kinds.get(sort.kind) == "report"
-            texts = calls if awaited else round(size.items(sort, reading))
-            if not texts:
-                continue
-            judged = judge.judged(claim, rates[sort.model].of(sort.kind).characters)
-            own = Sort(judge.key, JUDGE)
-            before = tallies.get(own, Tally(0, 0.0))
-            tallies[own] = Tally(before.calls + texts * judged.calls, before.characters + texts * judged.characters)
-            rated += texts * judged.calls if awaited else 0
-    return _Judging(tallies, max(rated, 1 if tallies else 0))
+
+    calls: Counter[tuple[Model, str]]
+    characters: Counter[tuple[Model, str]]
+    chains: tuple[int, int]
+    texts: int
+    adaptive: bool = False
+
+    @property
+    def width(self) -> float:
+        """Calls in flight on average if slots set no limit."""
+        return sum(self.calls.values()) / max(sum(self.chains), 1)
+
+    def chain_s(self, rates: Mapping[Model, Rates]) -> float:
+        """Time of the longest chain, whose calls take as long as those of agents, or of judges, do on average."""
+        total = 0.0
+        for judges, chain in enumerate(self.chains):
+            own = [(calls, rates[model]) for (model, _), calls in self.calls.items() if model.judges == bool(judges)]
+            taken = sum(calls * each.latency_s for calls, each in own)
+            total += chain * taken / max(sum(calls for calls, _ in own), 1)
+        return total
 
 
-def _sizes(runs: list[PlannedRun], experiment: Experiment) -> list[_Size]:
-    """The size of each run; runs of equal schedules and models are looked at once."""
-    known: dict[tuple[str, str], _Size] = {}
-    cells: dict[int, str] = {}
-    found = []
-    for planned in runs:
-        spec = planned.spec
-        if id(planned.cell) not in cells:
-            parts = (
-                spec.model,
-                spec.population,
-                spec.interaction,
-                spec.measurement.probe,
-                spec.measurement.self_report,
+class _Planning:
+    """The making of a forecast.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        What is forecast.
+    loaded : LoadedParts
+        Its models and classifiers.
+    runs : dict of str to PlannedRun
+        The runs to forecast, by id.
+
+    Attributes
+    ----------
+    models : list of Model
+        Who is asked, in the order of the cells, then the judges.
+    judges : dict of str to Model
+        The model behind each instrument that asks one, by the identity of the instrument.
+    """
+
+    def __init__(self, experiment: Experiment, loaded: LoadedParts, runs: Mapping[str, PlannedRun]) -> None:
+        self.runs = runs
+        self._resources = experiment.resources
+        self._cells = [(run.run_id, id(run.cell)) for run in experiment.runs]
+        self._loaded = loaded
+        self._instruments = instruments_by_run(experiment.runs, loaded)
+        self._turns = self._counted()
+        read = {each.instrument_id: each for run_id in runs for each in self._instruments[run_id]}
+        self.judges: dict[str, Model] = {}
+        self._questions: dict[str, int] = {}
+        for identity, each in read.items():
+            if asks(each.classifier):
+                endpoint, name = each.classifier.endpoint, str(each.classifier.options["model"])
+                self.judges[identity] = Model(name, True, endpoint.max_tokens, endpoint.price)
+                self._questions[identity] = background.run(questions(each))
+        cells = {id(run.cell): run for run in runs.values()}.values()
+        agents = [self._agent(model, run) for run in cells for model in run.spec.model.chat_models]
+        self.models = list(dict.fromkeys([*agents, *self.judges.values()]))
+        self._rates: Mapping[Model, Rates] = {}
+        self._acted_out = 0
+        self._unusual: dict[str, None] = {}
+
+    def _agent(self, model: ModelSpec, run: PlannedRun) -> Model:
+        endpoint = self._loaded.endpoint(model, run.spec, self._resources.pack(run.spec.prompts))
+        return Model(model.name, False, model.max_tokens, endpoint.price)
+
+    def _claim(self, run_id: str) -> str:
+        topic = self.runs[run_id].spec.topic
+        return self._resources.topic(topic).claim(topic.framing).text
+
+    def _counted(self) -> dict[str, CountedTurns]:
+        """The turns of each run that asks anybody and can be drawn; equal schedules are counted once."""
+        known: dict[str, CountedTurns | None] = {}
+        found = {}
+        for run_id, run in self.runs.items():
+            acting = {name: value for name, value in run.cell.fields.items() if name not in _TOLD}
+            key = canonical_json(
+                [acting, run.spec.cognition.model_dump(mode="json", include={"memory", "draws"}), run.block]
             )
-            cells[id(planned.cell)] = canonical_json([*map(_dumped, parts), spec.cognition.memory])
-        key = cells[id(planned.cell)], planned.block
-        if key not in known:
-            known[key] = _size(planned, experiment)
-        found.append(known[key])
-    return found
+            if key not in known:
+                known[key] = None
+                with suppress(SpecError):
+                    if run.spec.model.chat_models:
+                        known[key] = CountedTurns(assemble(run, self._resources))
+            if (turns := known[key]) is not None and turns.calls:
+                found[run_id] = turns
+        return found
 
+    def _awaited(self, run_id: str) -> set[str]:
+        """The instruments whose judgement of reports a run's schedule waits for."""
+        first = {each.variable: each.instrument_id for each in reversed(self._instruments[run_id]) if not each.about}
+        return {first[variable] for variable in self._turns[run_id].needs if variable in first}
 
-def _dumped(node: Any) -> Any:
-    """A part of a specification as JSON values."""
-    return [_dumped(each) for each in node] if isinstance(node, tuple) else node.model_dump(mode="json")
+    def asked(self, run_id: str) -> dict[Sort, np.ndarray]:
+        """By sort of call, how many turns the agent remembers before each call of a run; a judge remembers nothing."""
+        if run_id not in self._turns:
+            return {}
+        turns, awaited = self._turns[run_id], self._awaited(run_id)
+        found = dict(turns.remembered)
+        for each in self._instruments[run_id]:
+            if each.instrument_id in self.judges:
+                # What a schedule waits for is judged whether or not the instrument reads such texts.
+                kinds = each.kinds | ({"report"} if each.instrument_id in awaited else set())
+                for act, items in turns.items(kinds, each.about).items():
+                    found[each.instrument_id, act] = np.zeros(items * self._questions[each.instrument_id], int)
+        return {sort: remembered for sort, remembered in found.items() if len(remembered)}
 
+    def work(self, rates: Mapping[Model, Rates]) -> dict[str, _Work]:
+        """What each run takes; one run of every condition is acted out.
 
-def _size(planned: PlannedRun, experiment: Experiment) -> _Size:
-    """Calls and critical path of the agents of one run."""
-    nothing = _Size({}, CriticalPath(0, 0, 0), {}, {})
-    try:
-        parts = assemble(planned, experiment.resources)
-    except SpecError:
-        return nothing
-    if parts.equation is not None:
-        return nothing
-    calls_of = {sort: len(remembered) for sort, remembered in survey(parts).items()}
-    kinds = {name: act.kind for name, act in parts.schedule.acts.items()}
-    reads = _mean_reads(parts.schedule)
-    if isinstance(parts.schedule, AdaptiveSchedule):
-        return _Size(calls_of, None, kinds, reads)
-    return _Size(calls_of, critical_path(parts.schedule, calls_per_event=parts.calls_per_event), kinds, reads)
+        Conditions that differ in their topic alone count as one: prompts are longer by what a claim is longer, so the
+        run whose claim is nearest to the mean stands for all.
+        """
+        self._rates = rates
+        conditions: defaultdict[str, list[str]] = defaultdict(list)
+        for run_id, run in self.runs.items():
+            told = {name: value for name, value in run.cell.fields.items() if name not in ("topic", "independent")}
+            conditions[canonical_json([told, run.spec.topic.masked])].append(run_id)
+        most = max(_FEWEST_ACTED_OUT, _ACTED_OUT // max(len(conditions), 1))
+        found: dict[str, _Work] = {}
+        for alike in conditions.values():
+            usable = [run_id for run_id in alike if run_id in self._turns]
+            lengths = {run_id: len(self._claim(run_id)) for run_id in usable or alike}
+            mean = fmean(lengths.values())
+            dry = self._act_out(min(lengths, key=lambda run_id: abs(lengths[run_id] - mean)), usable, most)
+            found.update((run_id, self._takes(run_id, dry)) for run_id in alike)
+        return {run_id: found[run_id] for run_id in self.runs}
 
+    def _act_out(self, run_id: str, alike: Collection[str], most: int) -> DryRun | None:
+        """The dry run of one run, with all judges of the runs like it; None if the run asks nobody."""
+        run = self.runs[run_id]
+        try:
+            parts = assemble(run, self._resources)
+        except SpecError:
+            return None
+        self._unusual.update(dict.fromkeys(_unusual(run, parts)))
+        if run_id not in self._turns:
+            return None
+        turns, models = self._turns[run_id], self._models(run_id)
 
-def _mean_reads(schedule: AnySchedule) -> dict[str, float]:
-    """How many earlier messages a turn of each act reads on average."""
-    turns, reads = Counter[str](), Counter[str]()
-    for turn in outline(schedule):
-        turns[turn.act] += 1
-        reads[turn.act] += sum(isinstance(ref, int) for ref in turn.reads)
-    return {act: reads[act] / count for act, count in turns.items()}
+        @cache
+        def reply(sort: Sort) -> str:
+            return "x" * self._rates[models[sort[0]]].reply(sort[1]).characters
 
+        judges = {each.instrument_id: each for other in alike for each in self._instruments[other]}
+        asking = [each for identity, each in judges.items() if identity in self.judges]
+        dry = DryRun(parts, reply)
+        background.run(dry.act_out(most / max(turns.calls, 1), most, asking))
+        self._acted_out += sum(len(dry.asked.get(sort, ())) for sort in self.asked(run_id))
+        return dry
 
-def _models(runs: list[PlannedRun]) -> dict[str, ModelSpec]:
-    """All chat models of agents by key, in the order of the cells."""
-    specs = {id(run.cell): run.spec for run in runs}.values()
-    return {model_keys([model])[0]: model for spec in specs for model in models_of(spec.model)}
+    def _models(self, run_id: str) -> dict[str, Model]:
+        """Who is asked in a run, by the first entry of a sort of call."""
+        labels = self._turns[run_id].models
+        return {**self.judges, **{label: self._agent(model, self.runs[run_id]) for label, model in labels.items()}}
 
+    def _takes(self, run_id: str, dry: DryRun | None) -> _Work:
+        """What a run takes that is like the one acted out."""
+        if dry is None or run_id not in self._turns:
+            return _Work(Counter(), Counter(), (0, 0), 0)
+        turns, models = self._turns[run_id], self._models(run_id)
+        calls, characters = Counter[tuple[Model, str]](), Counter[tuple[Model, str]]()
+        for sort, remembered in self.asked(run_id).items():
+            calls[models[sort[0]], sort[1]] += len(remembered)
+            characters[models[sort[0]], sort[1]] += dry.characters(sort, remembered)
+        judged = [self._questions[each] for each in self._awaited(run_id) if each in self.judges]
+        awaited = max(judged, default=0) * sum(turns.items({"report"}).values())
+        path = turns.calls if turns.path is None else turns.path
+        texts = sum(sum(turns.items(each.kinds, each.about).values()) for each in self._instruments[run_id])
+        chain = max(awaited, int(any(model.judges for model, _ in calls)))
+        return _Work(calls, characters, (path, chain), texts, turns.path is None)
 
-_Tallies = dict[Sort, Tally]
+    def missing(self, whole: Mapping[str, _Work], store: Store, complete: Collection[str]) -> dict[str, _Work]:
+        """What runs take that a store does not hold complete, and what is not coded of those it does."""
+        found = {run_id: work for run_id, work in whole.items() if run_id not in complete}
+        readers: defaultdict[tuple[str, frozenset[str], str], list[str]] = defaultdict(list)
+        for run_id in complete:
+            for each in self._instruments[run_id]:
+                readers[each.instrument_id, each.kinds - {SELF_REPORT}, each.about].append(run_id)
+        for (identity, kinds, about), run_ids in readers.items():
+            for run_id, items in store.uncoded(run_ids, identity, kinds, about=about).items():
+                work = found.get(run_id, _Work(Counter(), Counter(), (0, 0), 0))
+                chains = 0, work.chains[1] | (identity in self.judges)
+                found[run_id] = replace(work, texts=work.texts + len(items), chains=chains)
+                own = [key for key in whole[run_id].calls if key[0] == self.judges.get(identity)]
+                if own:
+                    calls = len(items) * self._questions[identity]
+                    asked, characters = (
+                        sum(each[key] for key in own) for each in (whole[run_id].calls, whole[run_id].characters)
+                    )
+                    work.calls[own[0]] += calls
+                    work.characters[own[0]] += round(calls * characters / asked)
+        return found
 
-
-def _tallies(
-    runs: list[PlannedRun], sizes: list[_Size], resources: Resources, rates: Mapping[str, Rates], exact: bool
-) -> tuple[list[_Tallies], int]:
-    """Calls and characters of prompts of each run, and how many calls were acted out for it."""
-    found: list[_Tallies] = [{} for _ in runs]
-    acted_out = 0
-    strata = _strata(runs, sizes)
-    whole = exact or sum(size.calls for size in sizes) <= _ACTED_OUT
-    allowance = max(_FEWEST_ACTED_OUT, _ACTED_OUT // max(1, len(strata)))
-    for stratum in strata:
-        left = float("inf") if whole else allowance
-        left_out = []
-        for position in stratum:
-            calls = sizes[position].calls
-            # The first run of a stratum is acted out in part where it is too long; the others wholly or not at all.
-            if left < calls and left < allowance:
-                left_out.append(position)
-                continue
-            parts = assemble(runs[position], resources)
-            most = None if calls <= left else int(left)
-            found[position], acted = count_characters(parts, rates, most)
-            acted_out += acted
-            left -= acted
-        acted_for = [found[position] for position in stratum if found[position]]
-        for position in left_out:
-            found[position] = _like(sizes[position], acted_for)
-    return found, acted_out
-
-
-def _strata(runs: list[PlannedRun], sizes: list[_Size]) -> list[list[int]]:
-    """Positions of runs that make calls, by all that shapes their prompts but the topic, and mixed."""
-    strata: dict[str, list[int]] = {}
-    keys: dict[int, str] = {}
-    for position, run in enumerate(runs):
-        spec = run.spec
-        if id(run.cell) not in keys:
-            asked = (spec.measurement.probe, spec.measurement.self_report)
-            parts = (spec.model, spec.population, spec.interaction, spec.cognition, *asked)
-            keys[id(run.cell)] = canonical_json([*map(_dumped, parts), spec.topic.masked, spec.prompts])
-        if sizes[position].calls:
-            strata.setdefault(keys[id(run.cell)], []).append(position)
-    # Identities of runs are hashes: sorted by them, cells and replicates are mixed.
-    return [sorted(stratum, key=lambda position: runs[position].run_id) for stratum in strata.values()]
-
-
-def _like(size: _Size, others: Sequence[_Tallies]) -> _Tallies:
-    """A run whose prompts are, by sort of call, as long as those of others on average."""
-    pooled: dict[object, Tally] = {}
-    for tallies in others:
-        for sort, tally in tallies.items():
-            for key in (sort, sort.kind, None):
-                before = pooled.get(key, Tally(0, 0.0))
-                pooled[key] = Tally(before.calls + tally.calls, before.characters + tally.characters)
-    means = {key: tally.characters / tally.calls for key, tally in pooled.items()}
-    return {
-        # Of several models, one may have played nobody in the others.
-        sort: Tally(calls, calls * next(means[key] for key in (sort, sort.kind, None) if key in means))
-        for sort, calls in size.calls_of.items()
-    }
-
-
-def _by_model(
-    tallies: list[Mapping[Sort, Tally]],
-    models: Mapping[str, ModelSpec],
-    rates: Mapping[str, Rates],
-    prices: PriceTable,
-    *,
-    judges: bool = False,
-) -> tuple[ModelForecast, ...]:
-    """What each model is asked; specifications of one model that differ in options are taken together."""
-    total: dict[Sort, Tally] = {}
-    for each in tallies:
-        for sort, tally in each.items():
-            before = total.get(sort, Tally(0, 0.0))
-            total[sort] = Tally(before.calls + tally.calls, before.characters + tally.characters)
-    groups: dict[tuple[str, str], list[str]] = {}
-    for key, model in models.items():
-        groups.setdefault((model.name, model_price(model, prices)[1]), []).append(key)
-    return tuple(
-        _model_forecast(
-            models[keys[0]],
-            {sort: tally for sort, tally in total.items() if sort.model in keys},
-            rates[keys[0]],
-            rates,
-            prices,
-            judges,
+    def forecast(self, work: Mapping[str, _Work], slots: int) -> Forecast:
+        """What some runs take together."""
+        prices = self._loaded.prices
+        models = self._by_model(work.values())
+        calls = sum(model.calls for model in models)
+        chain = max((sum(each.chains) for each in work.values()), default=0)
+        work_s = sum(model.calls * model.latency_s for model in models)
+        chain_s = max((each.chain_s(self._rates) for each in work.values()), default=0.0)
+        found = Forecast(
+            cells=len({cell for run_id, cell in self._cells if run_id in work}),
+            runs=len(work),
+            calls=calls,
+            texts=sum(each.texts for each in work.values()),
+            longest_path=None if any(each.adaptive for each in work.values()) else chain,
+            width=sum(each.width for each in work.values()),
+            slots=slots,
+            useful_slots=-(-calls // chain) if chain else 1,
+            rounds=max(chain, calls / slots),
+            least_s=max(chain_s, work_s / slots),
+            most_s=min(work_s, work_s / slots + (1 - 1 / slots) * chain_s),
+            sequential_s=work_s,
+            models=models,
+            acted_out=self._acted_out,
+            currency=prices.currency,
+            price_date=prices.date,
         )
-        for keys in groups.values()
-    )
+        return replace(found, notes=tuple(self._notes(found)))
+
+    def _by_model(self, work: Iterable[_Work]) -> tuple[ModelForecast, ...]:
+        """What each model is asked."""
+        calls, characters = Counter[tuple[Model, str]](), Counter[tuple[Model, str]]()
+        for each in work:
+            calls.update(each.calls)
+            characters.update(each.characters)
+        return tuple(
+            self._model_forecast(model, {kind: n for (of, kind), n in calls.items() if of == model}, characters)
+            for model in self._rates
+        )
+
+    def _model_forecast(
+        self, model: Model, calls: Mapping[str, int], characters: Mapping[tuple[Model, str], int]
+    ) -> ModelForecast:
+        rates, n = self._rates[model], sum(calls.values())
+        prompts = sum(characters[model, kind] for kind in calls)
+        received = round(prompts * rates.tokens_per_character)
+        written = round(sum(own * rates.reply(kind).tokens for kind, own in calls.items()))
+        return ModelForecast(
+            name=model.name,
+            judges=model.judges,
+            calls=n,
+            input_characters=prompts,
+            input_tokens=received,
+            output_tokens=written,
+            cost=None if model.price is None else model.price.cost(received, written),
+            price=spell_price(model.price, self._loaded.prices.currency),
+            tokens_per_character=rates.tokens_per_character,
+            reply_tokens=written / n if n else rates.reply("").tokens,
+            latency_s=rates.latency_s,
+            observed=rates.calls,
+        )
+
+    def _notes(self, forecast: Forecast) -> Iterator[str]:
+        """What the figures rest on, and what a reader should know of the agents and models."""
+        if forecast.longest_path is None:
+            yield "Who meets whom depends on measured opinions: calls are the most that the runs can make."
+        if self._acted_out < forecast.calls:
+            yield (
+                f"Prompts of {self._acted_out:,} of {forecast.calls:,} calls were made and counted, those of one run "
+                "of each condition; the others follow from how many turns their agents remember."
+            )
+        for model in forecast.models:
+            if model.observed:
+                yield f"{model.label}: lengths and latency are those of {model.observed:,} calls in the store."
+        if not all(model.observed for model in forecast.models):
+            yield "Length of replies and latency are assumed where they are not given (--reply-tokens, --latency)."
+        if forecast.cost:
+            yield "Money: no rebate for cached prompts; what a model reasons counts as output."
+        limits, tokens = self._loaded.limits, forecast.input_tokens + forecast.output_tokens
+        for name in limits.exceeded_by(Usage(forecast.calls, tokens, forecast.cost or 0.0)):
+            yield f"execution.budget.{name} = {getattr(limits, name):,} will stop the experiment before it is complete."
+        yield from self._unusual
+        yield from self._loaded.warnings()
 
 
-def _model_forecast(
-    model: ModelSpec, total: _Tallies, first: Rates, rates: Mapping[str, Rates], prices: PriceTable, judges: bool
-) -> ModelForecast:
-    calls = sum(tally.calls for tally in total.values())
-    received = sum(tally.characters * rates[sort.model].tokens_per_character for sort, tally in total.items())
-    written = sum(tally.calls * rates[sort.model].of(sort.kind).tokens for sort, tally in total.items())
-    price, reason = model_price(model, prices)
-    return ModelForecast(
-        name=model.name,
-        judges=judges,
-        calls=calls,
-        input_characters=round(sum(tally.characters for tally in total.values())),
-        input_tokens=round(received),
-        output_tokens=round(written),
-        cost=None if price is None else price.cost(round(received), round(written)),
-        price=reason,
-        tokens_per_character=first.tokens_per_character,
-        reply_tokens=written / calls if calls else first.reply.tokens,
-        latency_s=first.latency_s,
-        observed=first.calls,
-    )
-
-
-def _seconds(tallies: Mapping[Sort, Tally], rates: Mapping[str, Rates]) -> float:
-    """Time of calls, one at a time."""
-    return sum(tally.calls * rates[sort.model].latency_s for sort, tally in tallies.items())
+def _unusual(run: PlannedRun, parts: Parts) -> Iterator[str]:
+    """What is unusual about the agents of a run and their network."""
+    n, network = len(parts.population), parts.network
+    if network is not None and not network.complete:
+        joined = np.union1d(network.speakers, network.listeners)
+        given = getattr(run.spec.interaction, "network", None)
+        if given is not None and given.kind in ("file", "edges") and joined[-1] + 1 < n:
+            yield f"The network has {joined[-1] + 1} agents and the population {n}."
+        if len(joined) < n:
+            yield f"{n - len(joined)} of {n} agents have no neighbour in the network: they meet nobody."
+    names = {persona.name for persona in parts.population.personas}
+    if len(names) < n and names != {""}:
+        yield f"The set has {len(names)} personas for {n} agents: some agents of a run have the same name."
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,6 @@ from opinionsim.schedules import ActSpec, External, Turn, tie_changes
 from opinionsim.simulation import Simulation
 from opinionsim.store import AgentRow, RunRecord, TurnRow
 
-__all__ = ["Recording", "agent_rows", "turn_row"]
-
 #: How often a full record is looked at, seconds.
 _LOOK_S = 0.01
 
@@ -27,11 +25,11 @@ class Recording:
     Parameters
     ----------
     record : RunRecord
-        Of the run.
+        The record of the run.
     parts : Parts
-        What the run is made of.
+        The parts the run is made of.
     cast : sequence of Member
-        Who takes part.
+        The members who take part.
     measuring : Measuring
         Its instruments.
 

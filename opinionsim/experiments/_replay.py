@@ -13,20 +13,18 @@ from opinionsim import background
 from opinionsim.classifiers import Classifier, asks, load_classifier
 from opinionsim.errors import JournalMismatch, OpinionSimError, StoreError
 from opinionsim.experiments._assembly import Parts, assemble
+from opinionsim.experiments._cells import Experiment, PlannedRun, load_experiment
 from opinionsim.experiments._coding import opinion_rows
 from opinionsim.experiments._edges import edge_rows, moved_ties
 from opinionsim.experiments._measurement_spec import WantedInstrument
 from opinionsim.experiments._recording import agent_rows, turn_row
 from opinionsim.experiments._resources import Resources
-from opinionsim.experiments._sweep import Experiment, PlannedRun, load_experiment
 from opinionsim.llm import Entry, MemoryJournal, ReplayOnly, RunCalls, SlotPool
 from opinionsim.measurement import Instrument, Measuring, Queues, recorded_rating
 from opinionsim.messages import ChatMessage, Message
 from opinionsim.schedules import Turn, tie_changes
 from opinionsim.simulation import Simulation
 from opinionsim.store import OpinionRow, Results, StoreReader, TurnRow, open_store
-
-__all__ = ["Replayed", "check_prompts", "replay", "replay_run", "turn_rows"]
 
 #: Turns of the event loop without a further answer after which nothing more can come of a journal alone.
 #: From one answer to the next question there are only a few.
@@ -181,7 +179,7 @@ def _on_record(planned: PlannedRun, parts: Parts, calls: RunCalls) -> Simulation
 
 def turn_rows(simulation: Simulation) -> Iterator[TurnRow]:
     """The turns of a simulation as the store keeps them."""
-    for turn, message, _, _ in simulation.happenings():
+    for turn, message, _, _ in simulation.results():
         yield turn_row(turn, message, simulation.schedule.acts)
 
 
@@ -230,9 +228,9 @@ def _compared(planned: PlannedRun, resources: Resources, store: StoreReader, com
         n_turns = len(turns)
         parts = assemble(planned, resources)
         simulation = background.run(_replayed(planned, parts, store.entries(run_id)))
-        difference = _difference(turns, list(turn_rows(simulation))) or _other_cast(store, run_id, parts)
-        if difference:
-            return Replayed(run_id, n_turns, difference)
+        differs = difference(turns, list(turn_rows(simulation))) or _other_cast(store, run_id, parts)
+        if differs:
+            return Replayed(run_id, n_turns, differs)
         instruments, unread = computing.of(run_id)
         opinions = store.opinions(run_id)
         coded = background.run(_coded(planned, parts, simulation, instruments, store.entries(run_id)))
@@ -241,7 +239,7 @@ def _compared(planned: PlannedRun, resources: Resources, store: StoreReader, com
         return Replayed(run_id, n_turns, str(error))
 
 
-def _difference(stored: list[TurnRow], again: list[TurnRow]) -> str:
+def difference(stored: list[TurnRow], again: list[TurnRow]) -> str:
     """The first difference in words; empty when there is none."""
     for here, there in zip(stored, again, strict=False):
         for each in fields(TurnRow):

@@ -9,24 +9,17 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
 from pydantic import Field
 
 from opinionsim.data import data_folder
 from opinionsim.documents import Document, DocumentModel, read_document, validate
 from opinionsim.errors import SpecError
-from opinionsim.experiments._spec import (
-    ExternalSpec,
-    FileNetworkSpec,
-    InlineTopicSpec,
-    NamedTopicSpec,
-    PopulationSpec,
-)
+from opinionsim.experiments._spec import PopulationSpec, TopicSpec
 from opinionsim.networks import Network, build_network
 from opinionsim.personas import Persona, PersonaSet, load_personas, parse_personas
 from opinionsim.prompts import PromptPack, load_pack
 from opinionsim.topics import Topic, load_topics, parse_topic
-
-__all__ = ["Resources", "is_path"]
 
 _Loaded = TypeVar("_Loaded")
 
@@ -152,7 +145,7 @@ class Resources:
             raise SpecError(f"unknown persona set {reference!r}; valid: {_names(folder)}, or the path of a .yaml file")
         return load_personas(file)
 
-    def topic(self, spec: NamedTopicSpec | InlineTopicSpec) -> Topic:
+    def topic(self, spec: TopicSpec) -> Topic:
         """The topic a specification names or writes out.
 
         Raises
@@ -160,7 +153,7 @@ class Resources:
         SpecError
             If there is no such file or topic, or it is not valid.
         """
-        if isinstance(spec, InlineTopicSpec):
+        if spec.definition is not None:
             return parse_topic(spec.definition, "topic.definition")
         reference = spec.file or _PACKAGE
         topic = self._named_topic(reference, spec.name)
@@ -208,17 +201,15 @@ class Resources:
             return PromptPack.from_contents(reference, self._pinned.prompts[reference])
         return load_pack(reference if reference == "default" else self._path(reference))
 
-    def messages(self, spec: ExternalSpec) -> tuple[str, ...]:
-        """The messages from outside that agents are shown.
+    def messages(self, given: str | tuple[str, ...]) -> tuple[str, ...]:
+        """Messages from outside, as they are written out, or as they stand in a file.
 
         Raises
         ------
         SpecError
             If the file is missing or unreadable, or holds no message.
         """
-        if not isinstance(spec.messages, str):
-            return spec.messages
-        return _once(self._messages, spec.messages, self._find_messages)
+        return given if not isinstance(given, str) else _once(self._messages, given, self._find_messages)
 
     def _find_messages(self, reference: str) -> tuple[str, ...]:
         if reference in self._pinned.messages:
@@ -242,39 +233,22 @@ class Resources:
             raise SpecError(f"{path}: holds no message; one a line is expected")
         return messages
 
-    def network(self, spec: FileNetworkSpec, size: int) -> Network:
-        """The network in a file.
-
-        Parameters
-        ----------
-        spec : FileNetworkSpec
-            Where it is.
-        size : int
-            Number of agents.
-
-        Returns
-        -------
-        Network
-            On agents 0..size-1.
+    def network(self, reference: str) -> Network:
+        """The network in a file, on as many agents as it names.
 
         Raises
         ------
         SpecError
-            If the file is missing or no network, or the network does not fit the population.
+            If the file is missing or no network.
         """
-        network = self._networks.get(spec.path)
-        if network is None:
-            pinned = self._pinned.networks.get(spec.path)
-            source: Any = {"kind": "file", "path": str(self._path(spec.path))}
-            if pinned is not None:
-                source = {"edges": pinned.edges, "weights": pinned.weights, "directed": pinned.directed}
-            network = self._networks[spec.path] = build_network(source, size, where="interaction.network")
-        if network.n == size:
-            return network
-        # The agents without an edge depend on the size, which a sweep may vary.
-        pairs, weights = network.edges
-        described = {"edges": pairs, "weights": weights, "directed": network.directed}
-        return build_network(described, size, where="interaction.network")
+        return _once(self._networks, reference, self._find_network)
+
+    def _find_network(self, reference: str) -> Network:
+        pinned = self._pinned.networks.get(reference)
+        if pinned is None:
+            return build_network({"kind": "file", "path": str(self._path(reference))}, where="interaction.network")
+        edges = {"edges": np.array(pinned.edges), "weights": pinned.weights, "directed": pinned.directed}
+        return build_network(edges, where="interaction.network")
 
     def _path(self, reference: str) -> Path:
         """A path of the specification, from its own folder."""

@@ -6,20 +6,19 @@ import threading
 from collections.abc import Collection, Iterator
 from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager
-from functools import partial
 from pathlib import Path
 
 from langchain_core.language_models import BaseChatModel
 
 from opinionsim import background
 from opinionsim.errors import SpecError
-from opinionsim.experiments._cluster import Cluster, ClusterSweep, check_cluster
+from opinionsim.experiments._cells import Experiment
+from opinionsim.experiments._cluster import Cluster, ClusterExecutor, check_cluster
+from opinionsim.experiments._context import Context, Summary
+from opinionsim.experiments._executors import LocalExecutor
 from opinionsim.experiments._loaded import LoadedParts
-from opinionsim.experiments._runner import Summary, Sweep
-from opinionsim.experiments._sweep import Experiment
+from opinionsim.experiments._runner import Runner
 from opinionsim.store import Results, load, open_store
-
-__all__ = ["default_store", "run", "under_way"]
 
 #: How long to wait for a sweep that was ended at once, seconds; a blocked database should not hold it for ever.
 _ABORT_S = 10.0
@@ -40,13 +39,16 @@ def under_way(
     chat_model: BaseChatModel | None = None,
     only: Collection[str] | None = None,
     cluster: str | None = None,
-) -> Iterator[tuple[Sweep, Future[Summary]]]:
+    loaded: LoadedParts | None = None,
+) -> Iterator[tuple[Runner, Future[Summary]]]:
     """An experiment being carried out while the block lasts; parameters and errors are those of :func:`run`.
+
+    Models and classifiers that are loaded already may be given as `loaded`, in the place of `chat_model`.
 
     Yields
     ------
-    (Sweep, concurrent.futures.Future)
-        The sweep, to watch or to stop by ``background.call_soon(sweep.stop)``, and its summary to come. When
+    (Runner, concurrent.futures.Future)
+        The runner, to watch or to stop by ``background.call_soon(runner.stop)``, and its summary to come. When
         the block raises, the sweep is ended at once; either way nothing of it is left when the block is over.
     """
     if not isinstance(experiment, Experiment):
@@ -55,23 +57,24 @@ def under_way(
         raise SpecError(f"max_concurrency must be a whole number of at least 1; got {max_concurrency!r}")
     url = str(store or default_store(experiment))
     if cluster is not None:
-        check_cluster(url, chat_model)
-    instruments = LoadedParts(experiment, chat_model)
+        check_cluster(experiment, url, chat_model)
+    loaded = loaded or LoadedParts(experiment, chat_model)
     ended = threading.Event()
 
-    async def execute(sweep: Sweep) -> Summary:
+    async def execute(runner: Runner) -> Summary:
         try:
-            return await sweep.execute()
+            return await runner.execute()
         finally:
             ended.set()
 
     with ExitStack() as closing:
-        kind = Sweep if cluster is None else partial(ClusterSweep, closing.enter_context(Cluster(cluster)))
+        workers = None if cluster is None else closing.enter_context(Cluster(cluster))
         opened = closing.enter_context(open_store(url))
-        sweep = kind(experiment, opened, instruments, max_concurrency=max_concurrency, fresh=fresh, only=only)
-        future = background.submit(execute(sweep))
+        context = Context(experiment, opened, loaded, max_concurrency=max_concurrency, fresh=fresh, only=only)
+        runner = Runner(context, LocalExecutor(context) if workers is None else ClusterExecutor(context, workers))
+        future = background.submit(execute(runner))
         try:
-            yield sweep, future
+            yield runner, future
             future.result()
         except BaseException:
             future.cancel()
@@ -134,11 +137,11 @@ def run(
         chat_model=chat_model,
         only=only,
         cluster=cluster,
-    ) as (sweep, future):
+    ) as (runner, future):
         try:
             future.result()
         except KeyboardInterrupt:
-            background.call_soon(sweep.stop)
+            background.call_soon(runner.stop)
             future.result()
             raise
     return load(str(store or default_store(experiment)), experiment.spec.name)

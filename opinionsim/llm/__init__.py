@@ -9,16 +9,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from opinionsim.llm._journal import Entry, EntryKey, Journal, MemoryJournal, Source
-from opinionsim.llm._slots import SlotPool
+from opinionsim.llm._slots import Lane, SlotPool
 
 if TYPE_CHECKING:
     from opinionsim.llm._budget import Budget, Limits, Usage
-    from opinionsim.llm._caller import CallSite, Endpoint, Patience, ReplayOnly, ReplyPolicy, RunCalls
+    from opinionsim.llm._caller import CallSite, Endpoint, ReplayOnly, ReplyPolicy, RetryPolicy, RunCalls
     from opinionsim.llm._canary import CanaryReply, ask_canary, canary_prompts, compare_canaries
     from opinionsim.llm._given import GivenReplies
     from opinionsim.llm._models import ModelClient, load_chat_model
+    from opinionsim.llm._own import own_model
     from opinionsim.llm._prices import Price, PriceTable, load_prices
     from opinionsim.llm._providers import warnings_for
+    from opinionsim.llm._reply import ParsedReply, read_reply
     from opinionsim.llm._scripted import PRESETS, ScriptedChatModel, ScriptedParameters, latent
     from opinionsim.llm._seat import Person, Seat
 
@@ -32,15 +34,17 @@ __all__ = [
     "EntryKey",
     "GivenReplies",
     "Journal",
+    "Lane",
     "Limits",
     "MemoryJournal",
     "ModelClient",
-    "Patience",
+    "ParsedReply",
     "Person",
     "Price",
     "PriceTable",
     "ReplayOnly",
     "ReplyPolicy",
+    "RetryPolicy",
     "RunCalls",
     "ScriptedChatModel",
     "ScriptedParameters",
@@ -54,17 +58,21 @@ __all__ = [
     "latent",
     "load_chat_model",
     "load_prices",
+    "own_model",
+    "read_reply",
     "warnings_for",
 ]
 
 _HOME = {
     **dict.fromkeys(("Budget", "Limits", "Usage"), "_budget"),
-    **dict.fromkeys(("CallSite", "Endpoint", "Patience", "ReplayOnly", "ReplyPolicy", "RunCalls"), "_caller"),
+    **dict.fromkeys(("CallSite", "Endpoint", "RetryPolicy", "ReplayOnly", "ReplyPolicy", "RunCalls"), "_caller"),
     "GivenReplies": "_given",
     **dict.fromkeys(("Person", "Seat"), "_seat"),
     **dict.fromkeys(("Price", "PriceTable", "load_prices"), "_prices"),
     **dict.fromkeys(("ModelClient", "load_chat_model"), "_models"),
     **dict.fromkeys(("CanaryReply", "ask_canary", "canary_prompts", "compare_canaries"), "_canary"),
+    "own_model": "_own",
+    **dict.fromkeys(("ParsedReply", "read_reply"), "_reply"),
     "warnings_for": "_providers",
     **dict.fromkeys(("PRESETS", "ScriptedChatModel", "ScriptedParameters", "latent"), "_scripted"),
 }

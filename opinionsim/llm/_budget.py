@@ -7,14 +7,9 @@ import math
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
-from typing import TypeVar
 
 from opinionsim.errors import BudgetExceeded, SpecError
 from opinionsim.messages import ChatMessage, Prompt
-
-__all__ = ["Budget", "Limits", "Reservation", "Usage", "bound_tokens"]
-
-_Amount = TypeVar("_Amount", int, float)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,14 +66,8 @@ class Limits:
 
     def exceeded_by(self, usage: Usage) -> list[str]:
         """Names of the limits above which a usage lies."""
-        names = []
-        if self.calls is not None and usage.calls > self.calls:
-            names.append("calls")
-        if self.tokens is not None and usage.tokens > self.tokens:
-            names.append("tokens")
-        if self.money is not None and usage.money > self.money:
-            names.append("money")
-        return names
+        limits = (("calls", self.calls), ("tokens", self.tokens), ("money", self.money))
+        return [name for name, limit in limits if limit is not None and getattr(usage, name) > limit]
 
     def share(self, n: int) -> list[Limits]:
         """Shares for `n` workers that do not see each other, as equal as whole calls and tokens allow.
@@ -119,7 +108,7 @@ class Budget:
     Notes
     -----
     What is paid and reserved together exceeds no limit, as long as no call costs more than was reserved for it. Used
-    from one event loop. Whoever waits is served in order of arrival, so that small calls do not keep a large one
+    from one event loop. Calls that wait are served in order of arrival, so that small calls do not keep a large one
     waiting for ever.
     """
 
@@ -138,10 +127,9 @@ class Budget:
 
     def remaining(self) -> Limits:
         """What is left of each limit; what calls in flight will cost is not taken off."""
-        limits, paid = self.limits, self._paid
-        return Limits(
-            _left(limits.calls, paid.calls), _left(limits.tokens, paid.tokens), _left(limits.money, paid.money)
-        )
+        limited = ((each.name, getattr(self.limits, each.name)) for each in fields(Limits))
+        left = {name: max(limit - getattr(self._paid, name), 0) for name, limit in limited if limit is not None}
+        return Limits(**left)
 
     async def reserve(self, worst: Usage) -> Reservation:
         """Set aside what a call may cost at most, when there is room for it.
@@ -196,7 +184,7 @@ class Budget:
             if waiter.done() and not waiter.cancelled() and waiter.exception() is None:
                 self._close(worst, Usage())
             else:
-                # Whoever stood behind may fit.
+                # The next in the queue may fit.
                 self._serve()
             raise
 
@@ -247,10 +235,6 @@ class Reservation:
         if self._open:
             self._open = False
             self._budget._close(self._worst, Usage())
-
-
-def _left(limit: _Amount | None, paid: _Amount) -> _Amount | None:
-    return None if limit is None else max(limit - paid, type(limit)(0))
 
 
 def _shown(amount: float) -> str:

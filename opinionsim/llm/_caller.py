@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import count
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, Protocol
@@ -19,23 +18,11 @@ from opinionsim.llm._budget import Budget, Usage, bound_tokens
 from opinionsim.llm._failures import Failure, classify_failure, wait_s
 from opinionsim.llm._journal import Entry, EntryKey, Journal
 from opinionsim.llm._prices import Price
-from opinionsim.llm._reply import Arrival, read_reply
+from opinionsim.llm._reply import ParsedReply, read_reply
 from opinionsim.llm._seat import Seat
-from opinionsim.llm._slots import Lane, SlotPool
+from opinionsim.llm._slots import Lane, SlotPool, Verdict
 from opinionsim.messages import AS_IS, ChatMessage, Condition, Prompt, Reading, Reply
 from opinionsim.streams import call_seed
-
-__all__ = [
-    "FILTERED",
-    "KEEP_ALL",
-    "CallSite",
-    "Client",
-    "Endpoint",
-    "Patience",
-    "ReplayOnly",
-    "ReplyPolicy",
-    "RunCalls",
-]
 
 #: What is done about replies that are no answers: ``keep`` them as what they are, ``fail``, or ask again so many times
 #: and then keep.
@@ -65,7 +52,7 @@ class CallSite(Protocol):
 
 
 class Client(Protocol):
-    """Whoever makes single calls: :class:`opinionsim.llm.ModelClient`, or what stands in for it."""
+    """What makes single calls: :class:`opinionsim.llm.ModelClient`, or what stands in for it."""
 
     async def call(self, messages: Prompt, seed: int) -> AIMessage:
         """One attempt at one call; raises whatever the model raises."""
@@ -82,7 +69,7 @@ class ReplayOnly:
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Who answers an agent, and on what terms.
+    """A model that answers agents, and its terms.
 
     Attributes
     ----------
@@ -93,7 +80,7 @@ class Endpoint:
     networked : bool
         Whether the account has a limit to be found out.
     price : Price or None
-        Of its tokens; None where it is not known.
+        Price of its tokens; None where it is not known.
     max_tokens : int or None
         Longest reply; None where it is left to the provider.
     replies : ReplyPolicy
@@ -122,7 +109,7 @@ class Endpoint:
 
 
 @dataclass(frozen=True)
-class Patience:
+class RetryPolicy:
     """How long a call is waited for, and how often it is tried again after a failure of transport.
 
     Attributes
@@ -155,7 +142,7 @@ class RunCalls:
         Who answers every member of the cast, or who answers each.
     slots : SlotPool
         Shared with all other runs.
-    patience : Patience
+    retry : RetryPolicy
         Time-outs and repetitions.
     budget : Budget, optional
         Shared with all other runs; default none.
@@ -173,15 +160,14 @@ class RunCalls:
         answering: Client | Sequence[Endpoint | Seat],
         slots: SlotPool,
         *,
-        patience: Patience | None = None,
+        retry: RetryPolicy | None = None,
         budget: Budget | None = None,
     ) -> None:
         self.run_id = run_id
         self.journal = journal
-        self._endpoints = answering if isinstance(answering, Sequence) else None
-        self._everybody = None if isinstance(answering, Sequence) else Endpoint(answering)
+        self._answering = answering if isinstance(answering, Sequence) else Endpoint(answering)
         self._slots = slots
-        self._patience = patience or Patience()
+        self._retry = retry or RetryPolicy()
         self._budget = budget
         self.made = 0
         self.answered = 0
@@ -242,25 +228,49 @@ class RunCalls:
             If the journal holds something else under the call's key, or a reply that `parse` now rejects.
         """
         prompt = Prompt.of(messages)
-        asked = endpoint or self._endpoint(turn.agent)
+        everybody = endpoint or self._answering
+        asked = everybody[turn.agent] if isinstance(everybody, Sequence) else everybody
         rejected = missing = 0
         for attempt in count():
             key = EntryKey(turn.index, part, attempt)
             entry = self.journal.lookup(key)
-            if stored := entry is not None:
+            stored = entry is not None
+            if entry is not None:
                 self._verify(entry, turn, prompt)
                 self.answered += 1
                 verdict = self._read_again(entry, turn, reading)
             else:
-                judge = _Judge(key, asked.replies, missing, reading)
-                request = partial(self._request, key, turn, prompt, dropped, judge)
-                if isinstance(asked, Seat):
-                    entry, verdict = await request(partial(self._answer, turn, part, prompt, asked), None)
-                else:
-                    entry, verdict = await request(partial(self._call, turn, prompt, priority, asked, key), asked)
+                reply, latency_s = await self._reply(turn, key, prompt, priority, asked)
+                verdict = _judged(reply, asked.replies, missing, reading, part)
+                person = isinstance(asked, Seat)
+                entry = Entry(
+                    key,
+                    turn.step,
+                    turn.agent,
+                    turn.act,
+                    prompt.identity,
+                    **reply._asdict(),
+                    verdict=verdict.verdict,
+                    reason=verdict.reason,
+                    prompt=prompt,
+                    seed=None if person else call_seed(self.run_id, *key),
+                    dropped=dropped,
+                    latency_s=latency_s,
+                    arrived_at=time.time(),
+                    cost=_cost(asked, reply),
+                    source="person" if person else "model",
+                )
+                self.journal.append(entry)
+                self.made += not person
+                # The slot was handed on before: let the next call leave before this reply is worked on. Replies that
+                # arrive together would otherwise hold back each other's successors.
+                await asyncio.sleep(0)
             if verdict.failure is not None:
-                raise self._unreadable(turn, part, verdict.failure)
-            if verdict.outcome == "accepted":
+                raise ScheduleError(
+                    f"{self._place(turn)}, turn {turn.index}, part {part!r}: {verdict.reason}. "
+                    "The reply is kept; raise opinionsim.errors.Rejected for one that cannot be used"
+                ) from verdict.failure
+            if verdict.verdict == "accepted":
                 return Reply(entry.text, entry.condition, verdict.decision)
             if entry.condition != "answered":
                 missing += 1
@@ -276,87 +286,41 @@ class RunCalls:
                 raise ModelCallError(f"{self._place(turn)}: {failure}")
         raise AssertionError("attempts never run out")  # for the type checker: count() has no end
 
-    def _endpoint(self, agent: int) -> Endpoint | Seat:
-        if self._everybody is not None:
-            return self._everybody
-        return self._endpoints[agent]  # type: ignore[index]
-
     def _read_again(self, entry: Entry, turn: CallSite, reading: Reading) -> _Verdict:
         """What a stored entry amounts to; an accepted reply is parsed again, a rejected one is not."""
-        if entry.outcome == "rejected" or entry.condition != "answered":
-            return _Verdict(entry.outcome, entry.reason)
+        if entry.verdict == "rejected" or entry.condition != "answered":
+            return _Verdict(entry.verdict, entry.reason)
         verdict = _parsed(reading, entry.key.part, entry.text)
-        if entry.outcome == "accepted" and verdict.outcome == "rejected":
+        if entry.verdict == "accepted" and verdict.verdict == "rejected":
             raise JournalMismatch(
-                f"{self._place(turn)}: a stored reply that was accepted is now rejected: {verdict.reason}; "
-                f"how act {turn.act!r} reads its replies was changed since. Undo the change, or start these runs anew "
-                "with --fresh"
+                f"{self._place(turn)}: a stored reply that was accepted is now rejected: {verdict.reason}",
+                f"How act {turn.act!r} reads its replies was changed since; undo the change, or start these runs anew "
+                "with --fresh",
             )
         return verdict
 
-    async def _request(
-        self,
-        key: EntryKey,
-        turn: CallSite,
-        prompt: Prompt,
-        dropped: int,
-        judge: _Judge,
-        wait: Callable[[], Awaitable[tuple[Arrival, float]]],
-        endpoint: Endpoint | None,
-    ) -> tuple[Entry, _Verdict]:
-        """Wait for a reply and journal whatever arrives; `endpoint` is None where a person answers."""
-        arrival, latency_s = await wait()
-        verdict = judge(arrival)
-        entry = Entry(
-            key,
-            turn.step,
-            turn.agent,
-            turn.act,
-            prompt.identity,
-            arrival.text,
-            outcome=verdict.outcome,
-            reason=verdict.reason,
-            prompt=prompt,
-            seed=None if endpoint is None else call_seed(self.run_id, *key),
-            dropped=dropped,
-            finish_reason=arrival.finish_reason,
-            model=arrival.model,
-            input_tokens=arrival.input_tokens,
-            output_tokens=arrival.output_tokens,
-            latency_s=latency_s,
-            arrived_at=time.time(),
-            condition=arrival.condition,
-            reasoning=arrival.reasoning,
-            cached_tokens=arrival.cached_tokens,
-            reasoning_tokens=arrival.reasoning_tokens,
-            cost=None if endpoint is None else _cost(endpoint, arrival),
-            source="person" if endpoint is None else "model",
-        )
-        self.journal.append(entry)
-        if endpoint is not None:
-            self.made += 1
-        # The slot was handed on before: let the next call leave before this reply is worked on. Replies that
-        # arrive together would otherwise hold back each other's successors.
-        await asyncio.sleep(0)
-        return entry, verdict
-
-    async def _call(
-        self, turn: CallSite, prompt: Prompt, priority: float, endpoint: Endpoint, key: EntryKey
-    ) -> tuple[Arrival, float]:
-        """A model's reply within the budget, and the seconds it took."""
-        seed = call_seed(self.run_id, *key)
-        if self._budget is None:
-            return await self._arrival(turn, prompt, seed, priority, endpoint)
-        worst = endpoint.worst(prompt)
-        reservation = await self._budget.reserve(worst)
+    async def _reply(
+        self, turn: CallSite, key: EntryKey, prompt: Prompt, priority: float, asked: Endpoint | Seat
+    ) -> tuple[ParsedReply, float]:
+        """What a model or a person answers, and the seconds it took."""
         try:
-            arrival, latency_s = await self._arrival(turn, prompt, seed, priority, endpoint)
-            reservation.settle(_used(endpoint, arrival, worst))
-            return arrival, latency_s
-        finally:
-            reservation.cancel()
+            if isinstance(asked, Seat):
+                return await self._answer(turn, key.part, prompt, asked)
+            seed = call_seed(self.run_id, *key)
+            if self._budget is None:
+                return await self._call(prompt, seed, priority, asked)
+            worst = asked.worst(prompt)
+            reservation = await self._budget.reserve(worst)
+            try:
+                reply, latency_s = await self._call(prompt, seed, priority, asked)
+                reservation.settle(_used(asked, reply, worst))
+                return reply, latency_s
+            finally:
+                reservation.cancel()
+        except ModelCallError as error:
+            raise ModelCallError(f"{self._place(turn)}: {error}") from error.__cause__
 
-    async def _answer(self, turn: CallSite, part: str, prompt: Prompt, seat: Seat) -> tuple[Arrival, float]:
+    async def _answer(self, turn: CallSite, part: str, prompt: Prompt, seat: Seat) -> tuple[ParsedReply, float]:
         """A person's answer, without slot and budget, and the seconds it took; empty where the seat's time is over."""
         clock = asyncio.get_running_loop().time
         began = clock()
@@ -369,34 +333,27 @@ class RunCalls:
             task = asyncio.current_task()
             if self._stopped or (task is not None and task.cancelling()):
                 raise
-            raise ModelCallError(f"{self._place(turn)}: the seat was given up before there was an answer") from None
+            raise ModelCallError("the seat was given up before there was an answer") from None
         except OpinionSimError:
             raise
         except Exception as error:  # whoever puts the question to a person may raise anything
-            raise ModelCallError(
-                f"{self._place(turn)}: the seat failed with {type(error).__name__}: {error}"
-            ) from error
+            raise ModelCallError(f"the seat failed with {type(error).__name__}: {error}") from error
         finally:
             answer.cancel()
         return answer.result(), clock() - began
 
-    async def _arrival(
-        self,
-        turn: CallSite,
-        prompt: Prompt,
-        seed: int,
-        priority: float,
-        endpoint: Endpoint,
-    ) -> tuple[Arrival, float]:
-        """What arrives for a call, and the seconds it took; passing failures are repeated with the same seed."""
-        failed = {"transient": 0, "rate-limited": 0}
-        allowed = {"transient": self._patience.transient, "rate-limited": self._patience.rate_limited}
-        lane = self._slots.lane(endpoint.account, adaptive=endpoint.networked)
+    async def _call(self, prompt: Prompt, seed: int, priority: float, endpoint: Endpoint) -> tuple[ParsedReply, float]:
+        """A model's reply, and the seconds it took; passing failures are repeated with the same seed."""
+        allowed = {"transient": self._retry.transient, "rate-limited": self._retry.rate_limited}
+        failed = dict.fromkeys(allowed, 0)
+        pool, client = self._slots, endpoint.client
+        lane = pool.lane(endpoint.account, adaptive=endpoint.networked)
         clock = asyncio.get_running_loop().time
         while True:
+            pool.check(client)
             await self._until_kept()
-            await self._take_slot(lane, priority)
-            if self.journal.behind:
+            await self._take_slot(lane, priority, client)
+            if self.journal.behind or pool.refuses(client):
                 lane.release("failed")
                 continue
             began = clock()
@@ -404,43 +361,40 @@ class RunCalls:
             if isinstance(got, AIMessage):
                 return _read(got), clock() - began
             if got.kind == "content-filter":
-                return Arrival("", condition="refused", finish_reason=FILTERED), clock() - began
-            if got.kind == "permanent" or failed[got.kind] >= allowed[got.kind]:
+                return ParsedReply("", condition="refused", finish_reason=FILTERED), clock() - began
+            if got.kind == "any-request":
+                pool.refuse(client, got.reason)
+                pool.check(client)
+            if failed.get(got.kind, 0) >= allowed.get(got.kind, 0):
                 tries = sum(failed.values()) + 1
-                after = f" (after {tries} tries)" if tries > 1 else ""
-                raise ModelCallError(f"{self._place(turn)}: {got.reason}{after}")
+                raise ModelCallError(got.reason + (f" (after {tries} tries)" if tries > 1 else ""))
             failed[got.kind] += 1
             self.repeated += 1
-            await self._pause(sum(failed.values()), got, seed)
+            await self._pause(sum(failed.values()), got, seed, client)
 
     async def _attempt(self, lane: Lane, prompt: Prompt, seed: int, endpoint: Endpoint) -> AIMessage | Failure:
-        """One attempt under a slot that is taken already, and free afterwards."""
-        verdict: Literal["ok", "failed", "rate-limited"] = "failed"
+        """What the model returns, or why it did not; under a slot that is taken already, and free afterwards."""
+        verdict: Verdict = "failed"
         retry_after_s = None
         try:
             if self._stopped:
                 raise asyncio.CancelledError
-            got = await self._called(prompt, seed, endpoint)
-            if isinstance(got, AIMessage):
+            try:
+                async with asyncio.timeout(self._retry.timeout_s) as limit:
+                    message = await endpoint.client.call(prompt, seed)
                 verdict = "ok"
-            elif got.kind == "rate-limited":
-                verdict, retry_after_s = "rate-limited", got.retry_after_s
-            return got
+                return message
+            except StoreError:
+                raise
+            except Exception as error:
+                if isinstance(error, TimeoutError) and limit.expired():
+                    return Failure("transient", f"no reply within {self._retry.timeout_s:g} s")
+                failure = classify_failure(error, networked=endpoint.networked)
+            if failure.kind == "rate-limited":
+                verdict, retry_after_s = "rate-limited", failure.retry_after_s
+            return failure
         finally:
             lane.release(verdict, retry_after_s=retry_after_s)
-
-    async def _called(self, prompt: Prompt, seed: int, endpoint: Endpoint) -> AIMessage | Failure:
-        """What the model returns, or why it did not."""
-        timeout_s = self._patience.timeout_s
-        try:
-            async with asyncio.timeout(timeout_s) as limit:
-                return await endpoint.client.call(prompt, seed)
-        except StoreError:
-            raise
-        except Exception as error:
-            if isinstance(error, TimeoutError) and limit.expired():
-                return Failure("transient", f"no reply within {timeout_s:g} s", None)
-            return classify_failure(error, networked=endpoint.networked)
 
     async def _until_kept(self) -> None:
         """Wait as long as replies cannot be made durable: nothing is bought that cannot be kept."""
@@ -449,41 +403,42 @@ class RunCalls:
             await asyncio.sleep(_LOOK_S)
             self.journal.check()
 
-    async def _take_slot(self, lane: Lane, priority: float) -> None:
+    async def _take_slot(self, lane: Lane, priority: float, client: Client) -> None:
         if self._stopped:
             raise asyncio.CancelledError
         if lane.take():
             return
         waiter = lane.enqueue(priority)
         try:
-            await self._stoppable(waiter)
+            await self._stoppable(waiter, client)
         except asyncio.CancelledError:
             # The slot may have been handed over in the same moment: then it must go on to the next.
-            if waiter.done() and not waiter.cancelled():
+            if waiter.done() and not waiter.cancelled() and waiter.exception() is None:
                 lane.release("failed")
             raise
 
-    async def _pause(self, repetitions: int, failure: Failure, seed: int) -> None:
+    async def _pause(self, repetitions: int, failure: Failure, seed: int, client: Client) -> None:
         """Back off, without a slot. The jitter is drawn from the call's seed: it changes no result, only when."""
-        first_s, longest_s = self._patience.first_wait_s, self._patience.longest_wait_s
         rng = np.random.default_rng((seed, repetitions))
-        over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        first_s, longest_s = self._retry.first_wait_s, self._retry.longest_wait_s
         seconds = wait_s(repetitions, failure, first_s=first_s, longest_s=longest_s, rng=rng)
-        alarm = asyncio.get_running_loop().call_later(seconds, _finish, over)
+        loop = asyncio.get_running_loop()
+        over: asyncio.Future[None] = loop.create_future()
+        alarm = loop.call_later(seconds, _finish, over)
         try:
-            await self._stoppable(over)
+            await self._stoppable(over, client)
         finally:
             alarm.cancel()
 
-    async def _stoppable(self, waiter: asyncio.Future[Any]) -> None:
-        """Wait for something that is not worth waiting for once the run is to stop."""
+    async def _stoppable(self, waiter: asyncio.Future[Any], client: Client | None = None) -> None:
+        """Wait for what is not worth waiting for once the run is to stop, or every request of the client would fail."""
         if self._stopped:
             waiter.cancel()
         self._waiting.add(waiter)
-        try:
-            await waiter
-        finally:
-            self._waiting.discard(waiter)
+        waiter.add_done_callback(self._waiting.discard)
+        if client is not None:
+            self._slots.until_refused(client, waiter)
+        await waiter
 
     def _verify(self, record: Entry, turn: CallSite, prompt: Prompt) -> None:
         """A journal entry is used only for the question it answered."""
@@ -493,21 +448,11 @@ class RunCalls:
             raise JournalMismatch(
                 f"{self._place(turn)}: the store holds a reply to another question under this call: "
                 f"stored act {stored[0]!r}, agent {stored[1]}, prompt {stored[2][:12]}; "
-                f"now asked act {asked[0]!r}, agent {asked[1]}, prompt {asked[2][:12]}. "
-                "The wording of the prompts was changed since; undo the change, or start these runs anew with --fresh"
+                f"now asked act {asked[0]!r}, agent {asked[1]}, prompt {asked[2][:12]}",
+                "The wording of the prompts was changed since; undo the change, or start these runs anew with --fresh",
             )
         if record.seed is not None and record.seed != call_seed(self.run_id, *record.key):
             raise JournalMismatch(f"{self._place(turn)}: the journal is that of another run; give each its own")
-
-    def _unreadable(self, turn: CallSite, part: str, error: Exception | SystemExit) -> ScheduleError:
-        """The error of a `parse` that broke."""
-        failed = f"parse failed with {type(error).__name__}: {error}"
-        found = ScheduleError(
-            f"{self._place(turn)}, turn {turn.index}, part {part!r}: {failed}. "
-            "The reply is kept; raise opinionsim.errors.Rejected for one that cannot be used"
-        )
-        found.__cause__ = error
-        return found
 
     def _place(self, turn: CallSite) -> str:
         return f"run {self.run_id}, step {turn.step}, agent {turn.agent} ({turn.act})"
@@ -518,31 +463,33 @@ def _finish(waiter: asyncio.Future[None]) -> None:
         waiter.set_result(None)
 
 
-def _read(message: AIMessage) -> Arrival:
+def _read(message: AIMessage) -> ParsedReply:
     """A reply taken apart; whole, in whatever shape it came, if it cannot be: it was paid for."""
     try:
         return read_reply(message)
     except Exception:
-        return Arrival(str(message.content))
+        return ParsedReply(str(message.content))
 
 
-def _cost(endpoint: Endpoint, arrival: Arrival) -> float | None:
-    return endpoint.cost(arrival.input_tokens, arrival.output_tokens, arrival.cached_tokens)
+def _cost(endpoint: Endpoint | Seat, reply: ParsedReply) -> float | None:
+    if isinstance(endpoint, Seat):
+        return None
+    return endpoint.cost(reply.input_tokens, reply.output_tokens, reply.cached_tokens)
 
 
-def _used(endpoint: Endpoint, arrival: Arrival, worst: Usage) -> Usage:
+def _used(endpoint: Endpoint, reply: ParsedReply, worst: Usage) -> Usage:
     """What a call used; the most it could have where the provider does not say."""
-    if arrival.finish_reason == FILTERED and arrival.input_tokens is None:
+    if reply.finish_reason == FILTERED and reply.input_tokens is None:
         return Usage(1)  # refused before any token was made
-    if arrival.input_tokens is None or arrival.output_tokens is None:
+    if reply.input_tokens is None or reply.output_tokens is None:
         return worst
-    return Usage(1, arrival.input_tokens + arrival.output_tokens, _cost(endpoint, arrival) or 0.0)
+    return Usage(1, reply.input_tokens + reply.output_tokens, _cost(endpoint, reply) or 0.0)
 
 
 class _Verdict(NamedTuple):
     """Whether a reply is taken, and what it decides."""
 
-    outcome: str
+    verdict: str
     """``accepted``, ``rejected`` or ``unparsed``."""
     reason: str = ""
     decision: Any = None
@@ -562,32 +509,14 @@ def _parsed(reading: Reading, part: str, text: str) -> _Verdict:
         return _Verdict("unparsed", f"parse failed with {type(error).__name__}: {error}", failure=error)
 
 
-@dataclass(frozen=True, slots=True)
-class _Judge:
+def _judged(reply: ParsedReply, policy: ReplyPolicy, missing: int, reading: Reading, part: str) -> _Verdict:
     """Whether a reply is taken: by the policy on replies that are no answers, else by the act's `parse`.
 
-    Attributes
-    ----------
-    key : EntryKey
-        Of the reply.
-    policy : ReplyPolicy
-        Of the endpoint.
-    missing : int
-        How many replies to this part were no answers before.
-    reading : Reading
-        Of the act.
+    `missing` counts the replies to this part that were no answers before.
     """
-
-    key: EntryKey
-    policy: ReplyPolicy
-    missing: int
-    reading: Reading
-
-    def __call__(self, arrival: Arrival) -> _Verdict:
-        """Outcome, reason and decision."""
-        if arrival.condition == "answered":
-            return _parsed(self.reading, self.key.part, arrival.text)
-        todo = self.policy[arrival.condition]
-        if todo == "keep" or (isinstance(todo, int) and self.missing >= todo):
-            return _Verdict("accepted")
-        return _Verdict("rejected", f"the reply was {arrival.condition}")
+    if reply.condition == "answered":
+        return _parsed(reading, part, reply.text)
+    todo = policy[reply.condition]
+    if todo == "keep" or (isinstance(todo, int) and missing >= todo):
+        return _Verdict("accepted")
+    return _Verdict("rejected", f"the reply was {reply.condition}")

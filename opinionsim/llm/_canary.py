@@ -9,9 +9,9 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage
 
 from opinionsim.llm._models import ModelClient
+from opinionsim.llm._providers import LENGTHS
+from opinionsim.llm._reply import read_reply
 from opinionsim.messages import ChatMessage
-
-__all__ = ["CanaryReply", "ask_canary", "canary_prompts", "compare_canaries"]
 
 #: Replies are compared by position over years: another wording gets a position of its own.
 _QUESTIONS = (
@@ -23,15 +23,13 @@ _QUESTIONS = (
 _SEED = 20240718
 #: Longest reply, tokens.
 _LONGEST = 48
-#: What models call their longest reply.
-_LIMITS = ("max_tokens", "num_predict", "max_output_tokens")
 
 
 class CanaryReply(NamedTuple):
     """What a model said to one of the fixed questions."""
 
     position: int
-    """Which question, from 0."""
+    """Index of the question, from 0."""
     text: str
     """The reply."""
     model: str
@@ -55,7 +53,7 @@ async def ask_canary(client: ModelClient, arrived: list[CanaryReply] | None = No
     Parameters
     ----------
     client : ModelClient
-        Whose model is asked: at temperature 0 and briefly where it has a temperature, as it is otherwise.
+        Client of the model that is asked: at temperature 0 and briefly where it has a temperature, as it is otherwise.
     arrived : list of CanaryReply, optional
         Replies are added to it as they arrive: they are paid for, whatever becomes of the others.
 
@@ -67,7 +65,7 @@ async def ask_canary(client: ModelClient, arrived: list[CanaryReply] | None = No
     Raises
     ------
     Exception
-        Whatever the model raises; nothing is tried twice.
+        As the model raised it; nothing is tried twice.
     """
     steady = ModelClient(_steady(client.model), client.name)
     replies = [] if arrived is None else arrived
@@ -84,17 +82,10 @@ async def ask_canary(client: ModelClient, arrived: list[CanaryReply] | None = No
     return tuple(sorted(replies))
 
 
-def _read(position: int, reply: AIMessage) -> CanaryReply:
-    about = reply.response_metadata
-    usage: Any = reply.usage_metadata or {}
-    return CanaryReply(
-        position,
-        reply.text,
-        str(about.get("model_name") or about.get("model") or ""),
-        str(about.get("system_fingerprint") or ""),
-        usage.get("input_tokens"),
-        usage.get("output_tokens"),
-    )
+def _read(position: int, message: AIMessage) -> CanaryReply:
+    reply = read_reply(message)
+    fingerprint = str(message.response_metadata.get("system_fingerprint") or "")
+    return CanaryReply(position, reply.text, reply.model, fingerprint, reply.input_tokens, reply.output_tokens)
 
 
 def _steady(model: BaseChatModel) -> BaseChatModel:
@@ -106,7 +97,7 @@ def _steady(model: BaseChatModel) -> BaseChatModel:
     if temperature is None or thinking:
         return model
     update: dict[str, Any] = {"temperature": 0.0}
-    for name in _LIMITS:
+    for name in LENGTHS:
         if name in type(model).model_fields:
             update[name] = min(getattr(model, name) or _LONGEST, _LONGEST)
     body = getattr(model, "extra_body", None) or {}
@@ -121,7 +112,7 @@ def compare_canaries(before: tuple[CanaryReply, ...], after: tuple[CanaryReply, 
     Parameters
     ----------
     before, after : tuple of CanaryReply
-        Of the same model. Positions that only one of them has are left out.
+        Replies of the same model. Positions that only one of them has are left out.
 
     Returns
     -------

@@ -15,8 +15,6 @@ from langchain_core.outputs import ChatResult
 from langchain_core.runnables.config import var_child_runnable_config
 from langchain_core.utils.utils import LC_ID_PREFIX
 
-__all__ = ["DirectCalls", "leaves_messages"]
-
 #: What a call to `ainvoke` passes through before it reaches `_agenerate`.
 _WAY = ("ainvoke", "_convert_input", "agenerate_prompt", "agenerate", "_agenerate_with_cache")
 #: What LangChain takes a reply's metadata from; None where it does so no longer, and no call is direct.

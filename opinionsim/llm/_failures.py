@@ -16,9 +16,7 @@ import numpy as np
 
 from opinionsim.llm._redaction import redacted
 
-__all__ = ["Failure", "FailureKind", "classify_failure", "wait_s"]
-
-FailureKind = Literal["rate-limited", "transient", "permanent", "content-filter"]
+FailureKind = Literal["rate-limited", "transient", "this-request", "any-request", "content-filter"]
 
 #: A provider that asks for more is asked again after this long: the limit may be lifted, and a run should not sleep
 #: for a day.
@@ -27,69 +25,52 @@ _LONGEST_REASON = 400
 #: Error texts beyond this are pages of proxies.
 _LONGEST_TEXT = 4_000
 
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
 #: Words of providers for what happened, in fields named code, type or status, lower-cased, `-` as `_`.
-_FILTERED = {
-    "content_filter",
-    "content_policy_violation",
-    "contentfilter",
-    "data_inspection_failed",
-    "responsibleaipolicyviolation",
-}
-_USED_UP = {"billing_hard_limit_reached", "billing_not_active", "insufficient_quota", "insufficient_balance"}
-_TOO_MANY = {
-    "overloaded",
-    "overloaded_error",
-    "rate_limit_error",
-    "rate_limit_exceeded",
-    "resource_exhausted",
-    "throttlingexception",
-    "too_many_requests",
-    "toomanyrequestsexception",
-}
-_FAULTS = {"api_error", "internal_server_error", "server_error", "serviceunavailableexception", "unavailable"}
+_FILTERED = _names(
+    "content_filter content_policy_violation contentfilter data_inspection_failed responsibleaipolicyviolation"
+)
+_TOO_MANY = _names(
+    "overloaded overloaded_error rate_limit_error rate_limit_exceeded resource_exhausted throttlingexception "
+    "too_many_requests toomanyrequestsexception"
+)
+_FAULTS = _names("api_error internal_server_error server_error serviceunavailableexception unavailable")
+_THIS_REQUEST = _names("context_length_exceeded string_above_max_length")
+#: The account, its key, or what every request asks for: the model and its options.
+_USED_UP = _names("billing_error billing_hard_limit_reached billing_not_active insufficient_balance insufficient_quota")
+_ANY_REQUEST = _names(
+    "access_denied accessdeniedexception expiredtokenexception invalid_api_key invalid_model model_not_found "
+    "permission_denied permission_error unknown_parameter unrecognizedclientexception "
+    "unsupported_country_region_territory unsupported_model unsupported_parameter unsupported_value"
+)
+#: What the field param of OpenAI's dialect names, where it is an option and no part that differs between prompts.
+_OPTION = re.compile(r"(?!messages|input|prompt|content|max_|body|none|null)[a-z_]+(\.[a-z_]+)*")
 
 _FILTER_TEXT = re.compile(r"content filter|content management policy|content policy|prompt was flagged", re.IGNORECASE)
 _BUSY_TEXT = re.compile(r"overloaded|too many (pending )?requests|maximum pending requests|server busy", re.IGNORECASE)
+_ACCOUNT_TEXT = re.compile(r"credit balance is too low|api key not valid", re.IGNORECASE)
 
 #: Statuses below 500 that another try may mend: time-out, conflict, too early.
 _PASSING = {408, 409, 425}
-#: Statuses of 500 and above that it may not: not implemented, version not supported.
-_LASTING = {501, 505}
+#: Statuses that are about the key, the account, the address, or what the server can do at all. 403 is none of them:
+#: firewalls answer it to texts they do not like.
+_REFUSING = {*range(300, 400), 401, 402, 404, 405, 407, 410, 501, 505}
 
-#: Names of error classes, of any package, that decide where no status does. A permanent cause makes the errors that
-#: wrap it permanent: clients report an address or a header that cannot be sent as a lost connection.
-_LASTING_CLASSES = {
-    "ClientConnectorCertificateError",
-    "InvalidURL",
-    "LocalProtocolError",
-    "UnsupportedProtocol",
-}
-_FILTER_CLASSES = {"ContentFilterFinishReasonError"}
-_RATE_CLASSES = {"ModelRateLimitError", "RateLimitError", "ResourceExhausted", "ThrottlingException"}
-_PASSING_CLASSES = {
-    "APIConnectionError",
-    "APIResponseValidationError",
-    "APITimeoutError",
-    "BrokenResourceError",
-    "ClientConnectionError",
-    "ClientPayloadError",
-    "ClosedResourceError",
-    "DecodingError",
-    "EndOfStream",
-    "InferenceTimeoutError",
-    "IncompleteRead",
-    "InternalServerError",
-    "JSONDecodeError",
-    "ModelAPIError",
-    "ModelConnectionError",
-    "ModelTimeoutError",
-    "NetworkError",
-    "RemoteProtocolError",
-    "ServerError",
-    "ServiceUnavailable",
-    "TimeoutException",
-    "TransportError",
-}
+#: Names of error classes, of any package, that decide where no status does. A lasting cause decides for the errors that
+#: wrap it: clients report an address or a header that cannot be sent as a lost connection.
+_LASTING_CLASSES = _names("ClientConnectorCertificateError InvalidURL LocalProtocolError UnsupportedProtocol")
+_FILTER_CLASSES = _names("ContentFilterFinishReasonError")
+_RATE_CLASSES = _names("ModelRateLimitError RateLimitError ResourceExhausted ThrottlingException")
+_PASSING_CLASSES = _names(
+    "APIConnectionError APIResponseValidationError APITimeoutError BrokenResourceError ClientConnectionError "
+    "ClientPayloadError ClosedResourceError DecodingError EndOfStream IncompleteRead InferenceTimeoutError "
+    "InternalServerError JSONDecodeError ModelAPIError ModelConnectionError ModelTimeoutError NetworkError "
+    "RemoteProtocolError ServerError ServiceUnavailable TimeoutException TransportError"
+)
 #: Errors of the operating system that are about files or rights and not about connections.
 _LOCAL = (FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError, PermissionError)
 #: What reading a reply raises that lacks what it should have.
@@ -102,9 +83,11 @@ class Failure:
 
     Attributes
     ----------
-    kind : {"rate-limited", "transient", "permanent", "content-filter"}
+    kind : {"rate-limited", "transient", "this-request", "any-request", "content-filter"}
         ``rate-limited``: the provider asks for fewer calls; ``transient``: the same call may succeed later;
-        ``permanent``: it will not; ``content-filter``: the provider refused the content, which is data.
+        ``any-request``: every request of the model would fail alike, for its key, account, address, name or options;
+        ``this-request``: this one will always fail, others may not; ``content-filter``: the provider refused the
+        content, which is data.
     reason : str
         One line without credentials, fit to be stored and shown.
     retry_after_s : float or None
@@ -135,8 +118,9 @@ def classify_failure(error: BaseException, *, networked: bool = False) -> Failur
     Failure
         Rate-limited: status 429, and 503 or 529 that speak of overload. Transient: statuses 408, 409, 425, 5xx,
         replies that cannot be read, time-outs and lost connections. Content filter: a provider's own refusal of the
-        content. Everything else is permanent, and so are 429 for an account that is used up, certificates and
-        addresses that cannot be used, and errors nothing is known about.
+        content. Any request: statuses 3xx, 401, 402, 404, 405, 407, 410, 501 and 505, an account that is used up, words
+        for a key, model or option that is not accepted, certificates and addresses that cannot be used. This request:
+        everything else, errors nothing is known about among them, since a single prompt must not stop the others.
     """
     chain = list(_chain(error))
     kind = _kind(chain, networked)
@@ -184,35 +168,31 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 
 def _kind(chain: list[BaseException], networked: bool) -> FailureKind:
-    if any(_is_lasting(each) for each in chain):
-        return "permanent"
+    if any(isinstance(each, ssl.SSLCertVerificationError) or _LASTING_CLASSES & _class_names(each) for each in chain):
+        return "any-request"
     for each in chain:
         kind = _by_answer(each) or _by_class(each)
         if kind is not None:
             return kind
-    return "transient" if networked and isinstance(chain[0], _UNREADABLE) else "permanent"
-
-
-def _is_lasting(error: BaseException) -> bool:
-    return isinstance(error, ssl.SSLCertVerificationError) or bool(_LASTING_CLASSES & _class_names(error))
+    return "transient" if networked and isinstance(chain[0], _UNREADABLE) else "this-request"
 
 
 def _by_answer(error: BaseException) -> FailureKind | None:
     """What the answer of the provider that an error carries says, if there is one."""
-    status, words = _status(error), _words(error)
-    if words & _FILTERED or (status == 400 and _FILTER_TEXT.search(_text(error))):
+    status, words, text = _status(error), _words(error), _text(error)
+    if words & _FILTERED or (status == 400 and _FILTER_TEXT.search(text)):
         return "content-filter"
     if words & _USED_UP:
-        return "permanent"
+        return "any-request"
     if status is None:
         return "rate-limited" if words & _TOO_MANY else "transient" if words & _FAULTS else None
-    busy = words & _TOO_MANY or _BUSY_TEXT.search(_text(error))
-    if status == 429 or (status >= 500 and busy):
+    if status == 429 or (status >= 500 and (words & _TOO_MANY or _BUSY_TEXT.search(text))):
         return "rate-limited"
     # An error about a success is about its body.
-    if status in _PASSING or 200 <= status < 300 or (status >= 500 and status not in _LASTING):
+    if status in _PASSING or 200 <= status < 300 or (status >= 500 and status not in _REFUSING):
         return "transient"
-    return "permanent"
+    lasting = status in _REFUSING or words & _ANY_REQUEST or _ACCOUNT_TEXT.search(text)
+    return "any-request" if lasting and not words & _THIS_REQUEST else "this-request"
 
 
 def _by_class(error: BaseException) -> FailureKind | None:
@@ -247,7 +227,7 @@ def _status(error: BaseException) -> int | None:
 
 def _words(error: BaseException) -> set[str]:
     """What providers call the failure, in the error or in the answer it carries."""
-    places: list[Any] = [{name: getattr(error, name, None) for name in ("code", "type", "status")}]
+    places: list[Any] = [{name: getattr(error, name, None) for name in ("code", "type", "status", "param")}]
     places += [getattr(error, "body", None), getattr(error, "details", None), getattr(error, "response", None)]
     # An error that came with a success is handed on as it was read.
     places += [argument for argument in getattr(error, "args", ()) if isinstance(argument, Mapping)]
@@ -255,9 +235,12 @@ def _words(error: BaseException) -> set[str]:
     while places:
         place = _mapping(places.pop())
         for name, value in place.items():
-            if isinstance(value, str) and str(name).lower() in ("code", "type", "status"):
+            name = str(name).lower()
+            if isinstance(value, str) and name in ("code", "type", "status"):
                 words.add(value.lower().replace("-", "_"))
-            elif str(name).lower() in ("error", "innererror", "inner_error"):
+            elif isinstance(value, str) and name == "param" and _OPTION.fullmatch(value.lower()):
+                words.add("unsupported_parameter")
+            elif name in ("error", "innererror", "inner_error"):
                 places.append(value)
     return words
 
@@ -276,8 +259,7 @@ def _retry_after_s(error: BaseException) -> float | None:
     """Seconds after which the provider wants to be asked again, by its headers."""
     response = getattr(error, "response", None)
     if isinstance(response, Mapping):  # botocore
-        response = response.get("ResponseMetadata", {})
-        headers = _mapping(response).get("HTTPHeaders")
+        headers = _mapping(response.get("ResponseMetadata")).get("HTTPHeaders")
     else:
         headers = getattr(response, "headers", None) or getattr(error, "headers", None)
     try:
@@ -285,24 +267,22 @@ def _retry_after_s(error: BaseException) -> float | None:
     except (AttributeError, TypeError, ValueError):
         return None
     for name, scale in (("retry-after-ms", 1e-3), ("x-ms-retry-after-ms", 1e-3), ("retry-after", 1.0)):
-        seconds = _seconds(named.get(name, ""), scale)
-        if seconds is not None:
+        seconds = _seconds(named.get(name, "")) * scale
+        if math.isfinite(seconds):
             return min(max(seconds, 0.0), _LONGEST_RETRY_AFTER_S)
     return None
 
 
-def _seconds(text: str, scale: float) -> float | None:
-    """A number, or for seconds a date of HTTP, as seconds from now."""
+def _seconds(text: str) -> float:
+    """A number, or a date of HTTP as seconds from now; not a number where it is neither."""
     try:
-        seconds = scale * float(text)
+        return float(text)
     except ValueError:
-        if scale != 1.0:
-            return None
-        try:
-            seconds = parsedate_to_datetime(text).timestamp() - time.time()
-        except (ValueError, TypeError, OverflowError):
-            return None
-    return seconds if math.isfinite(seconds) else None
+        pass
+    try:
+        return parsedate_to_datetime(text).timestamp() - time.time()
+    except (ValueError, TypeError, OverflowError):
+        return math.nan
 
 
 def _reason(chain: list[BaseException]) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
@@ -13,8 +12,6 @@ from pydantic import PrivateAttr
 
 from opinionsim.errors import SpecError
 from opinionsim.messages import ChatMessage
-
-__all__ = ["GivenReplies"]
 
 _ROLES = {"human": "user", "ai": "assistant"}
 
@@ -68,11 +65,7 @@ class GivenReplies(BaseChatModel):
         return "given"
 
     def _generate(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: CallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
+        self, messages: list[BaseMessage], stop: list[str] | None = None, run_manager: Any = None, **kwargs: Any
     ) -> ChatResult:
         prompt = [ChatMessage(_ROLES.get(each.type, each.type), _text(each)) for each in messages]  # type: ignore[arg-type]
         self._prompts.append(prompt)
@@ -89,11 +82,7 @@ class GivenReplies(BaseChatModel):
         return ChatResult(generations=[ChatGeneration(message=message)])
 
     async def _agenerate(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: AsyncCallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
+        self, messages: list[BaseMessage], stop: list[str] | None = None, run_manager: Any = None, **kwargs: Any
     ) -> ChatResult:
         return self._generate(messages)
 

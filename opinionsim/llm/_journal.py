@@ -8,8 +8,6 @@ from typing import Literal, NamedTuple, Protocol
 
 from opinionsim.messages import Condition, Prompt
 
-__all__ = ["Entry", "EntryKey", "Journal", "MemoryJournal", "Source"]
-
 #: Where an entry comes from: a chat model, judges' and selectors' answers among them; a person at a seat; an
 #: instrument whose opinion a schedule awaited; or another run or a file, taken in at the start.
 Source = Literal["model", "person", "instrument", "import"]
@@ -35,12 +33,12 @@ class Entry:
     key : EntryKey
         Identity within the run.
     step, agent, act : int, int, str
-        Of the turn; checked, with `prompt_hash`, when the entry is used again.
+        Those of the turn; checked, with `prompt_hash`, when the entry is used again.
     prompt_hash : str
         Identity of the literal prompt (:func:`opinionsim.messages.prompt_hash`).
     text : str
         What arrived.
-    outcome : str
+    verdict : str
         ``accepted``; ``rejected`` by the act's `parse`, or asked for again since it is no answer; or ``unparsed``,
         where `parse` failed with an error of its own: it is read again when the run is resumed.
     reason : str
@@ -63,7 +61,7 @@ class Entry:
     input_tokens, output_tokens : int or None
         As the provider counted them; output includes reasoning.
     cached_tokens, reasoning_tokens : int or None
-        Of these, input the provider had in its cache, and output that is reasoning.
+        Parts of these two: input the provider had in its cache, and output that is reasoning.
     cost : float or None
         Money, by the price table in use at the time; None where it has no price for the model.
     latency_s : float or None
@@ -78,7 +76,7 @@ class Entry:
     act: str
     prompt_hash: str
     text: str
-    outcome: str = "accepted"
+    verdict: str = "accepted"
     reason: str = ""
     prompt: Prompt | None = None
     seed: int | None = None

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import os
 from typing import TYPE_CHECKING, Any, Literal
 
-from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, convert_to_openai_messages
 from langchain_core.messages.ai import UsageMetadata
@@ -22,8 +20,6 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from opinionsim.llm._local_decoder import Answer, Question
-
-__all__ = ["LocalChatModel", "load_local"]
 
 
 class LocalOptions(DocumentModel):
@@ -49,6 +45,12 @@ class LocalOptions(DocumentModel):
     """Short for this variable of the chat template."""
     template_options: dict[str, Any] = Field(default_factory=dict)
     """Further variables of the chat template."""
+
+    @property
+    def variables(self) -> dict[str, Any]:
+        """What the chat template is given."""
+        thinking = {} if self.enable_thinking is None else {"enable_thinking": self.enable_thinking}
+        return {**self.template_options, **thinking}
 
 
 class LocalChatModel(BaseChatModel):
@@ -106,20 +108,12 @@ class LocalChatModel(BaseChatModel):
         return ChatResult(generations=[ChatGeneration(message=message)])
 
     def _generate(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: CallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
+        self, messages: list[BaseMessage], stop: list[str] | None = None, run_manager: Any = None, **kwargs: Any
     ) -> ChatResult:
         return self._result(self._ask(messages, stop, kwargs).result())
 
     async def _agenerate(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: AsyncCallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
+        self, messages: list[BaseMessage], stop: list[str] | None = None, run_manager: Any = None, **kwargs: Any
     ) -> ChatResult:
         return self._result(await asyncio.wrap_future(self._ask(messages, stop, kwargs)))
 
@@ -135,7 +129,7 @@ def load_local(
         A folder, or a name on the Hugging Face hub; a leading ``hf:`` is dropped. Only weights in the safetensors
         format are read, and code that a model brings along is never run.
     temperature : float, optional
-        >= 0; 0 or None takes the likeliest token each time.
+        0 or None takes the likeliest token each time.
     max_tokens : int, optional
         Longest reply, tokens; None for 1,024. A reply that reaches it, or the end of the context, has the finish
         reason ``length``.
@@ -157,10 +151,6 @@ def load_local(
     if "trust_remote_code" in options:
         raise SpecError("model.options: trust_remote_code is not offered; code that a model brings along is never run")
     chosen = validate(LocalOptions, options, "model.options")
-    if temperature is not None and not 0 <= temperature < math.inf:
-        raise SpecError(f"model.temperature: must be a number of at least 0; got {temperature!r}")
-    if max_tokens is not None and max_tokens < 1:
-        raise SpecError(f"model.max_tokens: must be at least 1; got {max_tokens!r}")
     if not name:
         raise SpecError("model.name: 'hf:' names no model; valid: hf:FOLDER or hf:NAME")
     # Nothing is told to others unless the user asks for it; read when the hub's library is first imported.
@@ -173,17 +163,7 @@ def load_local(
             "pip install 'opinionsim[local]'"
         ) from None
     sampling = Sampling(temperature or 0.0, chosen.top_p, chosen.top_k, max_tokens)
-    thinking = {} if chosen.enable_thinking is None else {"enable_thinking": chosen.enable_thinking}
-    decoder = load_decoder(
-        name,
-        device=chosen.device,
-        dtype=chosen.dtype,
-        revision=chosen.revision,
-        adapter=chosen.adapter,
-        chat_template=chosen.chat_template,
-        template_options={**chosen.template_options, **thinking},
-        sampling=sampling,
-    )
+    decoder = load_decoder(name, chosen, sampling)
     label = name if chosen.adapter is None else f"{name}+{chosen.adapter}"
     model = LocalChatModel(
         model=f"hf:{label}@{decoder.fingerprint}",

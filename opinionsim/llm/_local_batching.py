@@ -11,8 +11,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-__all__ = ["Batcher"]
-
 Q = TypeVar("Q")
 A = TypeVar("A")
 
@@ -28,7 +26,7 @@ _FAREWELL_S = 5.0
 
 
 @dataclass(eq=False)
-class _Call(Generic[Q, A]):
+class Call(Generic[Q, A]):
     """One question, and whoever waits for its answer."""
 
     question: Q
@@ -62,7 +60,7 @@ class Batcher(Generic[Q, A]):
 
     def submit(self, question: Q, length: int) -> Future[A]:
         """Ask; questions of like `length` are answered together."""
-        return self._queue.put(_Call(question, length))
+        return self._queue.put(Call(question, length))
 
     def close(self) -> None:
         """Answer nothing more: whoever still waits receives an error."""
@@ -76,11 +74,11 @@ class _Queue(Generic[Q, A]):
         self._work = work
         self._size = size
         self._quiet_s = quiet_s
-        self._waiting: list[_Call[Q, A]] = []
+        self._waiting: list[Call[Q, A]] = []
         self._changed = threading.Condition()
         self._closed = False
 
-    def put(self, call: _Call[Q, A]) -> Future[A]:
+    def put(self, call: Call[Q, A]) -> Future[A]:
         with self._changed:
             if self._closed:
                 raise RuntimeError("this model was closed")
@@ -102,7 +100,7 @@ class _Queue(Generic[Q, A]):
         for call in self._waiting:
             _settle(call, RuntimeError("this model was closed"))
 
-    def _gather(self) -> list[_Call[Q, A]]:
+    def _gather(self) -> list[Call[Q, A]]:
         """The next batch; empty when closed."""
         with self._changed:
             while True:
@@ -112,7 +110,7 @@ class _Queue(Generic[Q, A]):
                 if self._closed:
                     return []
                 ready = [call for call in self._waiting if not call.answer.cancelled()]
-                batch = _alike(ready, self._size)
+                batch = alike(ready, self._size)
                 self._waiting = [call for call in ready if call not in batch]
                 if batch:
                     return batch
@@ -124,7 +122,7 @@ class _Queue(Generic[Q, A]):
             seen = len(self._waiting)
             self._changed.wait(self._quiet_s)
 
-    def _answer(self, batch: list[_Call[Q, A]]) -> None:
+    def _answer(self, batch: list[Call[Q, A]]) -> None:
         """Answer a batch, by halves where it fails as a whole."""
         batch = [call for call in batch if not call.answer.cancelled()]
         if not batch:
@@ -150,7 +148,7 @@ class _Queue(Generic[Q, A]):
             self._answer(batch[middle:])
 
 
-def _settle(call: _Call[Q, A], answer: A | BaseException) -> None:
+def _settle(call: Call[Q, A], answer: A | BaseException) -> None:
     with suppress(InvalidStateError):  # cancelled meanwhile
         if isinstance(answer, BaseException):
             call.answer.set_exception(answer)
@@ -158,7 +156,7 @@ def _settle(call: _Call[Q, A], answer: A | BaseException) -> None:
             call.answer.set_result(answer)
 
 
-def _alike(calls: list[_Call[Q, A]], size: int) -> list[_Call[Q, A]]:
+def alike(calls: list[Call[Q, A]], size: int) -> list[Call[Q, A]]:
     """The oldest call and those nearest to it in length, shortest first: none starves, and little is padded."""
     nearest = sorted(calls, key=lambda call: abs(call.length - calls[0].length))[:size]
     return sorted(nearest, key=lambda call: call.length)

@@ -13,7 +13,7 @@ import re
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from transformers import (
@@ -33,7 +33,8 @@ from transformers import (
 from opinionsim.errors import SpecError
 from opinionsim.streams import stream
 
-__all__ = ["Answer", "Decoder", "PromptError", "Question", "Sampling", "load_decoder"]
+if TYPE_CHECKING:
+    from opinionsim.llm._local import LocalOptions
 
 #: Longest reply where none is stated, tokens.
 _LONGEST = 1024
@@ -208,7 +209,7 @@ class Decoder:
         mask = [[0] * (width - len(ids)) + [1] * len(ids) for ids in prompts]
         sampling = LogitsProcessorList()
         if self._sampling.temperature:
-            sampling.append(_SeededSampling(self._sampling, seeds, device))
+            sampling.append(SeededSampling(self._sampling, seeds, device))
         sequences = self._model.generate(
             input_ids=torch.tensor(padded, device=device),
             attention_mask=torch.tensor(mask, device=device),
@@ -230,7 +231,7 @@ class Decoder:
         return Answer((_THINKING if thinking else "") + text, input_tokens, len(ids), complete)
 
 
-class _SeededSampling(LogitsProcessor):
+class SeededSampling(LogitsProcessor):
     """Makes greedy choice exact sampling: adds Gumbel noise to the scaled scores, each row's from its own seed.
 
     The likeliest token of noisy scores is distributed as a draw from their softmax (Gumbel-max). Beside a draw by
@@ -308,17 +309,7 @@ def _fingerprint(model: Any, tokenizer: Any) -> str:
     return hashed.hexdigest()[:12]
 
 
-def load_decoder(
-    name: str,
-    *,
-    device: str,
-    dtype: str | None,
-    revision: str | None,
-    adapter: str | None,
-    chat_template: str | None,
-    template_options: Mapping[str, Any],
-    sampling: Sampling,
-) -> Decoder:
+def load_decoder(name: str, options: LocalOptions, sampling: Sampling) -> Decoder:
     """Load a model, its tokenizer and its adapter; see :func:`opinionsim.llm._local.load_local`.
 
     Raises
@@ -326,11 +317,10 @@ def load_decoder(
     SpecError
         If one of them cannot be loaded, or there is no chat template.
     """
-    where = _device(device)
+    where = _device(options.device)
     try:
-        model, tokenizer = _loaded(
-            os.path.expanduser(name), revision, dtype or ("float32" if where.type == "cpu" else "bfloat16")
-        )
+        dtype = options.dtype or ("float32" if where.type == "cpu" else "bfloat16")
+        model, tokenizer = _loaded(os.path.expanduser(name), options.revision, dtype)
     except Exception as error:  # of many libraries: files, formats, the hub, the network
         raise SpecError(
             f"model.name: 'hf:{name}' cannot be loaded: {_in_short(error)}\nvalid: a folder with config.json, "
@@ -338,17 +328,17 @@ def load_decoder(
             "Hugging Face hub, downloaded before (hf download NAME) or within reach. A server for local models is "
             "reached with openai:NAME and options: {base_url: http://...}; 'scripted' needs no weights"
         ) from error
-    if adapter is not None:
-        model = _adapted(model, adapter)
-    if chat_template is not None:
-        tokenizer.chat_template = _template(chat_template)
+    if options.adapter is not None:
+        model = _adapted(model, options.adapter)
+    if options.chat_template is not None:
+        tokenizer.chat_template = _template(options.chat_template)
     if not tokenizer.chat_template:
         raise SpecError(
             f"model.name: the tokenizer of 'hf:{name}' has no chat template; take the variant that was trained for "
             "conversation, or name a Jinja file with options: {chat_template: PATH}"
         )
     try:
-        decoder = Decoder(model.to(where).eval(), tokenizer, sampling, template_options)
+        decoder = Decoder(model.to(where).eval(), tokenizer, sampling, options.variables)
         decoder.rendered([{"role": "user", "content": "Hello."}])
     except (PromptError, RuntimeError) as error:
         raise SpecError(f"model.options: 'hf:{name}' cannot be used: {_in_short(error)}") from error

@@ -8,7 +8,9 @@ import os
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future, InvalidStateError
 from contextlib import AbstractContextManager, nullcontext, suppress
+from functools import partial
 from typing import Any
 
 from langchain_core.globals import get_llm_cache
@@ -22,25 +24,23 @@ from pydantic import ValidationError
 from opinionsim.errors import SpecError
 from opinionsim.llm._direct import DirectCalls, leaves_messages
 from opinionsim.llm._given import GivenReplies
+from opinionsim.llm._own import load_own_model, own_model
 from opinionsim.llm._providers import (
     check_request,
-    check_temperature,
     connected,
     endpoint_of,
     prepared,
     provider_of,
     seeding,
-    warnings_for,
 )
 from opinionsim.llm._redaction import redacted
 from opinionsim.llm._scripted import ScriptedChatModel
 from opinionsim.messages import ChatMessage, Prompt
 
-__all__ = ["ModelClient", "load_chat_model", "tracing_allowed", "warnings_for"]
-
 _MESSAGE_TYPES: dict[str, type[BaseMessage]] = {"system": SystemMessage, "user": HumanMessage, "assistant": AIMessage}
 _VALID = (
-    "'scripted', 'provider:model' such as 'openai:gpt-4o-mini', or 'hf:MODEL' for one of Hugging Face in this process"
+    "'scripted', 'provider:model' such as 'openai:gpt-4o-mini', 'hf:MODEL' for one of Hugging Face in this process, or "
+    "the import path of one of your own, package.module:Name"
 )
 #: Providers that call the longest reply something else.
 _LENGTH = {"ollama": "num_predict"}
@@ -57,8 +57,9 @@ def load_chat_model(
     ----------
     name : str
         ``scripted`` (in the package, no key, no network); ``provider:model`` as LangChain's ``init_chat_model``
-        takes it, for instance ``openai:gpt-4o-mini`` (extra ``llm``); or ``hf:NAME_OR_PATH``, a causal model of
-        Hugging Face in this process (extra ``local``).
+        takes it, for instance ``openai:gpt-4o-mini`` (extra ``llm``); ``hf:NAME_OR_PATH``, a causal model of
+        Hugging Face in this process (extra ``local``); or the import path of a chat model of one's own,
+        ``package.module:Name``.
     temperature : float, optional
         In [0, 2]; None leaves it to the model. One that the model does not take is an error.
     max_tokens : int, optional
@@ -81,6 +82,8 @@ def load_chat_model(
     """
     _check_numbers(temperature, max_tokens)
     provider, _, model = name.partition(":")
+    if own_model(name):
+        return load_own_model(name, {"temperature": temperature, "max_tokens": max_tokens}, options)
     if name == "scripted":
         if temperature is not None:
             options["temperature"] = temperature
@@ -119,7 +122,6 @@ def _load_from_provider(
             f"model.name: {name!r} needs the packages of the extra 'llm'; install with pip install 'opinionsim[llm]'"
         ) from None
     given = connected(name, options, max_tokens)
-    check_temperature(name, temperature, given)
     asked = {**given, "temperature": temperature, _LENGTH.get(provider, "max_tokens"): max_tokens}
     asked = {option: value for option, value in asked.items() if option in given or value is not None}
     try:
@@ -169,15 +171,6 @@ def _reason(error: Exception) -> str:
 
 def _first_line(error: Exception) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0]
-
-
-def tracing_allowed() -> bool:
-    """Whether LangChain's own variables may switch its tracing on, which sends every prompt to a service.
-
-    Only with ``OPINIONSIM_TRACING`` set to 1, true, yes or on: a variable that was meant for other work must not
-    export prompts.
-    """
-    return os.environ.get("OPINIONSIM_TRACING", "").strip().lower() in ("1", "true", "yes", "on")
 
 
 def _langchain_message(message: ChatMessage) -> BaseMessage:
@@ -274,7 +267,7 @@ class ModelClient:
         with _untraced():
             if self._direct.would_do(model, options):
                 return await self._direct.call(model, self._messages(prompt), options)
-            # Whoever is called back gets to see the messages, and might change them.
+            # A callback gets to see the messages, and might change them.
             return await model.ainvoke(_own_messages(prompt), **options)
 
 
@@ -285,9 +278,13 @@ def _name(provider: str, model: BaseChatModel) -> str:
 
 
 def _untraced() -> AbstractContextManager[None]:
-    """Calls inside leave no trace with LangSmith, whatever the environment or a traced caller says."""
-    off = tracing_allowed() or not tracing_is_enabled()
-    return nullcontext() if off else tracing_context(enabled=False)
+    """Calls inside leave no trace with LangSmith, whatever the environment or a traced caller says.
+
+    Unless ``OPINIONSIM_TRACING`` is 1, true, yes or on: a variable that was meant for other work must not export
+    prompts.
+    """
+    allowed = os.environ.get("OPINIONSIM_TRACING", "").strip().lower() in ("1", "true", "yes", "on")
+    return nullcontext() if allowed or not tracing_is_enabled() else tracing_context(enabled=False)
 
 
 async def _in_thread(function: Callable[[], AIMessage]) -> AIMessage:
@@ -295,25 +292,15 @@ async def _in_thread(function: Callable[[], AIMessage]) -> AIMessage:
 
     A pool would be full for all others when calls hang, and would hold up the end of the process.
     """
-    loop = asyncio.get_running_loop()
-    answer: asyncio.Future[AIMessage] = loop.create_future()
-
-    def settle(result: AIMessage | None, error: BaseException | None) -> None:
-        if answer.done():
-            return
-        if error is not None:
-            answer.set_exception(error)
-        elif result is not None:
-            answer.set_result(result)
+    answer: Future[AIMessage] = Future()
 
     def work() -> None:
-        result, error = None, None
         try:
-            result = function()
-        except BaseException as failure:  # whatever it was, the one who waits must hear of it
-            error = failure
-        with suppress(RuntimeError):  # the loop may be gone by then
-            loop.call_soon_threadsafe(settle, result, error)
+            settle = partial(answer.set_result, function())
+        except BaseException as error:  # of any kind: the one who waits must hear of it
+            settle = partial(answer.set_exception, error)
+        with suppress(InvalidStateError):  # nobody waits any more
+            settle()
 
     threading.Thread(target=work, name="opinionsim-model", daemon=True).start()
-    return await answer
+    return await asyncio.wrap_future(answer)

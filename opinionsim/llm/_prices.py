@@ -13,8 +13,6 @@ from pydantic import AfterValidator, Field
 
 from opinionsim.documents import DocumentModel, read_document, validate
 
-__all__ = ["Price", "PriceTable", "load_prices"]
-
 _PACKAGED = Path(__file__).with_name("prices.yaml")
 
 #: What providers append to the name of a family for one version of it.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Any, Literal, NamedTuple
 from urllib.parse import urlsplit
@@ -15,18 +15,7 @@ from pydantic import SecretStr
 
 from opinionsim.errors import SpecError
 from opinionsim.llm._transport import fast_client
-
-__all__ = [
-    "check_request",
-    "check_temperature",
-    "connected",
-    "endpoint_of",
-    "prepared",
-    "provider_of",
-    "request_of",
-    "seeding",
-    "warnings_for",
-]
+from opinionsim.registry import all_options, secret_in
 
 
 class _Home(NamedTuple):
@@ -55,10 +44,6 @@ _NO_KEY = "not-needed"
 
 #: Options that name a host.
 _ADDRESS = re.compile(r"(^|_)(url|api_base|endpoint|host)$")
-#: Options that hold what has no place in a specification.
-_CREDENTIAL = re.compile(
-    r"api[_-]?key|secret|passw|credential|authorization|bearer|(^|[_-])(token|key)$", re.IGNORECASE
-)
 #: Options that are settled elsewhere.
 _ELSEWHERE = {
     **dict.fromkeys(("max_retries",), "retries belong to execution.retry"),
@@ -72,24 +57,8 @@ _ELSEWHERE = {
     "configurable_fields": "a model is fixed for a run",
 }
 
-#: OpenAI's reasoning models, from o1 and GPT-5 on; those named chat are none.
-_OPENAI_REASONING = re.compile(r"^(?:ft:)?(?:o\d|gpt-(?:[5-9]|\d\d)(?!.*chat))")
-_CLAUDE = re.compile(r"claude-(?P<family>[a-z]+)-(?P<major>\d+)(?:-(?P<minor>\d{1,2})(?!\d))?")
-#: The last Claude of each family that takes a temperature. Source: Anthropic's API, which answers 400 for later ones.
-_LAST_WITH_TEMPERATURE = {"opus": (4, 6), "sonnet": (4, 6), "haiku": (4, 5)}
-#: The first generation of Claude whose names carry no date and mean one version each. Source:
-#: platform.claude.com/docs/en/about-claude/models/model-ids-and-versions
-_PINNED_WITHOUT_DATE = (4, 6)
-
-#: Providers known to point undated names at other versions in the course of time.
-_MOVING = frozenset(
-    ("anthropic", "cohere", "deepseek", "google_genai", "google_vertexai", "mistralai", "openai", "perplexity", "xai")
-)
-#: A date or a number of a version at the end of a part: -2024-07-18, -20241022, -0125, -08-2024, -001.
-_DATED = re.compile(r"[-@](?:20\d\d-\d\d-\d\d|20\d{6}|\d\d-20\d\d|\d{4}|00\d)(?!\d)")
-
-#: What providers call the longest reply in a request.
-_LENGTHS = ("max_tokens", "max_completion_tokens", "max_output_tokens", "num_predict", "max_new_tokens")
+#: What models and providers call the longest reply.
+LENGTHS = ("max_tokens", "max_completion_tokens", "max_output_tokens", "num_predict", "max_new_tokens")
 
 
 def connected(name: str, options: Mapping[str, Any], max_tokens: int | None) -> dict[str, Any]:
@@ -146,31 +115,14 @@ def _check_options(options: Mapping[str, Any]) -> None:
             raise SpecError(f"model.options: {option}: {_ELSEWHERE[option]}")
         if inside is not options and "temperature" in (inside or ()):
             raise SpecError("model.options: temperature: write it as model.temperature")
-    for option, value in _all_options(options):
-        if option != "api_key_env" and _CREDENTIAL.search(option) and value and isinstance(value, str | SecretStr):
-            raise SpecError(
-                f"model.options: {option}: a credential has no place in a specification; put it into an environment "
-                "variable, and the variable's name into api_key_env unless it is the provider's usual one"
-            )
-        if isinstance(value, str) and "://" in value and "@" in urlsplit(value).netloc:
-            raise SpecError(f"model.options: {option}: an address must hold no user or password; see api_key_env")
+    if problem := secret_in(options, strict=True):
+        raise SpecError(f"model.options: {problem}; api_key_env names the variable of a key")
     address = options.get("base_url")
     parts = urlsplit(str(address))
     if address is not None and (
         parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment
     ):
         raise SpecError("model.options: base_url must be an address such as http://localhost:8000/v1")
-
-
-def _all_options(options: Any) -> Iterator[tuple[str, Any]]:
-    """Options, and what stands inside mappings and lists among them."""
-    if isinstance(options, Mapping):
-        for name, value in options.items():
-            yield str(name), value
-            yield from _all_options(value)
-    elif isinstance(options, list | tuple):
-        for value in options:
-            yield from _all_options(value)
 
 
 def _key(name: str, variable: object) -> SecretStr:
@@ -231,59 +183,6 @@ def _openai_options(options: Mapping[str, Any], address: str, max_tokens: int | 
     return added
 
 
-def check_temperature(name: str, temperature: float | None, options: Mapping[str, Any]) -> None:
-    """Refuse a temperature that a known model does not take.
-
-    Parameters
-    ----------
-    name : str
-        ``provider:model``.
-    temperature : float or None
-        As asked for; None is always fine.
-    options : mapping
-        As returned by :func:`connected`.
-
-    Raises
-    ------
-    SpecError
-        If the provider would refuse every call, or use another temperature.
-    """
-    provider, _, model = name.partition(":")
-    if temperature is None:
-        return
-    home = _HOMES.get(provider)
-    if home is not None and not _is_at(str(options.get("base_url", home.address)), home.domain):
-        return
-    if provider in ("openai", "azure_openai") and _reasons(model, options) and temperature != 1:
-        raise _refused(name, temperature, "this reasoning model knows its default only")
-    if "claude" not in model:
-        return
-    if temperature > 1:
-        raise SpecError(f"model.temperature: {name!r} takes 0 to 1; got {temperature:g}")
-    thinking = options.get("thinking")
-    if isinstance(thinking, Mapping) and thinking.get("type") != "disabled" and temperature != 1:
-        raise _refused(name, temperature, "with thinking it is fixed")
-    version = _claude(model)
-    if version is not None and version[1:] > _LAST_WITH_TEMPERATURE.get(version[0], (0, 0)):
-        raise _refused(name, temperature, "models of this generation take none")
-
-
-def _refused(name: str, temperature: float, why: str) -> SpecError:
-    return SpecError(f"model.temperature: {name!r} does not accept {temperature:g}: {why}; set model.temperature: null")
-
-
-def _reasons(model: str, options: Mapping[str, Any]) -> bool:
-    """Whether this is a reasoning model of OpenAI that is going to reason."""
-    effort = options.get("reasoning_effort") or (options.get("reasoning") or {}).get("effort")
-    return effort != "none" and _OPENAI_REASONING.search(model) is not None
-
-
-def _claude(model: str) -> tuple[str, int, int] | None:
-    """Family and version in the name of a Claude; None for names of another form, which all are earlier ones."""
-    found = _CLAUDE.search(model)
-    return found and (found["family"], int(found["major"]), int(found["minor"] or 0))
-
-
 def check_request(
     name: str, model: BaseChatModel, temperature: float | None, max_tokens: int | None, options: Mapping[str, Any]
 ) -> None:
@@ -312,10 +211,13 @@ def check_request(
             f"model.options: {name!r} with these options is called through the Responses API; "
             "say so with use_responses_api: true"
         )
-    sent = dict(_all_options(vars(model) if request is None else request))
+    sent = dict(all_options(vars(model) if request is None else request))
     if temperature is not None and sent.get("temperature") != temperature:
-        raise _refused(name, temperature, f"{type(model).__name__} does not send it")
-    if max_tokens is not None and max_tokens not in [sent.get(length) for length in _LENGTHS]:
+        raise SpecError(
+            f"model.temperature: {name!r} does not accept {temperature:g}: {type(model).__name__} does not send it; "
+            "set model.temperature: null"
+        )
+    if max_tokens is not None and max_tokens not in [sent.get(length) for length in LENGTHS]:
         raise SpecError(
             f"model.max_tokens: {type(model).__name__} does not send it; set model.max_tokens: null and "
             "limit replies by an option of its own in model.options"
@@ -363,12 +265,9 @@ def seeding(model: BaseChatModel) -> Literal["call", "copy", "none"]:
         return "call"
     if "input" in request:  # OpenAI's Responses API knows no seed
         return "none"
-    own = _is_at(f"https://{endpoint_of(model)}", _HOMES["openai"].domain)
-    if own and _reasons(str(request.get("model")), request):
-        return "none"
     if request.get("seed") == _TRIAL_SEED:
         return "call"
-    return "copy" if dict(_all_options(request)).get("seed") == _TRIAL_SEED else "none"
+    return "copy" if dict(all_options(request)).get("seed") == _TRIAL_SEED else "none"
 
 
 def prepared(model: BaseChatModel) -> BaseChatModel:
@@ -390,11 +289,8 @@ def prepared(model: BaseChatModel) -> BaseChatModel:
                 "construct it with max_retries=0"
             )
         return model
-    options: dict[str, Any] = {"max_retries": 0}
-    chosen = ("http_async_client", "http_socket_options", "openai_proxy")
-    if all(getattr(model, name, None) is None for name in chosen):
-        options["http_client"] = fast_client()
-    client = client.with_options(**options)
+    chosen = [getattr(model, name, None) for name in ("http_async_client", "http_socket_options", "openai_proxy")]
+    client = client.with_options(max_retries=0, **({"http_client": fast_client()} if not any(chosen) else {}))
     update = {"max_retries": 0, "root_async_client": client, "async_client": client.chat.completions}
     blocking = getattr(model, "root_client", None)
     if blocking is not None:
@@ -426,35 +322,25 @@ def endpoint_of(model: BaseChatModel) -> str:
 
 
 def warnings_for(name: str, options: Mapping[str, Any] | None = None) -> list[str]:
-    """What to know about a model's name before using it.
+    """What to know about a model before using it.
 
     Parameters
     ----------
     name : str
         As for :func:`load_chat_model`.
     options : mapping, optional
-        The model's options; with a ``base_url`` a name means what its server makes of it.
+        The model's options.
 
     Returns
     -------
     list of str
-        One sentence each; empty for dated names, models of local servers and models of the package.
+        One sentence where only an environment variable says where the model is asked; else empty.
     """
-    provider, _, model = name.partition(":")
-    if (options or {}).get("base_url"):
-        return []
-    moved = _elsewhere(_HOMES[provider]) if provider in _HOMES else ""
-    if moved:
-        return [
-            f"model.name: {name!r} is asked at {urlsplit(os.environ[moved]).hostname}, for {moved} is set; "
-            "a base_url among the model's options would put it on record"
-        ]
-    if provider not in _MOVING or _DATED.search(model):
-        return []
-    claude = _claude(model)
-    if claude is not None and claude[1:] >= _PINNED_WITHOUT_DATE:
+    home = _HOMES.get(name.partition(":")[0])
+    moved = "" if home is None or (options or {}).get("base_url") else _elsewhere(home)
+    if not moved:
         return []
     return [
-        f"model.name: {name!r} carries no date, so the provider may let it mean another version tomorrow; "
-        "where there is a dated name, use that"
+        f"model.name: {name!r} is asked at {urlsplit(os.environ[moved]).hostname}, for {moved} is set; "
+        "a base_url among the model's options would put it on record"
     ]

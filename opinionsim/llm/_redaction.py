@@ -8,8 +8,6 @@ from base64 import b64encode
 from collections.abc import Iterator
 from urllib.parse import quote, unquote
 
-__all__ = ["redacted"]
-
 #: Environment variables named like this hold credentials.
 _CREDENTIAL = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|(^|_)(PASS|PAT|AUTH)$", re.IGNORECASE)
 #: Shorter values of such variables are flags and numbers, and stand in ordinary text.

@@ -1,16 +1,13 @@
-"""What arrived: a model's message taken apart into text, reasoning, usage, and whether it is an answer at all."""
+"""A model's message taken apart into text, reasoning, usage, and whether it is an answer at all."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from langchain_core.messages import AIMessage
 
 from opinionsim.messages import Condition
-
-__all__ = ["Arrival", "read_reply"]
 
 #: Reasoning that open models write in front of their answer. Some templates put the opening tag into the prompt, so
 #: that only the closing one arrives; a reply cut short has only the opening one.
@@ -53,9 +50,8 @@ _STEPS_OUT = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Arrival:
-    """A reply as it arrived.
+class ParsedReply(NamedTuple):
+    """A reply taken apart.
 
     Attributes
     ----------
@@ -82,7 +78,7 @@ class Arrival:
     reasoning_tokens: int | None = None
 
 
-def read_reply(message: AIMessage) -> Arrival:
+def read_reply(message: AIMessage) -> ParsedReply:
     """Take a model's message apart.
 
     Parameters
@@ -101,7 +97,7 @@ def read_reply(message: AIMessage) -> Arrival:
     finish = _finish_reason(about)
     refusal = _refusal(message)
     usage: Any = message.usage_metadata or {}
-    return Arrival(
+    return ParsedReply(
         text=text or refusal,
         reasoning=reasoning,
         condition=_condition(text, finish, bool(refusal)),

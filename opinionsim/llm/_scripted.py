@@ -19,20 +19,17 @@ from struct import Struct
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
-from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from langchain_core.messages.ai import UsageMetadata
 from langchain_core.outputs import ChatGeneration, ChatResult
 
 from opinionsim.errors import SpecError
-from opinionsim.llm import _phrases as phrases
+from opinionsim.llm import phrases
 from opinionsim.messages import ChatMessage, text_id
 from opinionsim.opinions import OpinionScale
 from opinionsim.prompts import BLOCKS, Marks, load_pack
 from opinionsim.streams import digest
-
-__all__ = ["PRESETS", "ScriptedChatModel", "ScriptedParameters", "latent"]
 
 T = TypeVar("T")
 
@@ -295,7 +292,7 @@ def latent(
       x + susceptibility * w * (post - x). The weight w is 1, but `weak_bias` or `strong_bias` for a post on
       the other side of neutral from x when the prompt holds a bias text: a strong one if it says "strong",
       "strongly", "only" or "completely", else a weak one. A post nothing can be read from (see
-      :func:`opinionsim.llm._phrases.stance`) does not count. Then, with a pull, x becomes
+      :func:`opinionsim.llm.phrases.stance`) does not count. Then, with a pull, x becomes
       x + pull_strength * (pull - x).
 
     Parameters
@@ -533,20 +530,12 @@ class ScriptedChatModel(BaseChatModel):
         return {"model_name": "scripted", "preset": self.preset, "temperature": self.temperature, **settings}
 
     def _generate(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: CallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
+        self, messages: list[BaseMessage], stop: list[str] | None = None, run_manager: Any = None, **kwargs: Any
     ) -> ChatResult:
         return self._reply(messages, kwargs.get("seed", 0))
 
     async def _agenerate(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: AsyncCallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
+        self, messages: list[BaseMessage], stop: list[str] | None = None, run_manager: Any = None, **kwargs: Any
     ) -> ChatResult:
         return self._reply(messages, kwargs.get("seed", 0))
 

@@ -9,10 +9,8 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Protocol
 
 from opinionsim.errors import SpecError
-from opinionsim.llm._reply import Arrival
+from opinionsim.llm._reply import ParsedReply
 from opinionsim.messages import ChatMessage
-
-__all__ = ["Person", "Seat"]
 
 #: The finish reason on record where a person did not answer in time.
 TIMED_OUT = "timeout"
@@ -77,7 +75,7 @@ class Seat:
         if self.timeout_s is not None and not (number and self.timeout_s > 0):
             raise SpecError(f"timeout_s of a seat must be above 0 seconds, or none; got {self.timeout_s!r}")
 
-    async def answer(self, turn: Any, part: str, messages: Iterable[ChatMessage]) -> Arrival:
+    async def answer(self, turn: Any, part: str, messages: Iterable[ChatMessage]) -> ParsedReply:
         """The answer as it arrives; empty, with the finish reason ``timeout``, when the time is over."""
         try:
             async with asyncio.timeout(self.timeout_s) as limit:
@@ -85,7 +83,7 @@ class Seat:
         except TimeoutError:
             if not limit.expired():
                 raise
-            return Arrival("", condition="empty", finish_reason=TIMED_OUT)
+            return ParsedReply("", condition="empty", finish_reason=TIMED_OUT)
         if not isinstance(text, str):
             raise SpecError(f"a person answers with a text; got {type(text).__name__}")
-        return Arrival(text, condition="answered" if text.strip() else "empty")
+        return ParsedReply(text, condition="answered" if text.strip() else "empty")

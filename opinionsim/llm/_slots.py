@@ -7,11 +7,9 @@ import heapq
 import math
 import time
 from collections.abc import Callable
-from typing import Literal
+from typing import Any, Literal
 
-from opinionsim.errors import SpecError
-
-__all__ = ["Lane", "SlotPool", "Verdict"]
+from opinionsim.errors import ModelCallError, SpecError
 
 #: What became of an attempt, as far as the pace is concerned.
 Verdict = Literal["ok", "failed", "rate-limited"]
@@ -29,7 +27,7 @@ _SATURATED = 80
 
 
 class SlotPool:
-    """Limits calls in flight over all runs; whoever waits is served by priority.
+    """Limits calls in flight over all runs; calls that wait are served by priority.
 
     Parameters
     ----------
@@ -56,6 +54,10 @@ class SlotPool:
         #: Places in the queues of all lanes, those given up included until they come up.
         self._queued = 0
         self._arrivals = 0
+        #: By identity of a client, which need not be hashable: the client and why nothing more is sent through it.
+        self._refusals: dict[int, tuple[object, str]] = {}
+        #: By identity of a client: the waits that its refusal ends.
+        self._until_refused: dict[int, set[asyncio.Future[Any]]] = {}
 
     def lane(self, name: str, *, adaptive: bool = False) -> Lane:
         """The lane of a rate-limit account; the same name gives the same lane.
@@ -79,6 +81,40 @@ class SlotPool:
         """
         left = {name: lane.waits_s for name, lane in self._lanes.copy().items()}
         return {name: seconds for name, seconds in sorted(left.items()) if seconds > 0}
+
+    def refuse(self, client: object, reason: str) -> None:
+        """Send nothing more through a client, since every request would meet the same error.
+
+        Parameters
+        ----------
+        client : object
+            The client, for all runs that share this pool.
+        reason : str
+            The error; the first one given stays.
+        """
+        self._refusals.setdefault(id(client), (client, reason))
+        for waiter in self._until_refused.pop(id(client), ()):
+            if not waiter.done():
+                waiter.set_exception(self._refusal(client))
+
+    def refuses(self, client: object) -> bool:
+        """Whether nothing more is sent through a client."""
+        return id(client) in self._refusals
+
+    def check(self, client: object) -> None:
+        """Raise ModelCallError with the reason where nothing more is sent through a client."""
+        if id(client) in self._refusals:
+            raise self._refusal(client)
+
+    def until_refused(self, client: object, waiter: asyncio.Future[Any]) -> None:
+        """Let a wait end with the error of :meth:`check` when it comes to that before it is over."""
+        waiters = self._until_refused.setdefault(id(client), set())
+        waiters.add(waiter)
+        waiter.add_done_callback(waiters.discard)
+
+    def _refusal(self, client: object) -> ModelCallError:
+        _, reason = self._refusals[id(client)]
+        return ModelCallError(f"{reason} (any request of this model would fail so: nothing more is sent)")
 
     def _serve(self) -> None:
         """Hand free slots to the first in the queues, as long as there are both."""

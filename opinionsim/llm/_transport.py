@@ -13,8 +13,6 @@ from typing import Any
 
 from opinionsim.errors import SpecError
 
-__all__ = ["fast_client"]
-
 #: Above any number of calls in flight: slots are what limits calls. None would mean aiohttp's own limit of 100.
 _CONNECTIONS = 100_000
 #: Seconds an idle connection is kept: below the 5 s after which uvicorn, the server of vLLM and of `transformers
@@ -49,7 +47,7 @@ def fast_client() -> Any:
     Returns
     -------
     httpx.AsyncClient
-        Of the httpx that the installed openai package uses.
+        A client of the httpx that the installed openai package uses.
 
     Raises
     ------

@@ -14,19 +14,6 @@ from opinionsim.opinions import OpinionScale
 from opinionsim.streams import canonical_json, digest
 from opinionsim.topics import Claim
 
-__all__ = [
-    "SELF_REPORT",
-    "STANCE",
-    "Author",
-    "Estimate",
-    "Instrument",
-    "OpinionKey",
-    "Text",
-    "check_abilities",
-    "check_instruments",
-    "instrument_id",
-]
-
 #: The variable that bias, diversity, tables and figures are about.
 STANCE = "stance"
 #: The kind of text that is a closed answer: it says what it says, and no classifier is asked.
@@ -71,7 +58,7 @@ def instrument_id(
     classifier : str
         Name of its classifier.
     options : mapping of str to JSON value
-        Of the classifier.
+        The options of the classifier.
     scale : OpinionScale
         What it codes on.
     context : bool
@@ -101,6 +88,11 @@ class Instrument:
     about : str
         ``reads`` where each text is judged together with each earlier message it was shown; empty where it is judged
         by itself.
+    name : str
+        What identifies its classifier: the name under which it is loaded, with the version of one of the user's own;
+        by default the name that the classifier gives itself.
+    code : str
+        Code of a classifier of the user's own; empty of any other.
     """
 
     instrument_id: str
@@ -109,6 +101,8 @@ class Instrument:
     kinds: frozenset[str]
     context: bool = False
     about: str = ""
+    name: str = ""
+    code: str = ""
 
     @classmethod
     def of(

@@ -11,8 +11,6 @@ from opinionsim.errors import OpinionSimError
 from opinionsim.measurement._instruments import Estimate, Instrument, OpinionKey, Text
 from opinionsim.measurement._measuring import Measuring
 
-__all__ = ["Coded", "LiveCoding"]
-
 #: What an instrument says: the turn, the second turn or None, and the estimate.
 Coded = tuple[int, int | None, Estimate]
 _Keys = list[tuple[int, int | None]]

@@ -7,7 +7,7 @@ import math
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 from weakref import WeakValueDictionary
 
 from opinionsim.classifiers import AskingClassifier, Context, Item, asks, parse_closed
@@ -27,8 +27,6 @@ from opinionsim.measurement._queues import Queues, estimates_of, failed
 from opinionsim.messages import ChatMessage, Parse, Reading, Reply, text_id
 from opinionsim.opinions import OpinionScale
 from opinionsim.topics import Claim
-
-__all__ = ["Measuring", "recorded_rating"]
 
 #: Questions of judges under way at a time for each call slot.
 _ASKED_PER_SLOT = 4
@@ -70,11 +68,11 @@ class Measuring:
     Parameters
     ----------
     instruments : sequence of Instrument
-        Of the run.
+        The instruments of the run.
     queues : Queues
         Shared with other runs.
     calls : RunCalls
-        Of the run: judges ask through it, and its journal keeps the opinions that a schedule awaited.
+        The calls of the run: judges ask through it, and its journal keeps the opinions that a schedule awaited.
     claim : Claim or None
         What the texts are about.
     authors : sequence of Author
@@ -84,12 +82,16 @@ class Measuring:
     ----------
     estimates : dict of OpinionKey to Estimate
         What has been measured so far.
+    portion : int
+        How many opinions of a finished run are coded between two writes.
 
     Raises
     ------
     SpecError
         As :func:`check_instruments`.
     """
+
+    portion: ClassVar[int] = 500
 
     def __init__(
         self,
@@ -147,7 +149,7 @@ class Measuring:
         urgent : bool
             Whether no batch is waited for.
         priority : float
-            Of a judge's questions; larger is served first, and the default comes after every turn.
+            Priority of a judge's questions; larger is served first, and the default comes after every turn.
 
         Returns
         -------
@@ -308,11 +310,11 @@ def recorded_rating(journal: Journal, turn: int, identity: str, text: str) -> fl
     Parameters
     ----------
     journal : Journal
-        Of the run.
+        The journal of the run.
     turn : int
         Whose text was rated.
     identity : str
-        Of the instrument.
+        Identity of the instrument.
     text : str
         That text, as it is now.
 

@@ -13,8 +13,6 @@ from opinionsim.errors import MeasurementError, OpinionSimError
 from opinionsim.measurement._instruments import Estimate, Instrument
 from opinionsim.opinions import OpinionEstimates
 
-__all__ = ["Queues", "estimates_of", "failed"]
-
 #: Items a queue takes as one batch.
 _FULL = 512
 #: Items a queue holds before those who bring more have to wait.

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
+from typing import Any
 
 from opinionsim.errors import SpecError
-from opinionsim.memory._as_run import ReflectiveAsRunMemory
 from opinionsim.memory._cumulative import CumulativeMemory
 from opinionsim.memory._memory import KeptMessages, Memory, estimated_tokens
 from opinionsim.memory._none import NoMemory
 from opinionsim.memory._reflective import ReflectiveMemory
+from opinionsim.memory._reflective_as_run import ReflectiveAsRunMemory
 from opinionsim.messages import EMPTY_PROMPT, Prompt
 from opinionsim.prompts import AgentPrompts
+from opinionsim.registry import NamedPart
 
 __all__ = [
-    "MEMORIES",
     "CumulativeMemory",
     "KeptMessages",
     "Memory",
@@ -23,48 +23,45 @@ __all__ = [
     "ReflectiveAsRunMemory",
     "ReflectiveMemory",
     "estimated_tokens",
+    "find_memory",
     "new_memory",
-    "templates_of",
 ]
 
-#: Memories by the name a specification gives them.
-MEMORIES: Mapping[str, type[KeptMessages] | type[NoMemory]] = MappingProxyType(
-    {
-        "cumulative": CumulativeMemory,
-        "reflective": ReflectiveMemory,
-        "reflective-as-run": ReflectiveAsRunMemory,
-        "none": NoMemory,
-    }
-)
 
+def find_memory(name: str, options: Mapping[str, Any] | None = None) -> type[Memory]:
+    """The class of a memory.
 
-def templates_of(kind: str) -> tuple[str, ...]:
-    """Templates of a prompt pack that a memory is worded with.
+    Parameters
+    ----------
+    name : str
+        ``cumulative``, ``reflective``, ``reflective-as-run``, ``none``, or the import path of one of one's own.
+    options : mapping, optional
+        Its further arguments.
 
     Raises
     ------
     SpecError
-        If there is no memory of that name.
+        If there is no such memory, or it does not take the options.
     """
-    if kind not in MEMORIES:
-        raise SpecError(f"memory must be one of {', '.join(MEMORIES)}; got {kind!r}")
-    return MEMORIES[kind].templates
+    found: type[Memory] = NamedPart(name=name, options=dict(options or {})).found("memory").target
+    return found
 
 
 def new_memory(
-    kind: str,
+    name: str,
     prompts: AgentPrompts,
     token_budget: int | None = None,
     *,
     leads: bool = False,
     start: Prompt = EMPTY_PROMPT,
+    options: Mapping[str, Any] | None = None,
 ) -> Memory:
     """An empty memory.
 
     Parameters
     ----------
-    kind : {"cumulative", "reflective", "reflective-as-run", "none"}
-        Which memory.
+    name : str
+        Which memory, as :func:`find_memory` takes it.
     prompts : AgentPrompts
         The agent's wording.
     token_budget : int, optional
@@ -75,19 +72,15 @@ def new_memory(
         place of its own.
     start : Prompt
         What stands before everything the agent is asked: its system message, or nothing.
+    options : mapping, optional
+        Further arguments of the memory.
 
     Raises
     ------
     SpecError
-        If the kind is unknown or the budget below 1.
+        If there is no such memory, it does not take the options, or the budget is below 1.
     """
-    templates_of(kind)
+    build = find_memory(name, options)
     if token_budget is not None and token_budget < 1:
         raise SpecError(f"token_budget must be a number of tokens >= 1, or none for no limit; got {token_budget}")
-    if kind == "none":
-        return NoMemory(start)
-    if kind == "cumulative":
-        return CumulativeMemory(prompts, token_budget, start)
-    if kind == "reflective":
-        return ReflectiveMemory(prompts, token_budget, start)
-    return ReflectiveAsRunMemory(prompts, token_budget, start, leads=leads)
+    return build(prompts, token_budget, start, leads=leads, **(options or {}))

@@ -9,10 +9,10 @@ from typing import ClassVar
 from opinionsim.memory._memory import KeptMessages
 from opinionsim.messages import Ask, Message
 from opinionsim.prompts import Act
+from opinionsim.registry import part
 
-__all__ = ["CumulativeMemory"]
 
-
+@part("memory", name="cumulative")
 @dataclass(frozen=True, slots=True)
 class CumulativeMemory(KeptMessages):
     """Every turn leaves one narrated message, which never changes (Chuang et al. 2023; A7).

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 from opinionsim.messages import EMPTY_PROMPT, Ask, ChatMessage, Message, Prompt
 from opinionsim.prompts import Act, AgentPrompts, Past
-
-__all__ = ["KeptMessages", "Memory", "estimated_tokens"]
 
 
 class Memory(Protocol):
@@ -24,6 +22,12 @@ class Memory(Protocol):
     """Chat calls that remembering one turn costs, one after another."""
     templates: ClassVar[tuple[str, ...]]
     """Templates of the prompt pack that it is worded with."""
+    treats_first: ClassVar[bool]
+    """Whether it matters which agent carries out the run's first memory-keeping turn."""
+
+    def __init__(
+        self, prompts: AgentPrompts, token_budget: int | None, start: Prompt, *, leads: bool, **options: Any
+    ) -> None: ...
 
     @property
     def past(self) -> Past:
@@ -81,18 +85,23 @@ class KeptMessages:
         What the agent has done so far.
     kept : Prompt
         The start, then all remembered messages, oldest first; by default the start alone.
+    leads : bool
+        Whether the agent carries out the run's first memory-keeping turn, the one with the lowest index; told only
+        where `treats_first`.
     shown : Prompt
-        Of these, the start and the newest messages that fit the budget; settled once, for every prompt asks for it.
+        The start, and the newest remembered messages that fit the budget; settled once, for every prompt asks for it.
     """
 
     calls_per_event: ClassVar[int]
     templates: ClassVar[tuple[str, ...]]
+    treats_first: ClassVar[bool] = False
 
     prompts: AgentPrompts
     token_budget: int | None = None
     start: Prompt = EMPTY_PROMPT
     past: Past = field(default_factory=Past)
     kept: Prompt = EMPTY_PROMPT
+    leads: bool = False
     shown: Prompt = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

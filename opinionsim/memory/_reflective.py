@@ -9,10 +9,10 @@ from typing import ClassVar
 from opinionsim.memory._memory import KeptMessages
 from opinionsim.messages import Ask, Message, take_as_is
 from opinionsim.prompts import Act
+from opinionsim.registry import part
 
-__all__ = ["ReflectiveMemory"]
 
-
+@part("memory", name="reflective")
 @dataclass(frozen=True, slots=True)
 class ReflectiveMemory(KeptMessages):
     """After every turn the agent sums up its experience; only the newest summary is kept.

@@ -1,10 +1,17 @@
-"""Measures of opinion distributions, on arrays and on the tidy frames of a store."""
+"""Metrics of opinion distributions, on arrays and on the tidy frames of a store."""
 
 from __future__ import annotations
 
 from opinionsim.metrics._classes import CLASSES, class_transitions, qualitative_class
 from opinionsim.metrics._clusters import cluster_labels, clusters, effective_clusters, largest_cluster
-from opinionsim.metrics._conditions import NOT_SET, check_conditions, condition_axes, condition_metrics, order_levels
+from opinionsim.metrics._conditions import (
+    NOT_SET,
+    check_conditions,
+    condition_axes,
+    condition_metrics,
+    in_order,
+    order_levels,
+)
 from opinionsim.metrics._convergence import (
     ExitProbability,
     FirstTime,
@@ -15,15 +22,6 @@ from opinionsim.metrics._convergence import (
 )
 from opinionsim.metrics._density import density, fragmentation, valley_labels
 from opinionsim.metrics._dip import dip, dip_p_value
-from opinionsim.metrics._evidence import (
-    EVIDENCE,
-    KINDS,
-    NOT_VALIDATED,
-    evidence_statement,
-    instrument_validation,
-    played_by,
-    validation_statement,
-)
 from opinionsim.metrics._frames import run_metrics, step_metrics, trajectories
 from opinionsim.metrics._groups import distinctness, group_consensus, group_count, group_divergence, size_parity
 from opinionsim.metrics._instruments import cut, scale_of, stance_rows
@@ -35,6 +33,7 @@ from opinionsim.metrics._moments import (
     relative_diversity,
     skewness,
 )
+from opinionsim.metrics._named import named_metrics
 from opinionsim.metrics._network import (
     active_link_density,
     assortativity,
@@ -54,7 +53,7 @@ from opinionsim.metrics._polarization import (
     esteban_ray,
     opinion_polarization_index,
 )
-from opinionsim.metrics._registry import MEASURES, Measure, measure_opinions
+from opinionsim.metrics._registry import METRICS, Metric, compute_metrics, find_metric
 from opinionsim.metrics._spread import coverage, dispersion, mean_distance, regionalization, spread
 from opinionsim.metrics._uncertainty import (
     Interval,
@@ -66,16 +65,13 @@ from opinionsim.metrics._wordings import one_wording, wording_statement
 
 __all__ = [
     "CLASSES",
-    "EVIDENCE",
-    "KINDS",
-    "MEASURES",
+    "METRICS",
     "NOT_SET",
-    "NOT_VALIDATED",
     "Distribution",
     "ExitProbability",
     "FirstTime",
     "Interval",
-    "Measure",
+    "Metric",
     "PermutationNull",
     "active_link_density",
     "agreement",
@@ -87,6 +83,7 @@ __all__ = [
     "class_transitions",
     "cluster_labels",
     "clusters",
+    "compute_metrics",
     "condition_axes",
     "condition_metrics",
     "consensus_time",
@@ -105,28 +102,27 @@ __all__ = [
     "effective_clusters",
     "ei_index",
     "esteban_ray",
-    "evidence_statement",
     "exit_probability",
     "extreme_share",
     "extremeness",
+    "find_metric",
     "fragmentation",
     "group_consensus",
     "group_count",
     "group_divergence",
-    "instrument_validation",
+    "in_order",
     "internal_conflict",
     "largest_change",
     "largest_cluster",
     "mean_distance",
-    "measure_opinions",
     "median",
+    "named_metrics",
     "neighbour_correlation",
     "one_wording",
     "opinion_metrics",
     "opinion_polarization_index",
     "order_levels",
     "permutation_null",
-    "played_by",
     "polarization",
     "qualitative_class",
     "regionalization",
@@ -141,7 +137,6 @@ __all__ = [
     "stance_rows",
     "step_metrics",
     "trajectories",
-    "validation_statement",
     "valley_labels",
     "wording_statement",
 ]

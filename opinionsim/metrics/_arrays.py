@@ -1,4 +1,4 @@
-"""Opinion arrays as every measure takes them: checked, as rows of one value an agent."""
+"""Opinion arrays as every metric takes them: checked, as rows of one value an agent."""
 
 from __future__ import annotations
 
@@ -13,9 +13,7 @@ from numpy.typing import ArrayLike
 
 from opinionsim.errors import MeasurementError
 
-__all__ = ["Measured", "Range", "Rows", "opinion_array", "positive", "ratio"]
-
-#: What a measure gives: a float for opinions of shape (N,), an array of shape (...) for (..., N).
+#: What a metric gives: a float for opinions of shape (N,), an array of shape (...) for (..., N).
 Measured: TypeAlias = Any
 #: Ends of the opinion scale, low before high.
 Range: TypeAlias = tuple[float, float]
@@ -23,7 +21,7 @@ Range: TypeAlias = tuple[float, float]
 #: Overshoot of the range, as a share of its width, that is rounding (of 32-bit records) and is clipped.
 _ROUNDING = 1e-6
 
-#: Values held at a time where a measure needs many a row.
+#: Values held at a time where a metric needs many a row.
 _BATCH = 4_000_000
 
 
@@ -75,7 +73,7 @@ def ratio(numerator: np.ndarray, denominator: Any) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Rows:
-    """Opinions as R rows of N agents, with what measures share.
+    """Opinions as R rows of N agents, with what metrics share.
 
     Attributes
     ----------

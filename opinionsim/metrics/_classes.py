@@ -10,8 +10,6 @@ from numpy.typing import ArrayLike
 from opinionsim.errors import MeasurementError
 from opinionsim.metrics._arrays import Range, Rows
 
-__all__ = ["CLASSES", "Class", "class_transitions", "qualitative_class"]
-
 #: One of :data:`CLASSES`, or "" where no agent has an opinion.
 Class: TypeAlias = str
 

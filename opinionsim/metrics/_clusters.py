@@ -7,8 +7,6 @@ from numpy.typing import ArrayLike
 
 from opinionsim.metrics._arrays import Measured, Rows, positive, ratio, tally
 
-__all__ = ["cluster_labels", "clusters", "effective_clusters", "largest_cluster"]
-
 
 def _labels(rows: Rows, delta: float) -> np.ndarray:
     """Cluster of each agent from 0, (R, N); -1 where there is no opinion."""
@@ -66,6 +64,13 @@ def clusters(opinions: ArrayLike, delta: float = 0.01) -> Measured:
     -------
     float or ndarray (...)
         At least 1; NaN when no agent has an opinion.
+
+    Notes
+    -----
+    - Meaning: clusters of opinion, however small
+    - Formula: ``1 + number of gaps between neighbouring opinions > delta``
+    - Values: 1 to n
+    - Pitfall: state delta; single stragglers count as a cluster each
     """
     rows = Rows.of(opinions)
     found = np.count_nonzero(rows.gaps > positive(delta, "delta", zero=True), axis=1) + 1
@@ -73,7 +78,9 @@ def clusters(opinions: ArrayLike, delta: float = 0.01) -> Measured:
 
 
 def effective_clusters(opinions: ArrayLike, delta: float = 0.01) -> Measured:
-    r"""Number of equal clusters that would be as concentrated, :math:`(\sum_k c_k)^2 / \sum_k c_k^2`.
+    r"""Number of equal clusters that would be as concentrated.
+
+    :math:`(\sum_k c_k)^2 / \sum_k c_k^2`.
 
     Parameters
     ----------
@@ -89,7 +96,13 @@ def effective_clusters(opinions: ArrayLike, delta: float = 0.01) -> Measured:
 
     Notes
     -----
-    The effective number of Laakso and Taagepera 1979, doi 10.1177/001041407901200101, of clusters of size c.
+    - Meaning: clusters weighted by size
+    - Formula: ``(sum c)^2 / sum c^2, cluster sizes c``
+    - Values: 1 to n
+    - Source: Laakso & Taagepera 1979, doi 10.1177/001041407901200101
+    - Pitfall: state delta
+
+    The effective number of Laakso and Taagepera 1979, of clusters of size c.
     """
     rows = Rows.of(opinions)
     return rows.back(ratio(rows.n.astype(float) ** 2, (_sizes(rows, delta).astype(float) ** 2).sum(axis=1)))
@@ -109,6 +122,13 @@ def largest_cluster(opinions: ArrayLike, delta: float = 0.01) -> Measured:
     -------
     float or ndarray (...)
         From 1/n to 1; NaN when no agent has an opinion.
+
+    Notes
+    -----
+    - Meaning: share of the largest cluster
+    - Formula: ``max c / n``
+    - Values: 1/n to 1
+    - Pitfall: state delta
     """
     rows = Rows.of(opinions)
     return rows.back(ratio(_sizes(rows, delta).max(axis=1), rows.n))

@@ -1,4 +1,4 @@
-"""Conditions of an experiment: which ones vary, their order, and measures averaged over topics."""
+"""Conditions of an experiment: which ones vary, their order, and metrics averaged over topics."""
 
 from __future__ import annotations
 
@@ -9,33 +9,15 @@ import numpy as np
 import pandas as pd
 
 from opinionsim.errors import MeasurementError, SpecError
-from opinionsim.metrics._evidence import validation_statement
+from opinionsim.evidence import validation_statement
 from opinionsim.metrics._instruments import require
 from opinionsim.metrics._wordings import pack_of
 
-__all__ = [
-    "NOT_SET",
-    "check_conditions",
-    "condition_axes",
-    "condition_metrics",
-    "named_levels",
-    "order_levels",
-    "sampling_unit",
-]
-
 #: Columns of the runs frame that describe a condition, in the order tables and figures use them.
 _CONDITIONS = (
-    "framing",
-    "confirmation_bias",
-    "memory",
-    "world",
-    "model",
-    "interaction",
-    "network",
-    "n_agents",
-    "steps",
+    "framing", "confirmation_bias", "memory", "world", "model", "interaction", "network", "n_agents", "steps",
     "topic",
-)
+)  # fmt: skip
 
 #: Those that say how agents think.
 _MINDS = frozenset({"confirmation_bias", "memory", "world"})
@@ -67,26 +49,10 @@ NOT_SET = "not set"
 
 #: Levels with a natural order that neither the alphabet nor a number gives.
 _LEVELS = (
-    "falsehood",
-    "truth",
-    "none",
-    "weak",
-    "strong",
-    "cumulative",
-    "reflective",
-    "reflective-as-run",
-    "closed",
-    "open",
-    "Science",
-    "History",
-    "Common sense",
-    "all-positive",
-    "skewed-positive",
-    "uniform",
-    "skewed-negative",
-    "all-negative",
-    NOT_SET,
-)
+    "falsehood", "truth", "none", "weak", "strong", "cumulative", "reflective", "reflective-as-run", "closed",
+    "open", "Science", "History", "Common sense", "all-positive", "skewed-positive", "uniform",
+    "skewed-negative", "all-negative", NOT_SET,
+)  # fmt: skip
 
 #: What replicates and topics are averaged over; never a condition.
 _COUNTS = ("n_texts", "n_missing", "n_refused", "n_empty", "n_truncated", "n_agents", "n_never")
@@ -113,6 +79,27 @@ def order_levels(values: Iterable[Any]) -> list[Any]:
     if all(isinstance(value, int | float | np.number) for value in distinct):
         return sorted(distinct)
     return distinct
+
+
+def in_order(frame: pd.DataFrame, axes: Sequence[str]) -> pd.DataFrame:
+    """Rows of a frame in the order of the levels of some conditions (:func:`order_levels`).
+
+    Parameters
+    ----------
+    frame : DataFrame
+        One column a condition, and any others.
+    axes : sequence of str
+        The conditions, the first being the outermost.
+
+    Returns
+    -------
+    DataFrame
+        The same rows; those without a level come last, and equal ones stay as they were.
+    """
+    ranks = {axis: {level: place for place, level in enumerate(order_levels(frame[axis]))} for axis in axes}
+    return frame.sort_values(
+        list(axes), key=lambda column: column.map(ranks[str(column.name)]).astype(float), kind="stable"
+    )
 
 
 def named_levels(column: pd.Series[Any]) -> pd.Series[Any]:
@@ -280,7 +267,7 @@ def condition_metrics(
     """
     complete = runs[runs["status"] == "complete"]
     if "instrument_id" in complete.columns:
-        # What cells without an instrument of stance vary in is no condition of these measures.
+        # What cells without an instrument of stance vary in is no condition of these metrics.
         complete = complete[complete["instrument_id"].notna()]
     axes = [axis for axis in condition_axes(complete) if axis != "topic"] if by is None else list(by)
     check_conditions(complete, axes)
@@ -313,7 +300,8 @@ def condition_metrics(
             "validation": joined.groupby(keys, dropna=False, sort=False)["validation"].agg(validation_statement),
         }
     ).reset_index()
-    return _sorted(frame.assign(ddof=metrics["ddof"].max()), axes)
+    by_kind = frame.assign(ddof=metrics["ddof"].max()).sort_values("kind", kind="stable")
+    return in_order(by_kind, axes).reset_index(drop=True)
 
 
 def _join(runs: pd.DataFrame, metrics: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
@@ -349,13 +337,3 @@ def _check_scales(joined: pd.DataFrame, keys: Sequence[str]) -> None:
                 f"runs of one condition are coded on different scales ({' and '.join(found.unique())}); "
                 "add the axis that sets the scale to `by` or pass the runs of one scale"
             )
-
-
-def _sorted(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
-    """Rows in the order of the levels of each condition."""
-    ranks = pd.DataFrame(index=frame.index)
-    for column in by:
-        rank = {level: position for position, level in enumerate(order_levels(frame[column]))}
-        ranks[column] = frame[column].map(rank).astype(float).fillna(len(rank))
-    ranks["kind"] = frame["kind"]
-    return frame.loc[ranks.sort_values([*by, "kind"], kind="stable").index].reset_index(drop=True)

@@ -10,15 +10,6 @@ from numpy.typing import ArrayLike
 from opinionsim.errors import MeasurementError
 from opinionsim.metrics._arrays import Measured, Rows, opinion_array, positive
 
-__all__ = [
-    "ExitProbability",
-    "FirstTime",
-    "consensus_time",
-    "convergence_time",
-    "exit_probability",
-    "largest_change",
-]
-
 
 class FirstTime(NamedTuple):
     """Time of an event in each run.
@@ -134,7 +125,7 @@ def convergence_time(
     Notes
     -----
     Both numbers matter: where one pair moves a step, quiet steps occur long before convergence, so records
-    should lie at least a sweep apart or the window be long.
+    should lie at least N steps apart or the window be long.
     """
     positive(tolerance, "tolerance")
     if not isinstance(window, int | np.integer) or window < 1:

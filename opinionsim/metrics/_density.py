@@ -9,8 +9,6 @@ from opinionsim.errors import MeasurementError
 from opinionsim.metrics._arrays import Measured, Range, Rows, positive, ratio, tally
 from opinionsim.metrics._opinions import check_ddof
 
-__all__ = ["density", "fragmentation", "valley_labels"]
-
 #: Error of the binned density, as a share of the peak of one agent's kernel.
 _TRUNCATION = 1e-12
 #: Bandwidths beyond which a kernel is below the rounding of its peak.
@@ -107,7 +105,9 @@ def fragmentation(
     half_range: float | None = 3.5,
     ddof: int = 1,
 ) -> Measured:
-    r"""Spread times ups and downs of the density, :math:`\frac{s}{4M} \sum_g |\hat f(g + \Delta) - \hat f(g)|`.
+    r"""Spread times ups and downs of the density.
+
+    :math:`\frac{s}{4M} \sum_g |\hat f(g + \Delta) - \hat f(g)|`.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def fragmentation(
         None leaves opinions in their own units, M being half their range, as the authors' program does
         where M is varied.
     ddof : int
-        Of the standard deviation s.
+        Correction of the standard deviation s.
 
     Returns
     -------
@@ -136,8 +136,15 @@ def fragmentation(
 
     Notes
     -----
-    Lorenz, Neumann and Schröder 2021, doi 10.1037/rev0000291, with the settings of their program. Only half of
-    the kernel of a group at an end lies in the range, and only one flank of it counts.
+    - Meaning: spread times ups and downs of the density
+    - Formula: ``sd / (4M) sum abs(f(g + step) - f(g)), f a Gaussian density on x scaled to M = 3.5``
+    - Values: 0 to about 1
+    - Source: Lorenz et al. 2021, doi 10.1037/rev0000291
+    - Pitfall: the kernel of a group at an end is cut in half and only one of its flanks counts; depends on the
+      bandwidth as a share of the range; integer ratings look fragmented whatever people think
+
+    Lorenz, Neumann and Schröder 2021, with the settings of their program. Only half of the kernel of a group at an
+    end lies in the range, and only one flank of it counts.
     """
     check_ddof(ddof)
     own = Rows.of(opinions, range)

@@ -12,8 +12,6 @@ from opinionsim.errors import MeasurementError
 from opinionsim.metrics._arrays import Measured, Rows
 from opinionsim.streams import stream
 
-__all__ = ["dip", "dip_p_value"]
-
 #: Opinions from which on compiling, which takes seconds, pays.
 _COMPILE_FROM = 400_000
 
@@ -118,7 +116,9 @@ def _dip_rows(ordered: np.ndarray, n: np.ndarray) -> np.ndarray:
 
 
 def dip(opinions: ArrayLike) -> Measured:
-    r"""Dip statistic, :math:`\min_G \sup_x |F_n(x) - G(x)|` over all unimodal distributions G.
+    r"""Dip statistic, the distance from every unimodal distribution.
+
+    :math:`\min_G \sup_x |F_n(x) - G(x)|` over all unimodal distributions G.
 
     Parameters
     ----------
@@ -133,8 +133,14 @@ def dip(opinions: ArrayLike) -> Measured:
 
     Notes
     -----
-    Hartigan and Hartigan 1985, doi 10.1214/aos/1176346577. G may have a point mass at its mode, so that
-    opinions that tie there do not count against it; a tie elsewhere does, with half its share.
+    - Meaning: distance from every unimodal distribution
+    - Formula: ``min over unimodal G of max abs(F - G)``
+    - Values: 0 to 1/4
+    - Source: Hartigan & Hartigan 1985, doi 10.1214/aos/1176346577
+    - Pitfall: its p-value is for continuous opinions; ratings on few points are many modes to it
+
+    Hartigan and Hartigan 1985. G may have a point mass at its mode, so that opinions that tie there do not count
+    against it; a tie elsewhere does, with half its share.
     """
     rows = Rows.of(opinions)
     return rows.back(_dip_rows(rows.ordered, rows.n))
@@ -150,7 +156,7 @@ def dip_p_value(opinions: ArrayLike, n_null: int = 2000, seed: int = 0) -> Measu
     n_null : int
         Uniform samples to draw for each number of opinions that occurs.
     seed : int
-        Of these samples, >= 0.
+        Seed of these samples, >= 0.
 
     Returns
     -------

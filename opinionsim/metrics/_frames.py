@@ -1,4 +1,4 @@
-"""Trajectories and measures of whole runs, from the tidy frames of a store.
+"""Trajectories and metrics of whole runs, from the tidy frames of a store.
 
 Only measured opinions of participants enter: one that was assigned an opinion and never gave a text that could be
 coded has no opinion here, and is counted. Others of a run's cast, as a moderator, are neither measured nor counted.
@@ -11,12 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from opinionsim.metrics._evidence import instrument_validation, validation_statement
+from opinionsim.evidence import instrument_validation, validation_statement
 from opinionsim.metrics._instruments import OPINION_COLUMNS, point_columns, points_of, require, scale_of, stance_rows
 from opinionsim.metrics._opinions import check_ddof, nearest_points
 from opinionsim.opinions import OpinionScale
-
-__all__ = ["run_metrics", "step_metrics", "trajectories"]
 
 _RUN_COLUMNS = ("run_id", "cell", "n_agents", "steps", "instrument_id", "evidence", "validation")
 _AGENT_COLUMNS = ("run_id", "agent", "assigned_opinion")
@@ -26,7 +24,7 @@ _CAUSES = ("refused", "empty", "truncated")
 
 
 def _cells(runs: pd.DataFrame) -> pd.DataFrame:
-    """One row a (run, cell) with what the measures need, numbered in column `row`."""
+    """One row a (run, cell) with what the metrics need, numbered in column `row`."""
     require(runs, "runs", _RUN_COLUMNS)
     cells = runs[list(_RUN_COLUMNS)].drop_duplicates(["run_id", "cell"]).reset_index(drop=True)
     return cells.assign(row=np.arange(len(cells)))
@@ -280,6 +278,24 @@ def _validation(cells: pd.DataFrame, heads: pd.DataFrame) -> list[str]:
     ]
 
 
+def final_opinions(runs: pd.DataFrame, opinions: pd.DataFrame) -> tuple[pd.DataFrame, list[np.ndarray]]:
+    """The last measured opinion of every participant, by run, cell, instrument of stance and kind of text.
+
+    Returns
+    -------
+    heads : DataFrame
+        ``run_id, cell, instrument_id, kind`` of each.
+    finals : list of ndarray
+        Opinions of the agents that were measured, one array a row of `heads`.
+    """
+    stance = _stance(_cells(runs), opinions)
+    group = stance.groupby(["row", "instrument_id", "kind"], dropna=False).ngroup().to_numpy(int)
+    _, first = np.unique(group, return_index=True)
+    final_group, final = _finals(stance, group)
+    heads = stance.iloc[first][["run_id", "cell", "instrument_id", "kind"]].reset_index(drop=True)
+    return heads, [final[final_group == number] for number in range(len(heads))]
+
+
 def run_metrics(
     runs: pd.DataFrame,
     opinions: pd.DataFrame,
@@ -287,7 +303,7 @@ def run_metrics(
     ddof: int = 0,
     scale: OpinionScale | None = None,
 ) -> pd.DataFrame:
-    """Measures of the final opinions of every run: each participant's last measured value.
+    """Metrics of the final opinions of every run: each participant's last measured value.
 
     Parameters
     ----------
@@ -307,8 +323,8 @@ def run_metrics(
         assigned_diversity, evidence, validation``.
         Bias and diversity are NaN where no agent was measured, shares also at points that are not on the
         scale of the instrument. ``never_measured_rate`` is a share of the participants, ``missing_rate`` of
-        their texts. Of the ``n_missing`` texts without a value, ``n_refused`` are
-        refusals, ``n_empty`` have no text, ``n_truncated`` were cut off; in the others, which are answers, the
+        their texts. Among the ``n_missing`` texts without a value, ``n_refused``
+        are refusals, ``n_empty`` have no text and ``n_truncated`` were cut off; in the others, which are answers, the
         instrument found no stated opinion. A neutral opinion is a value and none of these. The assigned
         pair describes what participants were told at the start and is no measurement. ``validation`` is that of the
         run, for an instrument that the runs frame does not name :func:`instrument_validation`; empty for self-reports.

@@ -9,8 +9,6 @@ from opinionsim.errors import MeasurementError
 from opinionsim.metrics._arrays import Measured, Range, Rows, check_bins, ratio, tally
 from opinionsim.metrics._density import valley_labels
 
-__all__ = ["distinctness", "group_consensus", "group_count", "group_divergence", "size_parity"]
-
 
 def numbered(groups: ArrayLike, shape: tuple[int, ...]) -> np.ndarray:
     """Labels of any kind as numbers from 0 in rows (R, N), -1 where the label is NaN or None."""
@@ -76,14 +74,22 @@ def group_count(opinions: ArrayLike, range: Range, groups: ArrayLike | None = No
 
     Notes
     -----
-    After sense 5, community fracturing, of Bramson et al. 2016, doi 10.1080/0022250X.2016.1147443.
+    - Meaning: groups (community fracturing)
+    - Formula: ``1 + number of valleys in the density, or groups named``
+    - Values: 1, 2, ...
+    - Source: Bramson et al. 2016, doi 10.1080/0022250X.2016.1147443
+    - Pitfall: depends on bandwidth and depth of the density's valleys (`valley_labels`)
+
+    After sense 5, community fracturing, of Bramson et al. 2016.
     """
     found = _Groups(opinions, range, groups)
     return found.rows.back(np.where(found.rows.n > 0, found.count, np.nan))
 
 
 def distinctness(opinions: ArrayLike, range: Range, groups: ArrayLike | None = None, bins: int = 5) -> Measured:
-    r"""One less the overlap of two groups' histograms, :math:`1 - \sum_b \min(p_{gb}, p_{hb})`, meaned over pairs.
+    r"""One less the overlap of two groups' histograms.
+
+    :math:`1 - \sum_b \min(p_{gb}, p_{hb})`, meaned over pairs.
 
     Parameters
     ----------
@@ -108,7 +114,13 @@ def distinctness(opinions: ArrayLike, range: Range, groups: ArrayLike | None = N
 
     Notes
     -----
-    After sense 6 of Bramson et al. 2016, doi 10.1080/0022250X.2016.1147443.
+    - Meaning: how little groups overlap
+    - Formula: ``1 - sum over bins of min(p_g, p_h), mean over pairs of groups``
+    - Values: 0 to 1
+    - Source: Bramson et al. 2016, doi 10.1080/0022250X.2016.1147443
+    - Pitfall: near 1 by construction where groups come from the opinions; our normalisation
+
+    After sense 6 of Bramson et al. 2016.
     """
     check_bins(bins)
     found = _Groups(opinions, range, groups)
@@ -119,7 +131,9 @@ def distinctness(opinions: ArrayLike, range: Range, groups: ArrayLike | None = N
 
 
 def group_divergence(opinions: ArrayLike, range: Range, groups: ArrayLike | None = None) -> Measured:
-    r"""Distance of two groups' means over the range, :math:`|\bar x_g - \bar x_h| / (b - a)`, meaned over pairs.
+    r"""Distance of two groups' means over the range.
+
+    :math:`|\bar x_g - \bar x_h| / (b - a)`, meaned over pairs.
 
     Parameters
     ----------
@@ -142,7 +156,13 @@ def group_divergence(opinions: ArrayLike, range: Range, groups: ArrayLike | None
 
     Notes
     -----
-    After sense 7 of Bramson et al. 2016, doi 10.1080/0022250X.2016.1147443.
+    - Meaning: distance of group means
+    - Formula: ``abs(mean_g - mean_h) / (b - a), mean over pairs of groups``
+    - Values: 0 to 1
+    - Source: Bramson et al. 2016, doi 10.1080/0022250X.2016.1147443
+    - Pitfall: undefined for one group; our normalisation
+
+    After sense 7 of Bramson et al. 2016.
     """
     found = _Groups(opinions, range, groups)
     means = found.means(found.rows.x)
@@ -174,7 +194,13 @@ def group_consensus(opinions: ArrayLike, range: Range, groups: ArrayLike | None 
 
     Notes
     -----
-    After sense 8 of Bramson et al. 2016, doi 10.1080/0022250X.2016.1147443.
+    - Meaning: unity within groups
+    - Formula: ``1 - 2 mean abs(x - mean_g) / (b - a), mean over groups``
+    - Values: 0 to 1
+    - Source: Bramson et al. 2016, doi 10.1080/0022250X.2016.1147443
+    - Pitfall: large by construction where groups come from the opinions; our normalisation
+
+    After sense 8 of Bramson et al. 2016.
     """
     found = _Groups(opinions, range, groups)
     own = np.take_along_axis(found.means(found.rows.x), np.maximum(found.labels, 0), axis=1)
@@ -183,7 +209,9 @@ def group_consensus(opinions: ArrayLike, range: Range, groups: ArrayLike | None 
 
 
 def size_parity(opinions: ArrayLike, range: Range, groups: ArrayLike | None = None) -> Measured:
-    r"""Evenness of group sizes, :math:`-\sum_g s_g \ln s_g / \ln G`.
+    r"""Evenness of group sizes.
+
+    :math:`-\sum_g s_g \ln s_g / \ln G`.
 
     Parameters
     ----------
@@ -206,7 +234,13 @@ def size_parity(opinions: ArrayLike, range: Range, groups: ArrayLike | None = No
 
     Notes
     -----
-    After sense 9 of Bramson et al. 2016, doi 10.1080/0022250X.2016.1147443.
+    - Meaning: evenness of group sizes
+    - Formula: ``-sum s ln s / ln G, shares s of G groups``
+    - Values: 0 to 1
+    - Source: Bramson et al. 2016, doi 10.1080/0022250X.2016.1147443
+    - Pitfall: undefined for one group; our normalisation
+
+    After sense 9 of Bramson et al. 2016.
     """
     found = _Groups(opinions, range, groups)
     share = ratio(found.sizes, found.sizes.sum(axis=1)[:, None])

@@ -9,25 +9,14 @@ import pandas as pd
 from opinionsim.errors import MeasurementError
 from opinionsim.opinions import OpinionScale
 
-__all__ = ["OPINION_COLUMNS", "STANCE", "cut", "point_columns", "points_of", "require", "scale_of", "stance_rows"]
-
-#: The variable that measures, tables and figures of opinions are about.
+#: The variable that metrics, tables and figures of opinions are about.
 STANCE = "stance"
 
-#: Columns of an opinions frame that measures need. A frame of a user's own may lack `scale` and `about`.
+#: Columns of an opinions frame that metrics need. A frame of a user's own may lack `scale` and `about`.
 OPINION_COLUMNS = (
-    "run_id",
-    "cell",
-    "instrument_id",
-    "classifier",
-    "variable",
-    "kind",
-    "turn",
-    "step",
-    "agent",
-    "condition",
+    "run_id", "cell", "instrument_id", "classifier", "variable", "kind", "turn", "step", "agent", "condition",
     "value",
-)
+)  # fmt: skip
 
 
 def require(frame: pd.DataFrame, name: str, columns: Sequence[str]) -> None:
@@ -99,7 +88,7 @@ def scale_of(opinions: pd.DataFrame) -> OpinionScale:
     ----------
     opinions : DataFrame
         With column ``scale``, as in ``"-2,-1,0,1,2"``, or one column ``p_<point>`` a scale point, as in ``p_-2``. The
-        scale is that of all rows given, whatever they measure: :func:`cut` chooses those of one instrument.
+        scale is that of all rows given, whatever is measured: :func:`cut` chooses those of one instrument.
 
     Returns
     -------
@@ -159,7 +148,7 @@ def cut(opinions: pd.DataFrame, variable: str = STANCE, instrument_id: str | Non
 
 
 def stance_rows(runs: pd.DataFrame, opinions: pd.DataFrame) -> pd.DataFrame:
-    """The rows of an opinions frame that measures, tables and figures of opinions rest on.
+    """The rows of an opinions frame that metrics, tables and figures of opinions rest on.
 
     Parameters
     ----------

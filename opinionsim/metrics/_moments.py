@@ -9,8 +9,6 @@ from opinionsim.errors import MeasurementError
 from opinionsim.metrics._arrays import Measured, Range, Rows, ratio
 from opinionsim.metrics._opinions import check_ddof
 
-__all__ = ["extreme_share", "extremeness", "median", "relative_bias", "relative_diversity", "skewness"]
-
 
 def median(opinions: ArrayLike) -> Measured:
     """Median opinion.
@@ -24,6 +22,13 @@ def median(opinions: ArrayLike) -> Measured:
     -------
     float or ndarray (...)
         Mean of the two middle opinions where their number is even; NaN when no agent has an opinion.
+
+    Notes
+    -----
+    - Meaning: middle opinion
+    - Formula: ``median x``
+    - Values: a to b
+    - Pitfall: jumps where opinions are few points
     """
     rows = Rows.of(opinions)
     last = np.maximum(rows.n - 1, 0)
@@ -32,7 +37,9 @@ def median(opinions: ArrayLike) -> Measured:
 
 
 def skewness(opinions: ArrayLike) -> Measured:
-    r"""Asymmetry of the distribution, :math:`g_1 = m_3 / m_2^{3/2}` from central moments.
+    r"""Asymmetry of the distribution.
+
+    :math:`g_1 = m_3 / m_2^{3/2}` from central moments.
 
     Parameters
     ----------
@@ -43,6 +50,13 @@ def skewness(opinions: ArrayLike) -> Measured:
     -------
     float or ndarray (...)
         Above 0 with a longer tail upwards; NaN where opinions do not differ.
+
+    Notes
+    -----
+    - Meaning: asymmetry
+    - Formula: ``m3 / m2^(3/2), central moments``
+    - Values: any
+    - Pitfall: biased towards 0 in small samples; undefined at consensus
     """
     rows = Rows.of(opinions)
     second, third = (rows.average(rows.deviations**power) for power in (2, 3))
@@ -50,7 +64,9 @@ def skewness(opinions: ArrayLike) -> Measured:
 
 
 def relative_bias(opinions: ArrayLike, range: Range) -> Measured:
-    r"""Distance of the mean from the middle of the range, :math:`|\bar x - c| / M`, M half the range.
+    r"""Distance of the mean from the middle of the range.
+
+    :math:`|\bar x - c| / M`, M half the range.
 
     Parameters
     ----------
@@ -68,13 +84,23 @@ def relative_bias(opinions: ArrayLike, range: Range) -> Measured:
     ------
     MeasurementError
         If the range is not increasing, or an opinion lies outside it.
+
+    Notes
+    -----
+    - Meaning: distance of the mean from neutral
+    - Formula: ``abs(mean x - c) / M``
+    - Values: 0 to 1
+    - Source: Lorenz et al. 2021, doi 10.1037/rev0000291
+    - Pitfall: has no sign; its mean over runs is above 0 without any bias
     """
     rows = Rows.of(opinions, range)
     return rows.back(np.abs(rows.mean - rows.middle) / (rows.width / 2))
 
 
 def relative_diversity(opinions: ArrayLike, range: Range, ddof: int = 1) -> Measured:
-    r"""Standard deviation as a share of half the range, :math:`s / M`.
+    r"""Standard deviation as a share of half the range.
+
+    :math:`s / M`.
 
     Parameters
     ----------
@@ -95,6 +121,14 @@ def relative_diversity(opinions: ArrayLike, range: Range, ddof: int = 1) -> Meas
     ------
     MeasurementError
         If the range is not increasing, or an opinion lies outside it.
+
+    Notes
+    -----
+    - Meaning: standard deviation beside half the range
+    - Formula: ``sd / M, ddof 1``
+    - Values: from 0; 1 at equal poles for large n
+    - Source: Lorenz et al. 2021, doi 10.1037/rev0000291
+    - Pitfall: ddof is 1 here, 0 in `diversity`
     """
     check_ddof(ddof)
     rows = Rows.of(opinions, range)
@@ -102,7 +136,9 @@ def relative_diversity(opinions: ArrayLike, range: Range, ddof: int = 1) -> Meas
 
 
 def extremeness(opinions: ArrayLike, range: Range) -> Measured:
-    r"""Mean distance from the middle of the range, :math:`\overline{|x - c|} / M`.
+    r"""Mean distance from the middle of the range.
+
+    :math:`\overline{|x - c|} / M`.
 
     Parameters
     ----------
@@ -120,13 +156,21 @@ def extremeness(opinions: ArrayLike, range: Range) -> Measured:
     ------
     MeasurementError
         If the range is not increasing, or an opinion lies outside it.
+
+    Notes
+    -----
+    - Meaning: mean distance from neutral
+    - Formula: ``mean abs(x - c) / M``
+    - Values: 0 to 1
     """
     rows = Rows.of(opinions, range)
     return rows.back(rows.average(np.abs(rows.x - rows.middle)) / (rows.width / 2))
 
 
 def extreme_share(opinions: ArrayLike, range: Range, threshold: float = 0.9) -> Measured:
-    r"""Share of agents with :math:`|x - c| > \theta M`.
+    r"""Share of agents near an end.
+
+    :math:`|x - c| > \theta M`.
 
     Parameters
     ----------
@@ -146,6 +190,13 @@ def extreme_share(opinions: ArrayLike, range: Range, threshold: float = 0.9) -> 
     ------
     MeasurementError
         If the threshold or the range is not valid, or an opinion lies outside the range.
+
+    Notes
+    -----
+    - Meaning: share near an end
+    - Formula: ``share with abs(x - c) > 0.9 M``
+    - Values: 0 to 1
+    - Pitfall: on a scale of few points it is the share at the end points
     """
     if not 0 <= threshold < 1:
         raise MeasurementError(f"threshold must be from 0 to below 1; got {threshold!r}")

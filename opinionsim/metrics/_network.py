@@ -18,17 +18,6 @@ from opinionsim.errors import MeasurementError
 from opinionsim.metrics._arrays import Measured, Range, Rows, opinion_array, positive, ratio, tally
 from opinionsim.metrics._groups import numbered
 
-__all__ = [
-    "active_link_density",
-    "assortativity",
-    "disagreement",
-    "ei_index",
-    "internal_conflict",
-    "neighbour_correlation",
-    "polarization",
-    "same_side_share",
-]
-
 #: A network object with `n`, `speakers`, `listeners`, `weights` and `complete`, or a tuple of arrays.
 Ties: TypeAlias = Any
 
@@ -73,7 +62,7 @@ class _Ties:
         if ends.size and (not np.issubdtype(ends.dtype, np.integer) or ends.min() < 0 or ends.max() >= n):
             raise MeasurementError(f"speakers and listeners of a network must be whole numbers from 0 to {n - 1}")
         if not (np.isfinite(weights).all() and (weights >= 0).all()):
-            raise MeasurementError("weights of a network must be finite and at least 0 for this measure")
+            raise MeasurementError("weights of a network must be finite and at least 0 for this metric")
         kept = speakers != listeners
         return cls(n, speakers[kept].astype(np.int64), listeners[kept].astype(np.int64), weights[kept], complete)
 
@@ -141,8 +130,14 @@ def neighbour_correlation(opinions: ArrayLike, network: Ties) -> Measured:
 
     Notes
     -----
-    The plane of own and neighbours' opinion is how Baumann et al. 2020 (doi 10.1103/PhysRevLett.124.048301)
-    show echo chambers. Noise in coded opinions attenuates it.
+    - Meaning: whether agents hear their like
+    - Formula: ``Pearson correlation of x with the mean x of those heard``
+    - Values: -1 to 1
+    - Source: Baumann et al. 2020, doi 10.1103/PhysRevLett.124.048301
+    - Pitfall: give the permutation null; below 0 by chance in dense networks, -1 in the complete one
+
+    The plane of own and neighbours' opinion is how Baumann et al. 2020 show echo chambers. Noise in coded opinions
+    attenuates it.
     """
     rows = Rows.of(opinions)
     ties = _Ties.of(network, rows.x.shape[1])
@@ -174,7 +169,13 @@ def assortativity(opinions: ArrayLike, network: Ties) -> Measured:
 
     Notes
     -----
-    Newman 2003, doi 10.1103/PhysRevE.67.026126, numeric. Agents count as often as they have ties.
+    - Meaning: likeness over ties
+    - Formula: ``Pearson correlation of x at the two ends of ties``
+    - Values: -1 to 1
+    - Source: Newman 2003, doi 10.1103/PhysRevE.67.026126
+    - Pitfall: give the permutation null; agents count by their ties
+
+    Newman 2003, numeric. Agents count as often as they have ties.
     """
     rows = Rows.of(opinions)
     ties = _Ties.of(network, rows.x.shape[1])
@@ -229,6 +230,13 @@ def same_side_share(opinions: ArrayLike, network: Ties, range: Range) -> Measure
     ------
     MeasurementError
         If the range or network is not valid or an opinion lies outside the range.
+
+    Notes
+    -----
+    - Meaning: ties within a side
+    - Formula: ``share of ties with both ends above, or both below, c``
+    - Values: 0 to 1
+    - Pitfall: give the permutation null: a lopsided population has many such ties; neutral agents are left out
     """
     rows = Rows.of(opinions, range)
     return rows.back(_same_share(rows, _sides(rows), _Ties.of(network, rows.x.shape[1])))
@@ -262,7 +270,13 @@ def ei_index(opinions: ArrayLike, network: Ties, range: Range, groups: ArrayLike
 
     Notes
     -----
-    Krackhardt and Stern 1988, doi 10.2307/2786835. Its value without any preference depends on group sizes.
+    - Meaning: ties between groups less ties within
+    - Formula: ``(E - I) / (E + I), sides of c or groups named``
+    - Values: -1 to 1
+    - Source: Krackhardt & Stern 1988, doi 10.2307/2786835
+    - Pitfall: give the permutation null: without preference it depends on group sizes
+
+    Krackhardt and Stern 1988. Its value without any preference depends on group sizes.
     """
     rows = Rows.of(opinions, range)
     labels = _sides(rows) if groups is None else numbered(groups, (*rows.shape, rows.x.shape[1]))
@@ -291,6 +305,13 @@ def active_link_density(opinions: ArrayLike, network: Ties, tolerance: float = 0
     ------
     MeasurementError
         If an argument is not valid or the network is of another number of agents.
+
+    Notes
+    -----
+    - Meaning: ties between agents that differ
+    - Formula: ``share of ties with abs(xi - xj) > tolerance``
+    - Values: 0 to 1
+    - Pitfall: state the tolerance for continuous opinions
     """
     positive(tolerance, "tolerance", zero=True)
     rows = Rows.of(opinions)
@@ -307,7 +328,9 @@ def active_link_density(opinions: ArrayLike, network: Ties, tolerance: float = 0
 
 
 def disagreement(opinions: ArrayLike, network: Ties) -> Measured:
-    r"""Squared differences over ties, :math:`\sum_{\{i,j\}} w_{ij} (x_i - x_j)^2`.
+    r"""Squared differences over ties.
+
+    :math:`\sum_{\{i,j\}} w_{ij} (x_i - x_j)^2`.
 
     Parameters
     ----------
@@ -328,7 +351,11 @@ def disagreement(opinions: ArrayLike, network: Ties) -> Measured:
 
     Notes
     -----
-    Musco, Musco and Tsourakakis 2018, doi 10.1145/3178876.3186103.
+    - Meaning: squared differences over ties
+    - Formula: ``sum over pairs of w (xi - xj)^2``
+    - Values: from 0
+    - Source: Musco et al. 2018, doi 10.1145/3178876.3186103
+    - Pitfall: grows with the number of ties
     """
     rows = Rows.of(opinions)
     ties = _Ties.of(network, rows.x.shape[1])
@@ -338,7 +365,9 @@ def disagreement(opinions: ArrayLike, network: Ties) -> Measured:
 
 
 def polarization(opinions: ArrayLike) -> Measured:
-    r"""Squared deviations from the mean, :math:`\sum_i (x_i - \bar x)^2`.
+    r"""Squared deviations from the mean.
+
+    :math:`\sum_i (x_i - \bar x)^2`.
 
     Parameters
     ----------
@@ -353,15 +382,23 @@ def polarization(opinions: ArrayLike) -> Measured:
 
     Notes
     -----
-    The polarization of Musco, Musco and Tsourakakis 2018, doi 10.1145/3178876.3186103: it measures spread, and
-    does not tell two camps from a wide single one.
+    - Meaning: squared deviations from the mean
+    - Formula: ``sum (x - mean x)^2``
+    - Values: from 0
+    - Source: Musco et al. 2018, doi 10.1145/3178876.3186103
+    - Pitfall: grows with n; a spread, not a sign of camps
+
+    The polarization of Musco, Musco and Tsourakakis 2018 tells spread, not two camps from a wide
+    single one.
     """
     rows = Rows.of(opinions)
     return rows.back(np.where(rows.n > 0, rows.total(rows.deviations**2), np.nan))
 
 
 def internal_conflict(opinions: ArrayLike, initial: ArrayLike) -> Measured:
-    r"""Squared distances of agents from their own initial opinion, :math:`\sum_i (x_i - x_i(0))^2`.
+    r"""Squared distances of agents from their own initial opinion.
+
+    :math:`\sum_i (x_i - x_i(0))^2`.
 
     Parameters
     ----------
@@ -382,7 +419,11 @@ def internal_conflict(opinions: ArrayLike, initial: ArrayLike) -> Measured:
 
     Notes
     -----
-    Chen, Lijffijt and De Bie 2018, doi 10.1145/3219819.3220074.
+    - Meaning: squared distances from agents' own initial opinions
+    - Formula: ``sum (x - x0)^2``
+    - Values: from 0
+    - Source: Chen et al. 2018, doi 10.1145/3219819.3220074
+    - Pitfall: grows with n
     """
     rows = Rows.of(opinions)
     start, shape = opinion_array(initial), (*rows.shape, rows.x.shape[1])

@@ -1,4 +1,4 @@
-"""Measures of every run and step of a frame of trajectories."""
+"""Metrics of every run and step of a frame of trajectories."""
 
 from __future__ import annotations
 
@@ -11,9 +11,7 @@ import pandas as pd
 from opinionsim.errors import MeasurementError
 from opinionsim.metrics._arrays import Range
 from opinionsim.metrics._instruments import require
-from opinionsim.metrics._registry import arguments, measure_opinions
-
-__all__ = ["opinion_metrics"]
+from opinionsim.metrics._registry import arguments, compute_metrics
 
 _KEYS = ("run_id", "cell", "instrument_id")
 
@@ -26,7 +24,7 @@ def opinion_metrics(
     network: Any = None,
     **options: Any,
 ) -> pd.DataFrame:
-    """Measures of the opinions of every run at every step.
+    """Metrics of the opinions of every run at every step.
 
     Parameters
     ----------
@@ -35,26 +33,26 @@ def opinion_metrics(
         where runs are measured; from :func:`trajectories` or of a classic model. Agents are numbered from 0.
         A value may be NaN, or its row be absent: no opinion.
     names : str or iterable of str, optional
-        Keys of :data:`MEASURES`; default all for which `range` and `network` suffice.
+        Keys of :data:`METRICS`; default all for which `range` and `network` suffice.
     range : (float, float), optional
         Ends of the opinion scale.
     network : Network or tuple of arrays, or mapping of run_id to such, optional
         Who hears whom.
     **options
-        As of :func:`measure_opinions`.
+        As of :func:`compute_metrics`.
 
     Returns
     -------
     DataFrame
         One row a run, cell, instrument and step, runs in their order in `trajectories` and steps increasing:
-        ``run_id, cell[, instrument_id], step, n, n_missing``, the measures, ``evidence``. ``n`` agents have
-        an opinion, ``n_missing`` of the run's agents have none; measures are over the former.
+        ``run_id, cell[, instrument_id], step, n, n_missing``, the metrics, ``evidence``. ``n`` agents have
+        an opinion, ``n_missing`` of the run's agents have none; metrics are over the former.
 
     Raises
     ------
     MeasurementError
         If a column is lacking, an agent stands twice at one step, an agent is no number from 0, evidence differs
-        within a run, or a measure cannot be taken.
+        within a run, or a metric cannot be taken.
     """
     keys = [key for key in _KEYS if key in trajectories.columns]
     require(trajectories, "trajectories", ["run_id", "cell", "agent", "step", "value", "evidence"])
@@ -83,7 +81,7 @@ def opinion_metrics(
         grid = np.full((len(mine), n_agents[chosen][0]), np.nan)
         grid[np.searchsorted(mine, row[kept]), agents[kept]] = values[kept]
         n[mine] = np.count_nonzero(~np.isnan(grid), axis=1)
-        for name, found in measure_opinions(grid, wanted, range=range, network=ties, **options).items():
+        for name, found in compute_metrics(grid, wanted, range=range, network=ties, **options).items():
             columns[name][mine] = found
     repeated = heads.iloc[of_run.tolist()]
     return pd.DataFrame(

@@ -1,4 +1,4 @@
-"""Measures of one distribution of opinions: bias, diversity and shares."""
+"""Metrics of one distribution of opinions: bias, diversity and shares."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from opinionsim.errors import MeasurementError
 from opinionsim.metrics._arrays import Measured, Rows, opinion_array
 from opinionsim.opinions import OpinionScale
 
-__all__ = ["Distribution", "bias", "distribution", "diversity", "nearest_points"]
-
 
 def bias(opinions: ArrayLike) -> Measured:
-    r"""Mean opinion, :math:`B = \frac{1}{n}\sum_i o_i`.
+    r"""Mean opinion.
+
+    :math:`B = \frac{1}{n}\sum_i o_i`.
 
     Parameters
     ----------
@@ -30,6 +30,12 @@ def bias(opinions: ArrayLike) -> Measured:
 
     Notes
     -----
+    - Meaning: mean opinion
+    - Formula: ``mean x``
+    - Values: a to b
+    - Source: Chuang et al. 2023, doi 10.48550/arXiv.2311.09618
+    - Pitfall: not the `bias` of Lorenz et al., which is `relative_bias`
+
     Chuang et al. 2023, §4 (A13).
     """
     values = opinion_array(opinions, empty=True)
@@ -41,7 +47,9 @@ def bias(opinions: ArrayLike) -> Measured:
 
 
 def diversity(opinions: ArrayLike, ddof: int = 0) -> Measured:
-    r"""Standard deviation of opinions, :math:`D = \sqrt{\frac{1}{n - d}\sum_i (o_i - B)^2}`.
+    r"""Standard deviation of opinions.
+
+    :math:`D = \sqrt{\frac{1}{n - d}\sum_i (o_i - B)^2}`.
 
     Parameters
     ----------
@@ -58,6 +66,12 @@ def diversity(opinions: ArrayLike, ddof: int = 0) -> Measured:
 
     Notes
     -----
+    - Meaning: standard deviation
+    - Formula: ``(sum (x - mean x)^2 / (n - ddof))^(1/2)``
+    - Values: from 0
+    - Source: Chuang et al. 2023, doi 10.48550/arXiv.2311.09618
+    - Pitfall: ddof is 0 as in the published tables; other sources divide by n - 1
+
     Chuang et al. 2023, §4 (A13).
     """
     check_ddof(ddof)

@@ -9,11 +9,11 @@ from opinionsim.errors import MeasurementError
 from opinionsim.metrics._arrays import Measured, Range, Rows, positive, ratio
 from opinionsim.metrics._density import density
 
-__all__ = ["agreement", "bimodality", "duclos_esteban_ray", "esteban_ray", "opinion_polarization_index"]
-
 
 def esteban_ray(opinions: ArrayLike, range: Range, alpha: float = 1.6, bins: int = 5) -> Measured:
-    r"""Polarization of Esteban and Ray, :math:`K \sum_{ij} p_i^{1+\alpha} p_j |y_i - y_j|`.
+    r"""Polarization of Esteban and Ray.
+
+    :math:`K \sum_{ij} p_i^{1+\alpha} p_j |y_i - y_j|`.
 
     Parameters
     ----------
@@ -39,7 +39,13 @@ def esteban_ray(opinions: ArrayLike, range: Range, alpha: float = 1.6, bins: int
 
     Notes
     -----
-    Esteban and Ray 1994, doi 10.2307/2951734. The value depends on the bins.
+    - Meaning: camps that are large and far apart
+    - Formula: ``2^(1+alpha) sum p_i^(1+alpha) p_j abs(y_i - y_j) over bins, y from 0 to 1``
+    - Values: from 0; 1 at equal poles
+    - Source: Esteban & Ray 1994, doi 10.2307/2951734
+    - Pitfall: depends on the bins: report their number; use k for a scale of k points
+
+    Esteban and Ray 1994. The value depends on the bins.
     """
     if not 0 < alpha <= 1.6:
         raise MeasurementError(f"alpha of Esteban and Ray must be above 0 and at most 1.6; got {alpha!r}")
@@ -51,7 +57,9 @@ def esteban_ray(opinions: ArrayLike, range: Range, alpha: float = 1.6, bins: int
 
 
 def duclos_esteban_ray(opinions: ArrayLike, range: Range, alpha: float = 1.0, bandwidth: float = 0.05) -> Measured:
-    r"""Continuous polarization, :math:`\frac{1}{n} \sum_i \hat f(y_i)^{\alpha}\, \frac{1}{n} \sum_j |y_i - y_j|`.
+    r"""Continuous polarization.
+
+    :math:`\frac{1}{n} \sum_i \hat f(y_i)^{\alpha}\, \frac{1}{n} \sum_j |y_i - y_j|`.
 
     Parameters
     ----------
@@ -76,8 +84,14 @@ def duclos_esteban_ray(opinions: ArrayLike, range: Range, alpha: float = 1.0, ba
 
     Notes
     -----
-    Duclos, Esteban and Ray 2004, doi 10.1111/j.1468-0262.2004.00552.x. The density is read off a grid a tenth of
-    the bandwidth apart, linearly between its points.
+    - Meaning: the same for continuous opinions
+    - Formula: ``mean over i of f(y_i)^alpha mean over j of abs(y_i - y_j), y from 0 to 1``
+    - Values: from 0
+    - Source: Duclos et al. 2004, doi 10.1111/j.1468-0262.2004.00552.x
+    - Pitfall: point masses make it as large as the bandwidth allows; density beyond the ends is lost
+
+    Duclos, Esteban and Ray 2004. The density is read off a grid a tenth of the bandwidth apart, linearly between its
+    points.
     """
     if not 0.25 <= alpha <= 1:
         raise MeasurementError(f"alpha of Duclos, Esteban and Ray must be from 0.25 to 1; got {alpha!r}")
@@ -101,7 +115,9 @@ def _alienation(rows: Rows) -> np.ndarray:
 
 
 def bimodality(opinions: ArrayLike) -> Measured:
-    r"""Bimodality coefficient, :math:`\frac{G_1^2 + 1}{G_2 + 3(n-1)^2 / ((n-2)(n-3))}`.
+    r"""Bimodality coefficient.
+
+    :math:`\frac{G_1^2 + 1}{G_2 + 3(n-1)^2 / ((n-2)(n-3))}`.
 
     Parameters
     ----------
@@ -117,8 +133,14 @@ def bimodality(opinions: ArrayLike) -> Measured:
 
     Notes
     -----
-    Pfister et al. 2013, doi 10.3389/fpsyg.2013.00700. Above 5/9 hints at two modes, but skewed unimodal
-    distributions and ratings on few points get there too: look at :func:`dip` or the histogram.
+    - Meaning: bimodality coefficient
+    - Formula: ``(G1^2 + 1) / (G2 + 3(n-1)^2/((n-2)(n-3))), sample skewness and excess kurtosis``
+    - Values: 0 to 1; uniform 5/9
+    - Source: Pfister et al. 2013, doi 10.3389/fpsyg.2013.00700
+    - Pitfall: unreliable on few point masses, as integer ratings are, and with skew: look at `dip` too
+
+    Pfister et al. 2013. Above 5/9 hints at two modes, but skewed unimodal distributions and ratings on few points get
+    there too: look at :func:`dip` or the histogram.
     """
     rows = Rows.of(opinions)
     n = np.where(rows.n > 3, rows.n, 4).astype(float)
@@ -154,10 +176,17 @@ def agreement(opinions: ArrayLike, range: Range, bins: int = 5) -> Measured:
 
     Notes
     -----
-    The histogram is cut into layers of equal height. A layer with S filled bins has
-    :math:`A = U (1 - (S - 1)/(K - 1))`, :math:`U = \frac{(K-2) T_U - (K-1) T_D}{(K-2)(T_U + T_D)}`, with the
-    numbers of triples of bins filled as 110 or 011 (:math:`T_U`) and 101 (:math:`T_D`), U = 1 without either.
-    A is the mean over layers weighted by the agents in them: van der Eijk 2001, doi 10.1023/A:1010374114305.
+    - Meaning: agreement on an ordered scale
+    - Formula: ``mean over layers of the histogram of U (1 - (S - 1)/(K - 1))``
+    - Values: -1 equal poles, 0 uniform, 1 one bin
+    - Source: van der Eijk 2001, doi 10.1023/A:1010374114305
+    - Pitfall: ordinal: which of two neighbouring bins is full changes it in jumps; bins must be the points of the
+      scale
+
+    The histogram is cut into layers of equal height. A layer with S filled bins has :math:`A = U (1 - (S - 1)/(K -
+    1))`, :math:`U = \frac{(K-2) T_U - (K-1) T_D}{(K-2)(T_U + T_D)}`, with the numbers of triples of bins filled as
+    110 or 011 (:math:`T_U`) and 101 (:math:`T_D`), U = 1 without either. A is the mean over layers weighted by the
+    agents in them: van der Eijk 2001.
     """
     rows = Rows.of(opinions, range)
     counts = rows.counts(bins, 3).astype(float)
@@ -201,8 +230,14 @@ def opinion_polarization_index(opinions: ArrayLike, range: Range) -> Measured:
 
     Notes
     -----
-    Koudenburg, Kiers and Kashima 2021, doi 10.3389/fpsyg.2021.738258: the weights come from 58 experts who rated
-    distributions on a scale of five points. Cutting any other scale into five is not what they rated.
+    - Meaning: polarization as experts rate it
+    - Formula: ``(2.14 n2 n4 + 2.70 (n1 n4 + n2 n5) + 3.96 n1 n5) / (0.0099 n^2)``
+    - Values: 0 to 100
+    - Source: Koudenburg et al. 2021, doi 10.3389/fpsyg.2021.738258
+    - Pitfall: made for scales of five points; the neutral category counts only by its absence
+
+    Koudenburg, Kiers and Kashima 2021: the weights come from 58 experts who rated distributions on a scale of five
+    points. Cutting any other scale into five is not what they rated.
     """
     rows = Rows.of(opinions, range)
     one, two, _, four, five = rows.counts(5).T

@@ -7,8 +7,6 @@ from numpy.typing import ArrayLike
 
 from opinionsim.metrics._arrays import Measured, Range, Rows, positive, ratio
 
-__all__ = ["coverage", "dispersion", "mean_distance", "regionalization", "spread"]
-
 
 def spread(opinions: ArrayLike) -> Measured:
     """Largest less smallest opinion.
@@ -25,14 +23,22 @@ def spread(opinions: ArrayLike) -> Measured:
 
     Notes
     -----
-    Sense 1 of Bramson et al. 2016, doi 10.1080/0022250X.2016.1147443.
+    - Meaning: largest less smallest opinion
+    - Formula: ``max x - min x``
+    - Values: 0 to b - a
+    - Source: Bramson et al. 2016, doi 10.1080/0022250X.2016.1147443
+    - Pitfall: set by two agents; grows with n
+
+    Sense 1 of Bramson et al. 2016.
     """
     rows = Rows.of(opinions)
     return rows.back(rows.spread)
 
 
 def dispersion(opinions: ArrayLike, range: Range) -> Measured:
-    r"""Mean absolute deviation beside its largest value, :math:`2\,\overline{|x - \bar x|} / (b - a)`.
+    r"""Mean absolute deviation beside its largest value.
+
+    :math:`2\,\overline{|x - \bar x|} / (b - a)`.
 
     Parameters
     ----------
@@ -53,14 +59,20 @@ def dispersion(opinions: ArrayLike, range: Range) -> Measured:
 
     Notes
     -----
-    Sense 2 of Bramson et al. 2016, doi 10.1080/0022250X.2016.1147443.
+    - Meaning: mean absolute deviation
+    - Formula: ``2 mean abs(x - mean x) / (b - a)``
+    - Values: 0 to 1
+    - Source: Bramson et al. 2016, doi 10.1080/0022250X.2016.1147443
+    - Pitfall: does not tell two camps from a wide single one
+
+    Sense 2 of Bramson et al. 2016.
     """
     rows = Rows.of(opinions, range)
     return rows.back(2 * rows.average(np.abs(rows.deviations)) / rows.width)
 
 
 def coverage(opinions: ArrayLike, range: Range) -> Measured:
-    r"""Share of the range that opinions occupy, each as an interval of width :math:`(b - a) / n` around it.
+    r"""Share of the range that opinions occupy, each as an interval of width (b - a) / n around it.
 
     Parameters
     ----------
@@ -82,7 +94,13 @@ def coverage(opinions: ArrayLike, range: Range) -> Measured:
 
     Notes
     -----
-    Sense 3 of Bramson et al. 2016, doi 10.1080/0022250X.2016.1147443.
+    - Meaning: share of the range that is occupied
+    - Formula: ``union of intervals of width (b - a)/n around opinions, cut at the ends, over b - a``
+    - Values: 0 to 1
+    - Source: Bramson et al. 2016, doi 10.1080/0022250X.2016.1147443
+    - Pitfall: compare equal n only; ratings on k points cover at most about k/n
+
+    Sense 3 of Bramson et al. 2016.
     """
     rows = Rows.of(opinions, range)
     half = ratio(np.full(len(rows.x), rows.width / 2), rows.n)[:, None]
@@ -118,7 +136,13 @@ def regionalization(opinions: ArrayLike, range: Range, gap: float | None = None)
 
     Notes
     -----
-    After sense 4 of Bramson et al. 2016, doi 10.1080/0022250X.2016.1147443.
+    - Meaning: empty stretches between opinions
+    - Formula: ``number of gaps wider than (b - a)/n``
+    - Values: 0, 1, 2, ...
+    - Source: Bramson et al. 2016, doi 10.1080/0022250X.2016.1147443
+    - Pitfall: compare equal n, or state `gap`
+
+    After sense 4 of Bramson et al. 2016.
     """
     rows = Rows.of(opinions, range)
     limit = (
@@ -130,7 +154,9 @@ def regionalization(opinions: ArrayLike, range: Range, gap: float | None = None)
 
 
 def mean_distance(opinions: ArrayLike) -> Measured:
-    r"""Mean distance of two agents' opinions, :math:`\frac{2}{n(n-1)}\sum_{i<j} |x_i - x_j|`.
+    r"""Mean distance of two agents' opinions.
+
+    :math:`\frac{2}{n(n-1)}\sum_{i<j} |x_i - x_j|`.
 
     Parameters
     ----------
@@ -144,6 +170,11 @@ def mean_distance(opinions: ArrayLike) -> Measured:
 
     Notes
     -----
+    - Meaning: mean distance of two agents
+    - Formula: ``mean abs(xi - xj) over pairs i < j``
+    - Values: 0 to b - a
+    - Pitfall: does not tell two camps from a wide single one
+
     From the sorted opinions in O(N log N): the gap after the k-th lies between k (n - k) pairs.
     """
     rows = Rows.of(opinions)

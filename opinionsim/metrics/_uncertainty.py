@@ -1,4 +1,4 @@
-"""Uncertainty of measures: bootstrap intervals over runs, permutation nulls over agents."""
+"""Uncertainty of metrics: bootstrap intervals over runs, permutation nulls over agents."""
 
 from __future__ import annotations
 
@@ -11,10 +11,8 @@ from numpy.typing import ArrayLike
 
 from opinionsim.errors import MeasurementError
 from opinionsim.metrics._arrays import Measured, opinion_array
-from opinionsim.metrics._registry import MEASURES
+from opinionsim.metrics._registry import METRICS
 from opinionsim.streams import stream
-
-__all__ = ["Interval", "PermutationNull", "bootstrap_interval", "permutation_null"]
 
 #: Resampled values held at a time.
 _BATCH = 4_000_000
@@ -43,12 +41,12 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class PermutationNull:
-    """A measure beside its distribution when opinions are shuffled over agents.
+    """A metric beside its distribution when opinions are shuffled over agents.
 
     Attributes
     ----------
     observed : float
-        The measure.
+        The metric.
     null_mean : float
         Its mean over permutations.
     interval : (float, float)
@@ -56,7 +54,7 @@ class PermutationNull:
     p_value : float
         Two-sided, with the observed arrangement counted as a permutation; at least 1/(n + 1).
     level : float
-        Of the interval.
+        Level of the interval.
     n : int
         Permutations.
     """
@@ -90,16 +88,16 @@ def bootstrap_interval(
     Parameters
     ----------
     values : array_like (R,) or (R, ...)
-        A measure of each run, one value or one a step. Runs are resampled whole, for agents and steps within a
+        A metric of each run, one value or one a step. Runs are resampled whole, for agents and steps within a
         run are not independent. NaN, a run without a value, is left out.
     statistic : callable
-        Of values and ``axis``, as numpy's mean or median.
+        Takes values and ``axis``, as numpy's mean or median.
     level : float
         Confidence level.
     n : int
         Resamples.
     seed : int
-        Of the resamples, >= 0.
+        Seed of the resamples, >= 0.
     method : str
         ``percentile``, ``basic`` or ``BCa``, as scipy.stats.bootstrap has them.
 
@@ -177,13 +175,13 @@ def _intervals(
 def permutation_null(
     opinions: ArrayLike,
     network: Any,
-    measure: str | Callable[..., Any] = "neighbour_correlation",
+    metric: str | Callable[..., Any] = "neighbour_correlation",
     n: int = 999,
     seed: int = 0,
     level: float = 0.95,
     **options: Any,
 ) -> PermutationNull:
-    """A network measure beside its values when the same opinions are shuffled over the agents.
+    """A network metric beside its values when the same opinions are shuffled over the agents.
 
     Parameters
     ----------
@@ -191,16 +189,16 @@ def permutation_null(
         One opinion an agent; NaN where there is none, which stays where it is.
     network : Network or tuple of arrays
         Who hears whom.
-    measure : str or callable
-        Name of a measure of a network in :data:`MEASURES`, or a function of opinions (n, N), network and options.
+    metric : str or callable
+        Name of a metric of a network in :data:`METRICS`, or a function of opinions (n, N), network and options.
     n : int
         Permutations.
     seed : int
-        Of the permutations, >= 0.
+        Seed of the permutations, >= 0.
     level : float
         Part of the null distribution that the interval holds.
     **options
-        For the measure, as ``range``.
+        For the metric, as ``range``.
 
     Returns
     -------
@@ -210,7 +208,7 @@ def permutation_null(
     Raises
     ------
     MeasurementError
-        If an argument is not valid, or the measure is not of a network.
+        If an argument is not valid, or the metric is not of a network.
 
     Notes
     -----
@@ -222,7 +220,7 @@ def permutation_null(
     values = opinion_array(opinions)
     if values.ndim != 1:
         raise MeasurementError(f"opinions must have one dimension, one value an agent; got shape {values.shape}")
-    function = _network_measure(measure)
+    function = _network_metric(metric)
     observed = float(function(values, network=network, **options))
     present = np.flatnonzero(~np.isnan(values))
     shuffled = np.repeat(values[None], n, axis=0)
@@ -240,11 +238,11 @@ def permutation_null(
     return PermutationNull(observed, float(null.mean()), (float(low), float(high)), p_value, level, len(null))
 
 
-def _network_measure(measure: str | Callable[..., Any]) -> Callable[..., Any]:
-    """The function of a measure's name."""
-    if callable(measure):
-        return measure
-    known = [name for name, entry in MEASURES.items() if "network" in entry.needs]
-    if measure not in known:
-        raise MeasurementError(f"measure must be one of {', '.join(known)}, or a function; got {measure!r}")
-    return MEASURES[measure].function
+def _network_metric(metric: str | Callable[..., Any]) -> Callable[..., Any]:
+    """The function of a metric's name."""
+    if callable(metric):
+        return metric
+    known = [name for name, entry in METRICS.items() if "network" in entry.needs]
+    if metric not in known:
+        raise MeasurementError(f"metric must be one of {', '.join(known)}, or a function; got {metric!r}")
+    return METRICS[metric].function

@@ -9,8 +9,6 @@ import pandas as pd
 
 from opinionsim.errors import SpecError
 
-__all__ = ["one_wording", "pack_of", "wording_statement"]
-
 
 def one_wording(runs: pd.DataFrame, wording: str | None = None) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The runs of one wording of each prompt pack, and the complete runs that are left out.

@@ -1,11 +1,12 @@
 """Contact networks: who can speak to whom, as flat arrays that schedules and classic models share.
 
-A kind of network is a function of :mod:`opinionsim.networks._generators` that returns pairs of agents, entered with
-its parameters in :data:`NETWORKS`.
+A kind of network is one module: a class that inherits :class:`NetworkKind`, with its parameters, what they must be, and
+the pairs of agents that it joins.
 """
 
-from opinionsim.networks._build import NETWORKS, build_network
+from opinionsim.networks._build import build_network
+from opinionsim.networks._kind import NetworkField, NetworkKind
 from opinionsim.networks._neighbours import Neighbours
-from opinionsim.networks._network import Network
+from opinionsim.networks._network import AnyNetwork, Network
 
-__all__ = ["NETWORKS", "Neighbours", "Network", "build_network"]
+__all__ = ["AnyNetwork", "Neighbours", "Network", "NetworkField", "NetworkKind", "build_network"]

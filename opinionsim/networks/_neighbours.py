@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from opinionsim.errors import SpecError
-from opinionsim.networks._network import Network
-
-if TYPE_CHECKING:
-    import networkx as nx
-
-__all__ = ["Neighbours"]
+from opinionsim.networks._network import AnyNetwork, Network, check_edge
+from opinionsim.networks._reading import named
 
 
 class Neighbours:
@@ -38,18 +32,16 @@ class Neighbours:
         Agents that somebody hears, and agents that hear somebody, ascending.
     """
 
-    def __init__(self, network: Network | nx.Graph | int) -> None:
-        if isinstance(network, (int, np.integer)) and network < 2:
-            raise SpecError(f"speaking and listening need N >= 2 agents; got population.size = {network}")
+    def __init__(self, network: AnyNetwork) -> None:
         self.network = Network.of(network)
         self.n = self.network.n
+        if self.n < 2:
+            raise SpecError(f"speaking and listening need N >= 2 agents; got population.size = {self.n}")
+        with named("network"):
+            check_edge(self.network)
         if self.network.complete:
-            if self.n < 2:
-                raise SpecError(f"speaking and listening need N >= 2 agents; got population.size = {self.n}")
             self.can_speak = self.can_hear = np.arange(self.n)
             return
-        if not len(self.network.speakers):
-            raise SpecError(f"network: the network on {self.n} agents has no edge, so nobody can speak to anybody")
         self._heard_starts, self._heard = self.network.heard
         self._starts, self._listeners, _ = self.network.audience
         self.can_speak = np.flatnonzero(np.diff(self._starts))

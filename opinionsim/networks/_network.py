@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import operator
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from opinionsim.networks._reading import Edges, from_graph, from_matrix, from_rows, named, ranks, refuse
+from opinionsim.networks._reading import Edges, check_size, from_graph, from_matrix, from_rows, named, ranks, refuse
 
 if TYPE_CHECKING:
     import networkx as nx
 
-__all__ = ["Network", "check_size"]
-
-#: Agents are numbered in 32 bits.
-_MAX_AGENTS = 2**32 - 1
+#: What stands for a network: a number of agents for the complete one.
+AnyNetwork: TypeAlias = "Network | nx.Graph | int"
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +58,7 @@ class Network:
         Parameters
         ----------
         network : Network, int, networkx graph, array_like or scipy.sparse matrix
-            A number stands for the complete graph on that many agents. Of a networkx graph, nodes are numbered 0..n-1:
+            A number stands for the complete graph on that many agents. Nodes of a networkx graph are numbered 0..n-1:
             in ascending order if their labels are whole numbers, otherwise in the order of its nodes, and
             :attr:`labels` leads back; the edge attribute ``weight`` counts 1 where it is missing, and parallel edges of
             a multigraph become one that weighs their sum. A square matrix, dense or sparse, holds at [i, j] what
@@ -88,16 +85,7 @@ class Network:
         :meth:`from_edges` leaves no doubt.
         """
         with named("network"):
-            n = None if n is None else check_size(n)
-            if isinstance(network, cls):
-                found = network
-            elif isinstance(network, (int, np.integer)) and not isinstance(network, bool):
-                found = cls._complete(int(network))
-            else:
-                found = cls._from(_read(network, n))
-            if n is not None and found.n != n:
-                refuse(f"there are {found.n} agents in it, and {n} are needed")
-        return found
+            return cls._of(network, None if n is None else check_size(n))
 
     @classmethod
     def from_edges(cls, edges: Any, n: int | None = None, weights: Any = None, *, directed: bool = False) -> Network:
@@ -124,10 +112,17 @@ class Network:
             return cls._from(from_rows(edges, None if n is None else check_size(n), weights, directed=directed))
 
     @classmethod
-    def _complete(cls, n: int) -> Network:
-        check_size(n)
-        none = np.empty(0, dtype=np.uint32)
-        return cls(n, none, none, None, directed=False, complete=True)
+    def _of(cls, network: Any, n: int | None) -> Network:
+        if isinstance(network, cls):
+            found = network
+        elif isinstance(network, (int, np.integer)) and not isinstance(network, bool):
+            none = np.empty(0, dtype=np.uint32)
+            found = cls(check_size(network), none, none, None, directed=False, complete=True)
+        else:
+            found = cls._from(_read(network, n))
+        if n is not None and found.n != n:
+            refuse(f"there are {found.n} agents in it, and {n} are needed")
+        return found
 
     @classmethod
     def _from(cls, edges: Edges) -> Network:
@@ -156,6 +151,16 @@ class Network:
         low = 0 if sys.byteorder == "little" else 1
         found_speakers, found_listeners = halves[:, low].copy(), halves[:, 1 - low].copy()
         return cls(edges.n, found_speakers, found_listeners, weights, edges.directed, False, edges.labels)
+
+    def _on(self, n: int) -> Network:
+        """The same edges among n agents; those that are added have no neighbour."""
+        if n == self.n:
+            return self
+        if n < self.n and self.labels is None and not self.complete:
+            refuse(f"agents must be 0..{n - 1} (N = {n}); got agent {self.n - 1}")
+        if n < self.n or self.complete:
+            refuse(f"there are {self.n} agents in it, and N = {n}")
+        return replace(self, n=n, labels=self.labels and (*self.labels, *[None] * (n - self.n)))
 
     @cached_property
     def heard(self) -> tuple[np.ndarray, np.ndarray]:
@@ -203,8 +208,8 @@ class Network:
         Returns
         -------
         pairs : ndarray (M, 2) of int64
-            Of a directed network (speaker, listener), otherwise the smaller agent first; ascending. Of a complete
-            network none, since none is stored.
+            (speaker, listener) in a directed network, otherwise the smaller agent first; ascending. A complete network
+            has none, since none is stored.
         weights : ndarray (M,) of float64, or None
             In the same order.
         """
@@ -258,17 +263,11 @@ def _read(network: Any, n: int | None) -> Edges:
     )
 
 
-def check_size(n: Any, least: int = 1) -> int:
-    """A number of agents, at least so many."""
-    try:
-        size = operator.index(n)
-    except TypeError:
-        refuse(f"the number of agents must be an integer; got {n!r:.60}")
-    if size < least:
-        refuse(f"there must be at least {least} agent{'s' * (least > 1)}; got {size}")
-    if size > _MAX_AGENTS:
-        refuse(f"there can be at most {_MAX_AGENTS} agents; got {size}")
-    return size
+def check_edge(network: Network) -> Network:
+    """A network on which somebody can speak to somebody; any other is refused."""
+    if not len(network.speakers) and not (network.complete and network.n > 1):
+        refuse(f"the network on {network.n} agents has no edge, so nobody can speak to anybody")
+    return network
 
 
 def _check_pairs(edges: Edges) -> None:
@@ -277,8 +276,6 @@ def _check_pairs(edges: Edges) -> None:
     for agents in (speakers, listeners):
         if len(agents) and not (int(agents.min()) >= 0 and int(agents.max()) < edges.n):
             stranger = agents[(agents < 0) | (agents >= edges.n)][0]
-            if edges.n == 1:
-                refuse(f"an edge joins two agents, and there is but one (N = 1); got agent {stranger}")
             refuse(f"edges must join agents 0..{edges.n - 1} (N = {edges.n}); got agent {stranger}")
     loops = np.flatnonzero(speakers == listeners)
     if len(loops):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -13,33 +14,17 @@ import numpy as np
 
 from opinionsim.errors import SpecError
 
-__all__ = [
-    "Edges",
-    "Unfit",
-    "agent_number",
-    "agent_numbers",
-    "from_graph",
-    "from_labels",
-    "from_matrix",
-    "from_rows",
-    "is_weight",
-    "named",
-    "ranks",
-    "refuse",
-]
+#: Agents are numbered in 32 bits.
+MAX_AGENTS = 2**32 - 1
 
 
-class Unfit(Exception):
-    """What is wrong with a network, or a field of its description, before it is known what the network is called."""
-
-    def __init__(self, problem: str, field: str = "") -> None:
-        super().__init__(problem)
-        self.field = field
+class Unfit(SpecError):
+    """What is wrong with a network, where it is not known what the network is called."""
 
 
-def refuse(problem: str, field: str = "") -> NoReturn:
-    """Say what is wrong with a network, or with a field of its description."""
-    raise Unfit(problem, field)
+def refuse(problem: str) -> NoReturn:
+    """Say what is wrong with a network."""
+    raise Unfit(problem)
 
 
 @contextmanager
@@ -48,7 +33,20 @@ def named(what: str) -> Iterator[None]:
     try:
         yield
     except Unfit as problem:
-        raise SpecError(f"{what}{problem.field and '.'}{problem.field}: {problem}") from None
+        raise SpecError(f"{what}: {problem}") from None
+
+
+def check_size(n: Any, least: int = 1) -> int:
+    """A number of agents, at least so many."""
+    try:
+        size = operator.index(n)
+    except TypeError:
+        refuse(f"the number of agents must be an integer; got {n!r:.60}")
+    if size < least:
+        refuse(f"there must be at least {least} agent{'s' * (least > 1)}; got {size}")
+    if size > MAX_AGENTS:
+        refuse(f"there can be at most {MAX_AGENTS} agents; got {size}")
+    return size
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,22 +88,20 @@ def agent_number(label: Any) -> int | None:
     return int(label) if isinstance(label, str) and re.fullmatch(r"-?[0-9]{1,18}", label) else None
 
 
-def agent_numbers(labels: Sequence[Any], n: int | None) -> tuple[list[int], int]:
+def agent_numbers(labels: Sequence[Any]) -> tuple[list[int], int]:
     """The agents that distinct labels stand for: numbers are agents, names are numbered as they come.
 
     Parameters
     ----------
     labels : sequence
         Any hashable values.
-    n : int, optional
-        Number of agents; by default the largest number and 1, or how many names there are.
 
     Returns
     -------
     numbers : list of int
         One agent in 0..n-1 for each label, all different.
     n : int
-        Number of agents.
+        Number of agents: the largest number and 1, or how many names there are.
     """
     given = [agent_number(label) for label in labels]
     numbers = [number for number in given if number is not None]
@@ -114,18 +110,19 @@ def agent_numbers(labels: Sequence[Any], n: int | None) -> tuple[list[int], int]
     elif len(numbers) < len(labels):
         name = labels[given.index(None)]
         refuse(f"node labels must be all numbers or all names; got the number {numbers[0]} and the name {name!r}")
-    size = max(numbers, default=-1) + 1 if n is None else n
-    if len(set(numbers)) != len(numbers) or (numbers and not (min(numbers) >= 0 and max(numbers) < size)):
-        among = "0, 1, ... or other names" if n is None else f"0..{n - 1} (N = {n}) or other names, at most {n} of them"
-        refuse(f"node labels must be agents {among}; got {len(labels)} nodes, for instance {list(labels[:3])}")
-    return numbers, size
+    if len(set(numbers)) != len(numbers) or min(numbers, default=0) < 0:
+        refuse(
+            f"node labels must be different agents 0, 1, ... or names; got {len(labels)} nodes, for instance "
+            f"{list(labels[:3])}"
+        )
+    return numbers, check_size(max(numbers, default=-1) + 1)
 
 
 def ranks(labels: Sequence[Any]) -> list[int]:
     """As many agents as labels: numbers in ascending order, labels of which some are no numbers as they come."""
     given = [agent_number(label) for label in labels]
     numbers = {number for number in given if number is not None}
-    # Of labels such as 1 and "1", neither is the agent any more than the other.
+    # Neither of two labels such as 1 and "1" is the agent any more than the other.
     if len(numbers) < len(labels):
         return list(range(len(labels)))
     rank = {number: place for place, number in enumerate(sorted(numbers))}
@@ -142,10 +139,10 @@ def _labels(labels: Sequence[Any], numbers: Sequence[int], n: int) -> tuple[Any,
     return tuple(of_agents)
 
 
-def from_labels(labels: list[Any], weights: list[float] | None, n: int | None, *, directed: bool = False) -> Edges:
+def from_labels(labels: list[Any], weights: Sequence[float] | None, *, directed: bool = False) -> Edges:
     """Edges between labels, two after the other an edge; names are numbered as they come."""
     distinct = list(dict.fromkeys(labels))
-    numbers, n = agent_numbers(distinct, n)
+    numbers, n = agent_numbers(distinct)
     number = dict(zip(distinct, numbers, strict=True))
     ends = np.fromiter((number[label] for label in labels), dtype=np.int64, count=len(labels)).reshape(-1, 2)
     stated = None if weights is None else np.asarray(weights, dtype=float)

@@ -12,7 +12,7 @@ from opinionsim.plots._ribbons import RibbonData, ribbon_data, ribbons
 from opinionsim.plots._save import check_suffix, save
 from opinionsim.plots._shares import ShareData, share_data
 from opinionsim.plots._snapshots import SnapshotData, network_snapshots, snapshot_data
-from opinionsim.plots._style import opinion_colours
+from opinionsim.plots._style import model_colours, opinion_colours, opinion_map
 from opinionsim.plots._trajectories import TrajectoryData, trajectories, trajectory_data
 from opinionsim.plots._transitions import TransitionData, transition_data, transition_matrix
 
@@ -35,8 +35,10 @@ __all__ = [
     "final_data",
     "final_distribution",
     "line_data",
+    "model_colours",
     "network_snapshots",
     "opinion_colours",
+    "opinion_map",
     "panels",
     "panels_data",
     "phase_data",

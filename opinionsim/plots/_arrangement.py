@@ -11,9 +11,7 @@ import pandas as pd
 
 from opinionsim.errors import SpecError
 from opinionsim.metrics import NOT_SET, condition_axes, order_levels
-from opinionsim.plots._inputs import axis_name, describe, level_name, matching
-
-__all__ = ["Arrangement", "Place", "arrange"]
+from opinionsim.plots._inputs import axis_name, check_columns, describe, having, level_name, matching
 
 #: Interactions in which nobody reads anybody (Chuang et al. 2023, controls; A12), as panel titles.
 _CONTROLS: Mapping[str, str] = {
@@ -81,10 +79,7 @@ def arrange(
     runs: pd.DataFrame, rows: str | None, columns: str | None, where: Mapping[str, Any], replicate: int
 ) -> Arrangement:
     """Choose runs and give each its place; parameters and errors as for :func:`opinionsim.plots.panels_data`."""
-    for axis in (rows, columns, *where):
-        if axis is not None and axis not in runs.columns:
-            valid = ", ".join(condition_axes(runs)) or "none, for no condition varies"
-            raise SpecError(f"the runs have no column {axis!r}; conditions that vary: {valid}")
+    check_columns(runs, [axis for axis in (rows, columns, *where) if axis is not None])
     planned = matching(runs, {"replicate": replicate, **where})
     chosen = _chosen(runs, where, replicate)
     is_control = chosen["interaction"].isin(list(_CONTROLS))
@@ -110,13 +105,7 @@ def _chosen(runs: pd.DataFrame, where: Mapping[str, Any], replicate: int) -> pd.
     chosen = runs[(runs["status"] == "complete") & (runs["replicate"] == replicate)]
     if chosen.empty:
         raise SpecError(f"there is no complete run of replicate {replicate} to draw")
-    for column, value in where.items():
-        levels = order_levels(chosen[column])
-        chosen = chosen[chosen[column] == value]
-        if chosen.empty:
-            valid = ", ".join(map(str, levels))
-            raise SpecError(f"no complete run of replicate {replicate} has {column} = {value!r}; valid: {valid}")
-    return chosen
+    return having(chosen, where, f" of replicate {replicate}")
 
 
 def _all_named(runs: pd.DataFrame, *more: str | None) -> pd.DataFrame:

@@ -14,10 +14,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from opinionsim.opinions import OpinionScale
-from opinionsim.plots._courses import Bins, Course, Courses, Source, bins_of, courses_of, stacked
-from opinionsim.plots._style import SHARES, new_panels, opinion_ticks, unused
-
-__all__ = ["DensityData", "density", "density_data", "draw_density"]
+from opinionsim.plots._over_time import Bins, Source, Trajectory, TrajectorySet, bins_of, stacked, trajectories_of
+from opinionsim.plots._style import SHARES, colour_bar, name_outer, new_panels, opinion_ticks
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,8 +30,6 @@ class DensityData:
         has; NaN where there is none. ``opinion`` is the point of the scale, or the middle of the interval.
     scale : OpinionScale or None
         The scale; None for numbers of a model.
-    unit : str
-        What ``step`` counts: ``step`` or ``sweep``.
     evidence : str
         What kind of evidence the runs are, in words.
     notes : tuple of str
@@ -42,7 +38,6 @@ class DensityData:
 
     frame: pd.DataFrame
     scale: OpinionScale | None
-    unit: str
     evidence: str
     notes: tuple[str, ...]
 
@@ -75,26 +70,25 @@ def density_data(
     SpecError
         If there is nothing to draw, a name is not valid or conditions would be mixed.
     """
-    courses = courses_of(source, kind, where, by, wording)
-    parts = [_shares(name, runs, bins_of(runs, courses, bins)) for name, runs in courses.cells.items()]
+    drawn = trajectories_of(source, kind, where, by, wording)
+    parts = [_shares(name, runs, bins_of(runs, drawn, bins)) for name, runs in drawn.cells.items()]
     return DensityData(
         pd.concat(parts, ignore_index=True),
-        courses.scale,
-        courses.unit,
-        courses.evidence,
-        (*courses.notes, _counted(courses)),
+        drawn.scale,
+        drawn.evidence,
+        (*drawn.notes, _counted(drawn)),
     )
 
 
-def _counted(courses: Courses) -> str:
+def _counted(drawn: TrajectorySet) -> str:
     """How many runs there are, and whether shares leave agents out."""
-    said = f"shares of agents, {courses.averaged}"
-    if any(np.isnan(run.values).any() for runs in courses.cells.values() for run in runs):
+    said = f"shares of agents, {drawn.averaged}"
+    if any(np.isnan(run.values).any() for runs in drawn.cells.values() for run in runs):
         return f"{said}; agents without an opinion yet are left out"
     return said
 
 
-def _shares(name: str, runs: Sequence[Course], bins: Bins) -> pd.DataFrame:
+def _shares(name: str, runs: Sequence[Trajectory], bins: Bins) -> pd.DataFrame:
     times, table = stacked(runs, [_histogram(run.values, bins) for run in runs])
     known = ~np.isnan(table[:, :, 0])
     n = known.sum(axis=0)
@@ -125,7 +119,7 @@ def _histogram(values: np.ndarray, bins: Bins) -> np.ndarray:
 
 
 def draw_density(part: pd.DataFrame, ax: Axes, most: float) -> Any:
-    """Draw the shares of one condition, with `most` as the darkest; what a colour bar is made for is returned."""
+    """Draw the shares of one condition, with `most` as the darkest, and return what a colour bar explains."""
     times = part["step"].unique().astype(float)
     lows = part["low"].unique()
     edges = np.append(lows, part["high"].max())
@@ -175,14 +169,10 @@ def density(
     most = float(shares.max()) if shares.notna().any() else 1.0
     for ax, part in zip(axes, cells.values(), strict=True):
         mesh = draw_density(part, ax, most)
-        right, covered = unused(ax, axes)
+        name_outer(ax, axes, "step", "opinion")
         if data.scale is not None:
             ax.set_yticks(data.scale.points, opinion_ticks(data.scale, words=len(cells) == 1))
-        ax.set_ylabel("" if right else "opinion", fontsize=9)
-        ax.set_xlabel("" if covered else data.unit, fontsize=9)
-    bar = figure.colorbar(mesh, ax=axes, shrink=0.9, pad=0.015, aspect=26)
-    bar.set_label("share of agents", fontsize=9)
-    bar.ax.tick_params(labelsize=8.5)
+    bar = colour_bar(mesh, axes, "share of agents", shrink=0.9, pad=0.015, aspect=26)
     bar.locator = MaxNLocator(nbins=5)
     bar.update_ticks()
     return figure

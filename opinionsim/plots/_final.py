@@ -15,8 +15,6 @@ from opinionsim.plots._inputs import HasFrames
 from opinionsim.plots._style import BAR, new_axes, opinion_ticks, signed, tidy
 from opinionsim.plots._trajectories import TrajectoryData, trajectory_data
 
-__all__ = ["FinalData", "draw_final", "final_data", "final_distribution", "from_trajectories"]
-
 #: Characters a line of the title may have on a figure of the default width.
 _TITLE_WIDTH = 80
 
@@ -60,7 +58,7 @@ class FinalData:
 
 
 def _printed(value: float) -> str:
-    """A measure with two decimals, or a word where it has no value."""
+    """A metric with two decimals, or a word where it has no value."""
     return "undefined" if np.isnan(value) else signed(value)
 
 

@@ -2,32 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple, Protocol, TypeGuard
 
 import pandas as pd
 
 from opinionsim.errors import SpecError
-from opinionsim.metrics import KINDS, NOT_SET, one_wording, stance_rows, wording_statement
-
-__all__ = [
-    "Frames",
-    "HasFrames",
-    "axis_name",
-    "describe",
-    "has_frames",
-    "level_name",
-    "matching",
-    "mentioning",
-    "name_instrument",
-    "of_one_wording",
-    "outdated",
-    "pick_kind",
-    "pick_run",
-    "provenance",
-    "read_for_stance",
-]
+from opinionsim.evidence import KINDS
+from opinionsim.metrics import NOT_SET, condition_axes, one_wording, order_levels, stance_rows, wording_statement
 
 
 class HasFrames(Protocol):
@@ -36,17 +19,14 @@ class HasFrames(Protocol):
     @property
     def runs(self) -> pd.DataFrame:
         """One row a run and cell."""
-        ...
 
     @property
     def agents(self) -> pd.DataFrame:
         """One row a run and agent."""
-        ...
 
     @property
     def opinions(self) -> pd.DataFrame:
         """One row a coded text and instrument."""
-        ...
 
 
 def has_frames(source: object) -> TypeGuard[HasFrames]:
@@ -108,7 +88,7 @@ def pick_run(results: HasFrames, run: str | int | None) -> Frames:
 
 
 def pick_kind(opinions: pd.DataFrame, kind: str | None) -> str:
-    """The kind of text to draw: the one named, else the first present of :data:`opinionsim.metrics.KINDS`.
+    """The kind of text to draw: the one named, else the first present of :data:`opinionsim.evidence.KINDS`.
 
     Raises
     ------
@@ -160,6 +140,37 @@ def of_one_wording(runs: pd.DataFrame, where: Mapping[str, Any], wording: str | 
     """
     taken, left_out = one_wording(runs, wording)
     return taken, wording_statement(matching(left_out, where)["wording"], wording) if len(left_out) else ""
+
+
+def check_columns(runs: pd.DataFrame, columns: Iterable[str]) -> None:
+    """Refuse columns that the runs do not have.
+
+    Raises
+    ------
+    SpecError
+        Naming the conditions that vary.
+    """
+    for column in columns:
+        if column not in runs.columns:
+            valid = ", ".join(condition_axes(runs)) or "none, for no condition varies"
+            raise SpecError(f"the runs have no column {column!r}; conditions that vary: {valid}")
+
+
+def having(runs: pd.DataFrame, where: Mapping[str, Any], of: str = "") -> pd.DataFrame:
+    """Complete runs that have the values asked for; `of` says of which replicate these are.
+
+    Raises
+    ------
+    SpecError
+        Naming the levels there are of the first condition that leaves no run.
+    """
+    for column, value in where.items():
+        levels = order_levels(runs[column])
+        runs = runs[runs[column] == value]
+        if runs.empty:
+            valid = ", ".join(map(str, levels))
+            raise SpecError(f"no complete run{of} has {column} = {value!r}; valid: {valid}")
+    return runs
 
 
 def matching(runs: pd.DataFrame, where: Mapping[str, Any]) -> pd.DataFrame:

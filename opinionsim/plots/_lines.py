@@ -1,4 +1,4 @@
-"""Opinion of every agent over the sweeps of a classic model."""
+"""Opinion of every agent over the steps of a classic model."""
 
 from __future__ import annotations
 
@@ -8,13 +8,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
-from matplotlib.ticker import MaxNLocator
 
 from opinionsim.errors import SpecError
-from opinionsim.plots._courses import Source, one_course
-from opinionsim.plots._style import opinion_map, tidy
-
-__all__ = ["LineData", "draw_lines", "line_data"]
+from opinionsim.plots._over_time import Source, one_trajectory
+from opinionsim.plots._style import opinion_map, time_axis
 
 #: Most agents drawn where no number is given.
 _MOST_LINES = 300
@@ -30,8 +27,6 @@ class LineData:
         One row an agent that is drawn and a moment: ``run_id, cell, agent, step, value, evidence``.
     span : (float, float)
         Range of opinions.
-    unit : str
-        What ``step`` counts: ``step`` or ``sweep``.
     evidence : str
         What kind of evidence the run is, in words.
     notes : tuple of str
@@ -40,7 +35,6 @@ class LineData:
 
     frame: pd.DataFrame
     span: tuple[float, float]
-    unit: str
     evidence: str
     notes: tuple[str, ...]
 
@@ -59,7 +53,7 @@ def line_data(
     run : int, optional
         The replicate; default 0.
     most : int
-        Of more agents than these, so many are drawn: those at equal distances in the order of initial opinions.
+        How many agents are drawn at most: those at equal distances in the order of initial opinions.
 
     Returns
     -------
@@ -73,24 +67,24 @@ def line_data(
     """
     if isinstance(most, bool) or not isinstance(most, int | np.integer) or most < 1:
         raise SpecError(f"most must be a whole number of at least 1; got {most!r}")
-    course, courses = one_course(source, run, None)
-    n = course.values.shape[1]
-    agents, notes = np.arange(n), courses.notes
+    trajectory, drawn = one_trajectory(source, run, None)
+    n = trajectory.values.shape[1]
+    agents, notes = np.arange(n), drawn.notes
     if n > most:
-        order = np.argsort(course.values[0], kind="stable")
+        order = np.argsort(trajectory.values[0], kind="stable")
         agents = np.sort(order[np.linspace(0, n - 1, most).round().astype(int)])
         notes = (*notes, f"{most} of {n:,} agents drawn, evenly over initial opinions")
     frame = pd.DataFrame(
         {
-            "run_id": course.run_id,
-            "cell": course.cell,
-            "agent": np.repeat(agents, len(course.times)),
-            "step": np.tile(course.times, len(agents)),
-            "value": course.values[:, agents].T.ravel(),
-            "evidence": course.evidence,
+            "run_id": trajectory.run_id,
+            "cell": trajectory.cell,
+            "agent": np.repeat(agents, len(trajectory.times)),
+            "step": np.tile(trajectory.times, len(agents)),
+            "value": trajectory.values[:, agents].T.ravel(),
+            "evidence": trajectory.evidence,
         }
     )
-    return LineData(frame, courses.span, courses.unit, courses.evidence, notes)
+    return LineData(frame, drawn.span, drawn.evidence, notes)
 
 
 def draw_lines(data: LineData, ax: Axes) -> None:
@@ -108,8 +102,5 @@ def draw_lines(data: LineData, ax: Axes) -> None:
     ax.add_collection(LineCollection(list(paths), colors=list(colours), linewidths=width, alpha=alpha))
     margin = 0.03 * (high - low)
     ax.set(xlim=(times[0], max(times[-1], times[0] + 1)), ylim=(low - margin, high + margin))
-    ax.set_xlabel(data.unit, fontsize=9)
     ax.set_ylabel("opinion", fontsize=9)
-    ax.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
-    ax.grid(axis="y", color="#E4E4E4", linewidth=0.8)
-    tidy(ax)
+    time_axis(ax)

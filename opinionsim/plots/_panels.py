@@ -12,7 +12,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from opinionsim.metrics import evidence_statement, played_by, scale_of, stance_rows, validation_statement
+from opinionsim.evidence import evidence_statement, played_by, validation_statement
+from opinionsim.metrics import stance_rows
 from opinionsim.opinions import OpinionScale
 from opinionsim.plots._arrangement import Place, arrange
 from opinionsim.plots._final import FinalData, draw_final, from_trajectories
@@ -26,10 +27,9 @@ from opinionsim.plots._inputs import (
     outdated,
     read_for_stance,
 )
-from opinionsim.plots._style import legend_handles, model_colours, model_handles, point_name
+from opinionsim.plots._over_time import scale_of_all
+from opinionsim.plots._style import legend_handles, model_colours, model_handles
 from opinionsim.plots._trajectories import TrajectoryData, check_color_by, draw_trajectories, trajectory_data
-
-__all__ = ["Panel", "PanelsData", "panels", "panels_data"]
 
 #: Inches of a character of the title and of a panel's title, and of a line of either.
 _TITLE_CHARACTER, _CAPTION_CHARACTER, _LINE = 0.078, 0.074, 0.17
@@ -145,11 +145,12 @@ def panels_data(
         arrangement = arrange(runs, rows, columns, where or {}, replicate)
     _, unread = read_for_stance(matching(taken, {"replicate": replicate, **(where or {})}), kind)
     results = Frames(runs, results.agents, stance_rows(runs, results.opinions))
-    scale = _scale(results.opinions, [*arrangement.places, *arrangement.controls])
+    every = [place.run for place in [*arrangement.places, *arrangement.controls]]
+    used = results.opinions["instrument_id"].isin([run["instrument_id"] for run in every])
+    scale = scale_of_all(results.opinions[used])
     drawn = [_panel(results, place, kind, scale, ddof) for place in arrangement.places]
     drawn += [replace(_panel(results, place, kind, scale, ddof), final=None) for place in arrangement.controls]
     shown = pd.DataFrame([place.run for place in arrangement.places])
-    every = [place.run for place in [*arrangement.places, *arrangement.controls]]
     differing = tuple(str(column) for column in shown.columns if shown[column].nunique(dropna=False) > 1)
     which = f"one run a panel, replicate {replicate} (of {replicates})" if replicates > 1 else "one run a panel"
     notes = [
@@ -194,16 +195,6 @@ def _never(drawn: Sequence[Panel]) -> str:
     silent = [np.isnan(panel.trajectory.values[:, -1]) for panel in drawn]
     n_never, n_agents = sum(int(mask.sum()) for mask in silent), sum(mask.size for mask in silent)
     return f"{n_never} of {n_agents} agents never measured" if n_never else ""
-
-
-def _scale(opinions: pd.DataFrame, places: Sequence[Place]) -> OpinionScale:
-    """The scale of the runs drawn; where there are several, all their points, named by numbers alone."""
-    used = {str(place.run["instrument_id"]) for place in places}
-    scales = {scale_of(opinions[opinions["instrument_id"] == name]) for name in sorted(used)}
-    if len(scales) == 1:
-        return scales.pop()
-    points = tuple(sorted({point for scale in scales for point in scale.points}))
-    return OpinionScale(points, tuple(point_name(point) for point in points))
 
 
 def _panel(results: HasFrames, place: Place, kind: str | None, scale: OpinionScale, ddof: int) -> Panel:
@@ -322,6 +313,5 @@ def _caption(ax: Axes, panel: Panel, data: PanelsData) -> None:
         ax.set_ylabel(
             "\n".join(filter(None, [_wrap([level], _PANEL_HEIGHT, _CAPTION_CHARACTER), "opinion"])), fontsize=9
         )
-    mixed = len({other.trajectory.unit for other in data.panels}) > 1
-    if mixed or _is_lowest(panel, data.panels):
-        ax.set_xlabel(panel.trajectory.unit, fontsize=9)
+    if not _is_lowest(panel, data.panels):
+        ax.set_xlabel("")

@@ -1,4 +1,4 @@
-"""A measure of where runs end, over the parameters that were swept."""
+"""A metric of where runs end, over the parameters that were swept."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ from matplotlib.axes import Axes
 from opinionsim import metrics
 from opinionsim.classic import MODELS
 from opinionsim.errors import SpecError
-from opinionsim.plots._courses import of_runs, select, setting_text
-from opinionsim.plots._inputs import HasFrames, axis_name, mentioning, of_one_wording, read_for_stance
+from opinionsim.evidence import evidence_statement
+from opinionsim.plots._inputs import HasFrames, axis_name, check_columns, mentioning, of_one_wording, read_for_stance
+from opinionsim.plots._over_time import of_runs, select, setting_text
 from opinionsim.plots._ribbons import interval, say_band
-from opinionsim.plots._style import INK, SHARES, new_axes, opinion_map, set_heading, signed, tidy
-
-__all__ = ["PhaseData", "draw_phase", "phase_data", "phase_diagram"]
+from opinionsim.plots._style import INK, SHARES, colour_bar, new_axes, opinion_map, set_heading, signed, tidy
 
 #: Most places of a diagram that have their number printed, and most levels named at an axis.
 _MOST_PRINTED, _MOST_NAMED = 64, 11
@@ -76,23 +75,23 @@ def phase_data(
     ----------
     source : Results, Frames or DataFrame
         Complete runs of a store; or a frame with one row a run, as :func:`opinionsim.classic.sweep` gives it: swept
-        parameters, measures, ``evidence``, and ``replicate`` where there are several. Its column or attribute
+        parameters, metrics, ``evidence``, and ``replicate`` where there are several. Its column or attribute
         ``model``, and its attributes ``n``, ``steps`` and ``parameters``, are stated in the title where they are
         given.
     x, y : str
         Columns of ``runs`` or of the frame that were swept; without `y` the diagram is a line.
     value : str
-        Of a store, key of :data:`opinionsim.metrics.MEASURES`, taken of the final opinions; of a frame, a column.
+        For a store a key of :data:`opinionsim.metrics.METRICS`, taken of the final opinions; for a frame a column.
     where : mapping, optional
         Column of ``runs`` or of the frame to the value it must have.
     kind : str, optional
-        Of a store, kind of text the opinions were coded from.
+        Kind of text the opinions of a store were coded from.
     band : {"runs", "mean"}
         The middle part of the runs, from quantile to quantile; or a bootstrap interval of their mean.
     level : float
         What part of the runs, or which confidence level.
     wording : str, optional
-        Of a store, wording of the prompts whose runs are drawn, as for :func:`opinionsim.plots.ribbon_data`.
+        Wording of the prompts whose runs are drawn from a store, as for :func:`opinionsim.plots.ribbon_data`.
 
     Returns
     -------
@@ -105,7 +104,7 @@ def phase_data(
         If a column or wording does not exist, a column is no number, nothing is left, or what else varies would be
         mixed: choose it by `where`. Topics and replicates of a store may differ.
     MeasurementError
-        If there is no such measure, or it cannot be taken.
+        If there is no such metric, or it cannot be taken.
     """
     told = say_band(band, level)
     axes = [x] if y is None else [x, y]
@@ -118,7 +117,7 @@ def phase_data(
         label = axis_name(value)
     else:
         table, notes = _of_store(source, axes, value, where or {}, kind, wording)
-        label = f"{axis_name(value)}: {metrics.MEASURES[value].meaning}"
+        label = f"{axis_name(value)}: {metrics.find_metric(value).meaning}"
     if table[axes].isna().any(axis=None):
         table = table.dropna(subset=axes)
         notes.append(f"runs without a level of {' and '.join(map(axis_name, axes))} left out")
@@ -130,9 +129,7 @@ def phase_data(
         ends = {"mean": mean[0], "low": low[0], "high": high[0], "n_runs": n[0]}
         kinds = " + ".join(dict.fromkeys(part["evidence"]))
         rows.append(dict(zip(axes, levels, strict=True)) | ends | {"evidence": kinds})
-    frame = pd.DataFrame(rows)
-    ranks = {axis: {level: place for place, level in enumerate(metrics.order_levels(frame[axis]))} for axis in axes}
-    frame = frame.sort_values(axes, key=lambda column: column.map(ranks[str(column.name)]), ignore_index=True)
+    frame = metrics.in_order(pd.DataFrame(rows), axes).reset_index(drop=True)
     return PhaseData(
         frame,
         x,
@@ -140,7 +137,7 @@ def phase_data(
         value,
         label,
         told if (frame["n_runs"] > 1).any() else "",
-        metrics.evidence_statement(table["evidence"]),
+        evidence_statement(table["evidence"]),
         (*notes, _counted(frame, "replicates" if _is_sweep(source) else "runs")),
     )
 
@@ -171,13 +168,13 @@ def _simulated(runs: pd.DataFrame, axes: Sequence[str], known: Collection[str]) 
         constant = {"model": attributes.get("model"), **constant}
     if constant.get("model") is not None:
         parts.append(str(constant["model"]))
-    counted = {"n": "agents", "steps": "sweeps"}
+    counted = {"n": "agents", "steps": "steps"}
     parts += [f"{attributes[name]:,} {what}" for name, what in counted.items() if name in attributes]
     return ", ".join([*parts, *(f"{axis_name(k)} {setting_text(v)}" for k, v in constant.items() if k != "model")])
 
 
 def _settings(runs: pd.DataFrame) -> list[str]:
-    """Columns that name the model and its settings, not measures, as far as that is known."""
+    """Columns that name the model and its settings, not metrics, as far as that is known."""
     models = runs["model"].unique().tolist() if "model" in runs.columns else [runs.attrs.get("model")]
     declared = {"model"}
     for model in models:
@@ -212,25 +209,22 @@ def _of_frame(
 def _of_store(
     results: HasFrames, axes: Sequence[str], value: str, where: Mapping[str, Any], kind: str | None, wording: str | None
 ) -> tuple[pd.DataFrame, list[str]]:
-    """Levels, measure of the final opinions, and evidence of each run."""
+    """Levels, metric of the final opinions, and evidence of each run."""
     if not hasattr(results, "runs"):
         raise SpecError(f"a phase diagram is drawn from Results, Frames or a DataFrame; got {type(results).__name__}")
     taken, others = of_one_wording(results.runs, where, wording)
     with mentioning(others):
         chosen = select(taken, where)
     runs, unread = read_for_stance(chosen, kind)
-    for axis in axes:
-        if axis not in runs.columns:
-            valid = ", ".join(metrics.condition_axes(runs)) or "none, for no condition varies"
-            raise SpecError(f"the runs have no column {axis!r}; conditions that vary: {valid}")
+    check_columns(runs, axes)
     known = runs.dropna(subset=list(axes))
     if known.empty:
         raise SpecError(f"no complete run has levels of {' and '.join(axes)}")
     metrics.check_conditions(known, list(axes))
-    courses = of_runs(results, known.assign(condition=np.arange(len(known)).astype(str)), kind)
-    finals = [runs_of[0] for runs_of in courses.cells.values()]
-    measured = [float(metrics.measure_opinions(run.values[-1], [value], range=courses.span)[value]) for run in finals]
-    notes = [*courses.notes, *filter(None, [unread, others])]
+    drawn = of_runs(results, known.assign(condition=np.arange(len(known)).astype(str)), kind)
+    finals = [runs_of[0] for runs_of in drawn.cells.values()]
+    measured = [float(metrics.compute_metrics(run.values[-1], [value], range=drawn.span)[value]) for run in finals]
+    notes = [*drawn.notes, *filter(None, [unread, others])]
     pooled = known.groupby(list(axes))["topic"].nunique().max()
     if pooled > 1:
         notes.append(f"up to {pooled} topics a point")
@@ -240,7 +234,7 @@ def _of_store(
 
 
 def draw_phase(data: PhaseData, ax: Axes) -> Any:
-    """Draw the diagram; of two axes, what a colour bar is made for is returned, of one, None."""
+    """Draw the diagram and return what a colour bar explains; None for a line over one parameter."""
     ax.set_xlabel(axis_name(data.x), fontsize=9)
     if data.y is None:
         return _draw_line(data, ax)
@@ -328,7 +322,7 @@ def phase_diagram(
     ax: Axes | None = None,
     wording: str | None = None,
 ) -> Axes:
-    """Draw a measure of where runs end over one or two swept parameters.
+    """Draw a metric of where runs end over one or two swept parameters.
 
     Parameters
     ----------
@@ -340,8 +334,8 @@ def phase_diagram(
     Returns
     -------
     Axes
-        Of two parameters a map with one place a crossing of levels, whatever their distance, grey where there is no
-        run; of one parameter a line with a band. The title states the evidence and the number of runs.
+        For two parameters a map with one place a crossing of levels, whatever their distance, grey where there is no
+        run; for one parameter a line with a band. The title states the evidence and the number of runs.
 
     Raises
     ------
@@ -351,10 +345,7 @@ def phase_diagram(
     data = phase_data(source, x, y, value, where, kind, band, level, wording)
     ax = new_axes(6.6, 4.6) if ax is None else ax
     mesh = draw_phase(data, ax)
-    whole = ax.get_figure()
-    if mesh is not None and whole is not None:
-        bar = whole.colorbar(mesh, ax=ax, pad=0.02, aspect=26)
-        bar.set_label(data.label, fontsize=9)
-        bar.ax.tick_params(labelsize=8.5)
+    if mesh is not None:
+        colour_bar(mesh, ax, data.label, pad=0.02, aspect=26)
     set_heading(ax, [data.evidence, *data.notes, data.band if y is None else ""])
     return ax

@@ -1,4 +1,4 @@
-"""A measure of the opinions over time: its mean over runs, with a band."""
+"""A metric of the opinions over time: its mean over runs, with a band."""
 
 from __future__ import annotations
 
@@ -10,15 +10,11 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.font_manager import FontProperties
-from matplotlib.ticker import MaxNLocator
 
 from opinionsim import metrics
 from opinionsim.errors import SpecError
-from opinionsim.plots._courses import Course, Courses, Source, courses_of, stacked
-from opinionsim.plots._style import LINES, model_colours, new_axes, set_heading, tidy
-
-__all__ = ["RibbonData", "draw_ribbons", "interval", "ribbon_data", "ribbons", "say_band"]
+from opinionsim.plots._over_time import Source, Trajectory, TrajectorySet, stacked, trajectories_of
+from opinionsim.plots._style import LINES, legend_beside, model_colours, new_axes, set_heading, time_axis
 
 #: Characters a line of the legend may have.
 _NAME_WIDTH = 30
@@ -33,10 +29,8 @@ class RibbonData:
     frame : DataFrame
         One row a condition and moment: ``cell, step, mean, low, high, n_runs, evidence``. ``n_runs`` runs have a
         value then; ``low`` and ``high`` are NaN for fewer than two.
-    measure : str
-        Name of the measure.
-    unit : str
-        What ``step`` counts: ``step`` or ``sweep``.
+    metric : str
+        Name of the metric.
     band : str
         What the band is, in words; empty where no condition has two runs.
     evidence : str
@@ -46,8 +40,7 @@ class RibbonData:
     """
 
     frame: pd.DataFrame
-    measure: str
-    unit: str
+    metric: str
     band: str
     evidence: str
     notes: tuple[str, ...]
@@ -90,7 +83,7 @@ def say_band(band: str, level: float) -> str:
 
 def ribbon_data(
     source: Source,
-    measure: str = "bias",
+    metric: str = "bias",
     kind: str | None = None,
     where: Mapping[str, Any] | None = None,
     by: str | Sequence[str] | None = None,
@@ -106,11 +99,11 @@ def ribbon_data(
     source : Results, Frames, Trajectories, sequence or mapping of Trajectories
         Complete runs of a store, each cell a condition; or simulations of classic models, each a condition named
         by its model and what it differs in, or by its key in a mapping.
-    measure : str
-        Key of :data:`opinionsim.metrics.MEASURES`, taken of the agents that have an opinion.
+    metric : str
+        Key of :data:`opinionsim.metrics.METRICS`, taken of the agents that have an opinion.
     kind : str, optional
         Kind of text the opinions were coded from; default the first present of report, response, post, probe,
-        self-report. Of a store alone, as `where`, `by` and `wording`.
+        self-report. For a store alone, as `where`, `by` and `wording`.
     where : mapping, optional
         Column of ``runs`` to the value it must have.
     by : str or sequence of str, optional
@@ -123,52 +116,50 @@ def ribbon_data(
         Wording of the prompts whose runs are drawn, by its hash or a start of it; default that of the run begun last
         (:func:`opinionsim.metrics.one_wording`). Notes say how many runs of others are left out.
     **options
-        Of the measure.
+        Options of the metric.
 
     Returns
     -------
     RibbonData
-        Each run counts once; a run that has ended, or where the measure is undefined, is left out of the mean.
+        Each run counts once; a run that has ended, or where the metric is undefined, is left out of the mean.
 
     Raises
     ------
     SpecError
         If there is nothing to draw, a name is not valid or conditions would be mixed.
     MeasurementError
-        If there is no such measure, or it cannot be taken.
+        If there is no such metric, or it cannot be taken.
     """
     told = say_band(band, level)
-    courses = courses_of(source, kind, where, by, wording)
-    parts = [_line(name, runs, courses, measure, band, level, options) for name, runs in courses.cells.items()]
+    drawn = trajectories_of(source, kind, where, by, wording)
+    parts = [_line(name, runs, drawn, metric, band, level, options) for name, runs in drawn.cells.items()]
     frame = pd.concat(parts, ignore_index=True)
-    return RibbonData(
-        frame, measure, courses.unit, told if (frame["n_runs"] > 1).any() else "", courses.evidence, courses.notes
-    )
+    return RibbonData(frame, metric, told if (frame["n_runs"] > 1).any() else "", drawn.evidence, drawn.notes)
 
 
 def _line(
     name: str,
-    runs: Sequence[Course],
-    courses: Courses,
-    measure: str,
+    runs: Sequence[Trajectory],
+    drawn: TrajectorySet,
+    metric: str,
     band: str,
     level: float,
     options: Mapping[str, Any],
 ) -> pd.DataFrame:
-    times, values = stacked(runs, [_measured(run, courses, measure, options) for run in runs])
+    times, values = stacked(runs, [_measured(run, drawn, metric, options) for run in runs])
     mean, low, high, n = interval(values, band, level)
     columns = {"mean": mean, "low": low, "high": high, "n_runs": n}
     return pd.DataFrame({"cell": name, "step": times, **columns, "evidence": runs[0].evidence})
 
 
-def _measured(run: Course, courses: Courses, measure: str, options: Mapping[str, Any]) -> np.ndarray:
-    """The measure at each moment of a run, (K,)."""
+def _measured(run: Trajectory, drawn: TrajectorySet, metric: str, options: Mapping[str, Any]) -> np.ndarray:
+    """The metric at each moment of a run, (K,)."""
     passed: dict[str, Any] = dict(options)
-    if np.isfinite(courses.span).all():
-        passed["range"] = courses.span
+    if np.isfinite(drawn.span).all():
+        passed["range"] = drawn.span
     if run.network is not None:
         passed["network"] = run.network
-    return metrics.measure_opinions(run.values, [measure], **passed)[measure]
+    return metrics.compute_metrics(run.values, [metric], **passed)[metric]
 
 
 def draw_ribbons(data: RibbonData, ax: Axes) -> None:
@@ -182,16 +173,13 @@ def draw_ribbons(data: RibbonData, ax: Axes) -> None:
             ax.fill_between(step, part["low"], part["high"], color=colour, alpha=0.18, linewidth=0)
         ax.plot(step, part["mean"], color=colour, linestyle=LINES[place % len(LINES)], linewidth=1.7, label=label)
     ax.set_xlim(data.frame["step"].min(), max(data.frame["step"].max(), 1))
-    ax.xaxis.set_major_locator(MaxNLocator(nbins=7, integer=True))
-    ax.grid(axis="y", color="#E4E4E4", linewidth=0.8)
-    ax.set_xlabel(data.unit, fontsize=9)
-    ax.set_ylabel(f"{data.measure.replace('_', ' ')}: {metrics.MEASURES[data.measure].meaning}", fontsize=9)
-    tidy(ax)
+    ax.set_ylabel(f"{data.metric.replace('_', ' ')}: {metrics.find_metric(data.metric).meaning}", fontsize=9)
+    time_axis(ax)
 
 
 def ribbons(
     source: Source,
-    measure: str = "bias",
+    metric: str = "bias",
     kind: str | None = None,
     where: Mapping[str, Any] | None = None,
     by: str | Sequence[str] | None = None,
@@ -202,11 +190,11 @@ def ribbons(
     wording: str | None = None,
     **options: Any,
 ) -> Axes:
-    """Draw a measure of the opinions against time: the mean over runs, with a band, one line a condition.
+    """Draw a metric of the opinions against time: the mean over runs, with a band, one line a condition.
 
     Parameters
     ----------
-    source, measure, kind, where, by, band, level, wording, **options
+    source, metric, kind, where, by, band, level, wording, **options
         As for :func:`ribbon_data`.
     ax : Axes, optional
         Where to draw; default axes on a new figure (``ax.figure``).
@@ -223,11 +211,10 @@ def ribbons(
     SpecError, MeasurementError
         As for :func:`ribbon_data`.
     """
-    data = ribbon_data(source, measure, kind, where, by, band, level, wording, **options)
+    data = ribbon_data(source, metric, kind, where, by, band, level, wording, **options)
     ax = new_axes(8.4, 4.2) if ax is None else ax
     draw_ribbons(data, ax)
     set_heading(ax, [data.evidence, *data.notes])
     if legend:
-        box = ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), fontsize=8.5, frameon=False, handlelength=2.8)
-        box.set_title(fill(f"mean of runs; {data.band}", _NAME_WIDTH) if data.band else "", FontProperties(size=8.5))
+        legend_beside(ax, fill(f"mean of runs; {data.band}", _NAME_WIDTH) if data.band else "", handlelength=2.8)
     return ax

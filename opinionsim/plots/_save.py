@@ -12,8 +12,6 @@ from matplotlib.text import Text
 
 from opinionsim.errors import SpecError
 
-__all__ = ["FORMATS", "check_suffix", "save"]
-
 #: Suffixes of the files a figure can be saved as.
 FORMATS = (".png", ".svg", ".pdf")
 

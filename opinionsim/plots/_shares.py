@@ -8,16 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.font_manager import FontProperties
-from matplotlib.ticker import MaxNLocator
 
 from opinionsim.classic import MODELS
 from opinionsim.errors import SpecError
-from opinionsim.plots._courses import Source, one_course
 from opinionsim.plots._inputs import has_frames
-from opinionsim.plots._style import opinion_map, tidy
-
-__all__ = ["ShareData", "draw_shares", "has_discrete_opinions", "share_data"]
+from opinionsim.plots._over_time import Source, one_trajectory
+from opinionsim.plots._style import legend_beside, opinion_map, time_axis
 
 #: Most opinions with an area of their own where no number is given.
 _MOST_OPINIONS = 6
@@ -41,8 +37,6 @@ class ShareData:
         Number of the opinions counted together.
     span : (float, float)
         Range of opinions.
-    unit : str
-        What ``step`` counts: ``step`` or ``sweep``.
     evidence : str
         What kind of evidence the run is, in words.
     notes : tuple of str
@@ -52,7 +46,6 @@ class ShareData:
     frame: pd.DataFrame
     n_others: int
     span: tuple[float, float]
-    unit: str
     evidence: str
     notes: tuple[str, ...]
 
@@ -76,8 +69,8 @@ def share_data(source: Source, run: str | int | None = None, most: int = _MOST_O
     run : int, optional
         The replicate; default 0.
     most : int
-        Of more opinions than these, the `most` that are commonest over all records are told apart, of equally common
-        ones the lower, and the others are counted together.
+        How many opinions are told apart at most: the commonest over all records, the lower of equally common ones.
+        The others are counted together.
 
     Returns
     -------
@@ -92,35 +85,35 @@ def share_data(source: Source, run: str | int | None = None, most: int = _MOST_O
     """
     if isinstance(most, bool) or not isinstance(most, int | np.integer) or most < 1:
         raise SpecError(f"most must be a whole number of at least 1; got {most!r}")
-    course, courses = one_course(source, run, None)
+    trajectory, drawn = one_trajectory(source, run, None)
     if not has_discrete_opinions(source):
         raise SpecError(
             "shares of opinions are those of classic models with discrete opinions; density_data counts others"
         )
-    found, where = np.unique(course.values, return_inverse=True)
+    found, where = np.unique(trajectory.values, return_inverse=True)
     common = np.argsort(-np.bincount(where.ravel()), kind="stable")[:most]
     kept = np.sort(common)
     place = np.full(len(found), len(kept))
     place[kept] = np.arange(len(kept))
-    n_moments, n_agents = course.values.shape
+    n_moments, n_agents = trajectory.values.shape
     n_others, n_areas = len(found) - len(kept), len(kept) + (len(found) > len(kept))
-    cell = np.arange(n_moments)[:, None] * n_areas + place[where.reshape(course.values.shape)]
+    cell = np.arange(n_moments)[:, None] * n_areas + place[where.reshape(trajectory.values.shape)]
     counts = np.bincount(cell.ravel(), minlength=n_moments * n_areas).reshape(n_moments, n_areas)
     opinions = np.append(found[kept], [np.nan] * (n_areas - len(kept)))
-    notes = [*courses.notes, "share of agents at each opinion"]
+    notes = [*drawn.notes, "share of agents at each opinion"]
     if n_others:
         notes.append(f"the {len(kept)} commonest of {len(found):,} opinions named, over all records")
     frame = pd.DataFrame(
         {
-            "run_id": course.run_id,
-            "cell": course.cell,
+            "run_id": trajectory.run_id,
+            "cell": trajectory.cell,
             "opinion": np.repeat(opinions, n_moments),
-            "step": np.tile(course.times, n_areas),
+            "step": np.tile(trajectory.times, n_areas),
             "share": (counts / n_agents).T.ravel(),
-            "evidence": course.evidence,
+            "evidence": trajectory.evidence,
         }
     )
-    return ShareData(frame, n_others, courses.span, courses.unit, courses.evidence, tuple(notes))
+    return ShareData(frame, n_others, drawn.span, drawn.evidence, tuple(notes))
 
 
 def draw_shares(data: ShareData, ax: Axes, *, legend: bool) -> None:
@@ -137,14 +130,10 @@ def draw_shares(data: ShareData, ax: Axes, *, legend: bool) -> None:
         times, shares = np.array([times[0], times[0] + 1]), np.repeat(shares, 2, axis=1)
     areas = ax.stackplot(times, shares, colors=colours, labels=names, edgecolor="white", linewidth=0.4)
     ax.set(xlim=(times[0], times[-1]), ylim=(0, 1))
-    ax.set_xlabel(data.unit, fontsize=9)
     ax.set_ylabel("share of agents", fontsize=9)
-    ax.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
-    tidy(ax)
+    time_axis(ax)
     if legend:
-        last_first = areas[::-1]
-        box = ax.legend(handles=last_first, loc="upper left", bbox_to_anchor=(1.01, 1.0), fontsize=8.5, frameon=False)
-        box.set_title("opinion", FontProperties(size=8.5))
+        legend_beside(ax, "opinion", handles=areas[::-1])
 
 
 def _places(opinions: np.ndarray, span: tuple[float, float]) -> np.ndarray:

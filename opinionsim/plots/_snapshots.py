@@ -17,11 +17,9 @@ from matplotlib.lines import Line2D
 
 from opinionsim.errors import SpecError
 from opinionsim.opinions import OpinionScale
-from opinionsim.plots._courses import Course, Courses, Source, one_course
 from opinionsim.plots._inputs import has_frames, pick_run
-from opinionsim.plots._style import new_panels, opinion_map, opinion_ticks
-
-__all__ = ["SnapshotData", "draw_snapshot", "network_snapshots", "snapshot_data"]
+from opinionsim.plots._over_time import Source, Trajectory, TrajectorySet, one_trajectory
+from opinionsim.plots._style import colour_bar, new_panels, opinion_map, opinion_ticks
 
 #: Most agents whose ties can still be told apart; and most for which a complete network shows its ties.
 _MOST_AGENTS, _MOST_COMPLETE = 400, 12
@@ -51,8 +49,6 @@ class SnapshotData:
         Range of opinions.
     scale : OpinionScale or None
         The scale; None for numbers of a model.
-    unit : str
-        What ``step`` counts: ``step`` or ``sweep``.
     evidence : str
         What kind of evidence the run is, in words.
     notes : tuple of str
@@ -64,7 +60,6 @@ class SnapshotData:
     directed: bool
     span: tuple[float, float]
     scale: OpinionScale | None
-    unit: str
     evidence: str
     notes: tuple[str, ...]
 
@@ -86,13 +81,13 @@ def snapshot_data(
     steps : sequence of int, optional
         Moments to show, at most 12, each one at which opinions are known; default four, from the first to the last.
     run : str or int, optional
-        Of a store, identity of the run or its position in ``runs``, default the first complete one of the lowest
-        replicate; of a classic model the replicate, default 0.
+        Identity of a store's run or its position in ``runs``, default the first complete one of the lowest
+        replicate; for a classic model the replicate, default 0.
     kind : str, optional
         Kind of text the opinions were coded from; default the first present of report, response, post, probe,
         self-report.
     seed : int
-        Of the places of the agents.
+        Seed of the places of the agents.
     directed : bool, optional
         Whether the ties of a store's run have one direction; by default they have if any leads from a larger
         number to a smaller one, since others are stored smaller number first.
@@ -107,77 +102,76 @@ def snapshot_data(
     SpecError
         If there are more than 400 agents, no such run or moment, or the frames have no edges.
     """
-    course, courses = one_course(source, run, kind)
-    n = course.values.shape[1]
+    trajectory, drawn = one_trajectory(source, run, kind)
+    n = trajectory.values.shape[1]
     if n > _MOST_AGENTS:
         raise SpecError(
             f"snapshots of a network show at most {_MOST_AGENTS} agents; got {n:,}. "
             "density shows the opinions of any number"
         )
-    moments = _moments(course, courses.unit, steps)
-    every, one_way, complete = _ties(source, run, course, directed)
-    shown = [every[(every["since"] <= moment) & ~(every["until"] <= moment)] for moment in moments]
+    moments = _moments(trajectory, steps)
+    lasting, one_way, complete = _ties(source, run, trajectory, directed)
+    shown = [lasting[(lasting["since"] <= moment) & ~(lasting["until"] <= moment)] for moment in moments]
     ties = pd.concat([part.assign(step=moment) for part, moment in zip(shown, moments, strict=True)])
     places = _layout(n, ties, seed, circle=complete)
-    rows = np.searchsorted(course.times, moments)
+    rows = np.searchsorted(trajectory.times, moments)
     nodes = pd.DataFrame(
         {
             "step": np.repeat(moments, n),
             "agent": np.tile(np.arange(n), len(moments)),
             "x": np.tile(places[:, 0], len(moments)),
             "y": np.tile(places[:, 1], len(moments)),
-            "value": course.values[rows].ravel(),
-            "evidence": course.evidence,
+            "value": trajectory.values[rows].ravel(),
+            "evidence": trajectory.evidence,
         }
     )
     hidden = complete and n > _MOST_COMPLETE
-    notes = (*courses.notes, "everybody hears everybody: ties not drawn") if hidden else courses.notes
+    notes = (*drawn.notes, "everybody hears everybody: ties not drawn") if hidden else drawn.notes
     columns = ["step", "source", "target", "weight"]
     return SnapshotData(
         nodes,
         ties[columns].reset_index(drop=True),
         one_way,
-        _span(courses, course),
-        courses.scale,
-        courses.unit,
-        courses.evidence,
+        _span(drawn, trajectory),
+        drawn.scale,
+        drawn.evidence,
         notes,
     )
 
 
-def _span(courses: Courses, course: Course) -> tuple[float, float]:
+def _span(drawn: TrajectorySet, trajectory: Trajectory) -> tuple[float, float]:
     """Range of opinions; of a model without one, symmetric about 0 as far as opinions go."""
-    if np.isfinite(courses.span).all():
-        return courses.span
-    widest = float(np.nanmax(np.abs(course.values), initial=0)) or 1.0
+    if np.isfinite(drawn.span).all():
+        return drawn.span
+    widest = float(np.nanmax(np.abs(trajectory.values), initial=0)) or 1.0
     return -widest, widest
 
 
-def _moments(course: Course, unit: str, steps: Sequence[int] | None) -> np.ndarray:
+def _moments(trajectory: Trajectory, steps: Sequence[int] | None) -> np.ndarray:
     """Moments to show, increasing."""
     if steps is None:
-        return np.unique(course.times[np.linspace(0, len(course.times) - 1, _MOMENTS).round().astype(int)])
+        return np.unique(trajectory.times[np.linspace(0, len(trajectory.times) - 1, _MOMENTS).round().astype(int)])
     wanted = sorted(set(steps))
     if not 1 <= len(wanted) <= _MOST_MOMENTS:
         raise SpecError(f"steps must name 1 to {_MOST_MOMENTS} moments; got {len(wanted)}")
-    unknown = [moment for moment in wanted if moment not in course.times]
+    unknown = [moment for moment in wanted if moment not in trajectory.times]
     if unknown:
-        apart = np.unique(np.diff(course.times))
+        apart = np.unique(np.diff(trajectory.times))
         every = f", every {apart[0]}" if len(apart) == 1 and apart[0] > 1 else ""
         raise SpecError(
-            f"opinions are known from {unit} {course.times[0]} to {course.times[-1]}{every}; got {unknown[0]!r}"
+            f"opinions are known from step {trajectory.times[0]} to {trajectory.times[-1]}{every}; got {unknown[0]!r}"
         )
     return np.array(wanted)
 
 
 def _ties(
-    source: Source, run: str | int | None, course: Course, directed: bool | None
+    source: Source, run: str | int | None, trajectory: Trajectory, directed: bool | None
 ) -> tuple[pd.DataFrame, bool, bool]:
     """Ties with the steps they last, whether they have a direction, and whether they join everybody."""
-    n = course.values.shape[1]
-    if course.network is not None:
-        pairs, weights = course.network.edges
-        one_way, complete = course.network.directed, course.network.complete
+    n = trajectory.values.shape[1]
+    if trajectory.network is not None:
+        pairs, weights = trajectory.network.edges
+        one_way, complete = trajectory.network.directed, trajectory.network.complete
         ties = pd.DataFrame(
             {"source": pairs[:, 0], "target": pairs[:, 1], "weight": 1.0 if weights is None else weights}
         )
@@ -286,19 +280,16 @@ def network_snapshots(
     """
     data = snapshot_data(source, steps, run, kind, seed, directed)
     moments = dict(list(data.nodes.groupby("step")))
-    names = [f"{data.unit} {moment}" for moment in data.nodes["step"].unique()]
+    names = [f"step {moment}" for moment in data.nodes["step"].unique()]
     columns = len(names) if len(names) <= 4 else -(-len(names) // 2) if len(names) <= 8 else 4
     figure, axes = new_panels(names, [data.evidence, *data.notes], (_SIDE, _SIDE), columns)
     for ax, name, (moment, nodes) in zip(axes, names, moments.items(), strict=True):
         draw_snapshot(nodes, data.ties[data.ties["step"] == moment], ax, data.span, directed=data.directed)
         ax.set_title(name, fontsize=9, loc="left")
-    bar = figure.colorbar(
-        ScalarMappable(Normalize(*data.span), opinion_map()), ax=axes, shrink=0.8, pad=0.01, aspect=24
-    )
+    colours = ScalarMappable(Normalize(*data.span), opinion_map())
+    bar = colour_bar(colours, axes, "opinion", shrink=0.8, pad=0.01, aspect=24)
     if data.scale is not None:
         bar.set_ticks(list(data.scale.points), labels=opinion_ticks(data.scale, words=False))
-    bar.set_label("opinion", fontsize=9)
-    bar.ax.tick_params(labelsize=8.5)
     handles = _handles(data)
     if handles:
         figure.legend(handles=handles, loc="outside lower left", ncols=len(handles), fontsize=8.5, frameon=False)

@@ -4,37 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from textwrap import fill
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.colorbar import Colorbar
 from matplotlib.colors import LinearSegmentedColormap, to_hex, to_rgb
 from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
 from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
 
 from opinionsim.opinions import OpinionScale
-
-__all__ = [
-    "BAR",
-    "INK",
-    "LINES",
-    "SHARES",
-    "UNASSIGNED",
-    "heading",
-    "legend_handles",
-    "model_colours",
-    "model_handles",
-    "new_axes",
-    "new_panels",
-    "opinion_colours",
-    "opinion_map",
-    "opinion_ticks",
-    "point_name",
-    "set_heading",
-    "signed",
-    "tidy",
-    "unused",
-]
 
 #: Colours of the five published opinions, most negative first (Chuang et al. 2023, figures 4-6; A15).
 _ANCHORS = ("#E60000", "#FF8080", "#999999", "#66C2FF", "#0066FF")
@@ -169,6 +151,36 @@ def tidy(ax: Axes) -> None:
     ax.set_axisbelow(True)
 
 
+def time_axis(ax: Axes) -> None:
+    """Whole steps to the right, named, and thin lines across at the ticks of the other axis."""
+    ax.set_xlabel("step", fontsize=9)
+    ax.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
+    ax.grid(axis="y", color="#E4E4E4", linewidth=0.8)
+    tidy(ax)
+
+
+def name_outer(ax: Axes, others: Sequence[Axes], x: str, y: str) -> None:
+    """Name the axes of a panel where no other panel stands further left, or right below."""
+    right, covered = unused(ax, others)
+    ax.set_xlabel("" if covered else x, fontsize=9)
+    ax.set_ylabel("" if right else y, fontsize=9)
+
+
+def colour_bar(mappable: Any, axes: Axes | Sequence[Axes], label: str, **layout: Any) -> Colorbar:
+    """A colour bar beside axes, with the name of what the colours stand for."""
+    figure: Any = (axes if isinstance(axes, Axes) else axes[0]).get_figure(root=False)
+    bar: Colorbar = figure.colorbar(mappable, ax=axes, **layout)
+    bar.set_label(label, fontsize=9)
+    bar.ax.tick_params(labelsize=8.5)
+    return bar
+
+
+def legend_beside(ax: Axes, title: str, **options: Any) -> None:
+    """The legend, to the right of the axes."""
+    box = ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), fontsize=8.5, frameon=False, **options)
+    box.set_title(title, FontProperties(size=8.5))
+
+
 def heading(lines: Iterable[str], width: float) -> str:
     """The lines that are not empty, each broken to a width in inches."""
     every = "\n".join(lines).split("\n")
@@ -192,7 +204,7 @@ def new_panels(
     names : sequence of str
         Titles of the panels.
     lines : sequence of str
-        Of the common title.
+        Lines of the common title.
     size : (float, float)
         Inches of a panel.
     n_columns : int, optional

@@ -9,14 +9,12 @@ from typing import Literal
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.font_manager import FontProperties
-from matplotlib.ticker import MaxNLocator
 
 from opinionsim import metrics
 from opinionsim.classic import Trajectories
 from opinionsim.errors import SpecError
+from opinionsim.evidence import evidence_statement, played_by, validation_statement
 from opinionsim.opinions import OpinionScale
-from opinionsim.plots._courses import unit_of_runs
 from opinionsim.plots._inputs import (
     HasFrames,
     describe,
@@ -31,6 +29,7 @@ from opinionsim.plots._lines import draw_lines, line_data
 from opinionsim.plots._shares import draw_shares, has_discrete_opinions, share_data
 from opinionsim.plots._style import (
     UNASSIGNED,
+    legend_beside,
     legend_handles,
     model_colours,
     model_handles,
@@ -38,10 +37,8 @@ from opinionsim.plots._style import (
     opinion_colours,
     opinion_ticks,
     set_heading,
-    tidy,
+    time_axis,
 )
-
-__all__ = ["TrajectoryData", "check_color_by", "draw_trajectories", "trajectories", "trajectory_data"]
 
 #: Vertical distance between agents of equal opinion, in scale units (Chuang et al. 2023, figures 4-6; A15).
 _JITTER = 0.03
@@ -76,8 +73,6 @@ class TrajectoryData:
         exact, or anywhere between the points of the scale: their lines are at their values.
     scale : OpinionScale
         The opinion scale.
-    unit : str
-        What ``steps`` counts: ``step`` or ``sweep``.
     title : str
         Condition, run, instrument, and what is known of the instrument.
     instrument : str
@@ -95,7 +90,6 @@ class TrajectoryData:
     models: tuple[str, ...]
     offsets: np.ndarray
     scale: OpinionScale
-    unit: str
     title: str
     instrument: str
     validation: str
@@ -152,11 +146,11 @@ def trajectory_data(
     replicates = results.runs.loc[results.runs["cell"] == row["cell"], "replicate"].nunique()
     instrument = name_instrument(chosen, str(row["classifier"]))
     models = own.agents.drop_duplicates("agent").set_index("agent")["model"].reindex(range(n_agents))
-    validation = metrics.validation_statement([row["validation"]], chosen)
+    validation = validation_statement([row["validation"]], chosen)
     told = [
         describe(row),
         f"{provenance(row, replicates)}, {instrument}",
-        metrics.played_by([str(row["model"])], [str(row["evidence"])]),
+        played_by([str(row["model"])], [str(row["evidence"])]),
         validation,
         outdated([row]),
     ]
@@ -171,11 +165,10 @@ def trajectory_data(
         models=tuple(models.fillna("model not on record").astype(str)),
         offsets=_offsets(values, assigned, scale, str(row["classifier"])),
         scale=scale,
-        unit=unit_of_runs(own.runs),
         title="\n".join(filter(None, told)),
         instrument=instrument,
         validation=validation,
-        evidence=metrics.evidence_statement([str(row["evidence"])]),
+        evidence=evidence_statement([str(row["evidence"])]),
     )
 
 
@@ -218,9 +211,7 @@ def draw_trajectories(
     ax.set_yticks(data.scale.points, opinion_ticks(data.scale, words=words))
     ax.set_ylim(data.scale.lowest - 0.5, data.scale.highest + 0.5)
     ax.set_xlim(0, max(data.steps[-1], 1))
-    ax.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
-    ax.grid(axis="y", color="#E4E4E4", linewidth=0.8)
-    tidy(ax)
+    time_axis(ax)
 
 
 def _draw_assigned(ax: Axes, held: float, values: np.ndarray, colour: str) -> None:
@@ -242,34 +233,34 @@ def trajectories(
 ) -> Axes:
     """Draw the opinions of all agents of one run over time.
 
-    Of a store, a line starts where its agent was first measured; a ring and a dotted line show the opinion assigned
-    to it until then. Ratings, which are points of the scale, are set apart vertically where they are equal; opinions of
-    equations are at their values. Of a classic model, a line has the colour of the agent's initial opinion: red below
-    the middle of the range, grey at it, blue above; of one with discrete opinions, whose lines would hide each other,
-    areas show the share of agents at each (:func:`share_data`).
+    A line of a store's run starts where its agent was first measured; a ring and a dotted line show the opinion
+    assigned to it until then. Ratings, which are points of the scale, are set apart vertically where they are equal;
+    opinions of equations are at their values. A line of a classic model has the colour of the agent's initial opinion:
+    red below the middle of the range, grey at it, blue above. Lines of discrete opinions would hide each other: a
+    classic model that has these is drawn as areas, the share of agents at each opinion (:func:`share_data`).
 
     Parameters
     ----------
     results : Results, Frames, or Trajectories
         Frames of a store, or a simulation of a classic model.
     run : str or int, optional
-        Of a store, identity of a run or its position in ``results.runs``, default the first complete run of the
-        lowest replicate; of a classic model the replicate, default 0.
+        Identity of a store's run or its position in ``results.runs``, default the first complete run of the
+        lowest replicate; for a classic model the replicate, default 0.
     kind : str, optional
-        Of a store, as for :func:`trajectory_data`.
+        As for :func:`trajectory_data`, for a store.
     ax : Axes, optional
         Where to draw; default axes on a new figure (``ax.figure``).
     legend : bool
-        Explain the colours to the right of the axes; of continuous opinions of a classic model there is no legend.
+        Explain the colours to the right of the axes; continuous opinions of a classic model have no legend.
     color_by : {"opinion", "model"}
-        Of a store, whether a line has the colour of the opinion its agent was assigned, or of the chat model that
-        plays it.
+        Whether a line of a store's run has the colour of the opinion its agent was assigned, or of the chat model
+        that plays it.
 
     Returns
     -------
     Axes
-        The title states run, instrument, what is known of it, and evidence. Of more than 300 agents of a classic
-        model a sample is drawn, which the title states.
+        The title states run, instrument, what is known of it, and evidence. A classic model with more than
+        300 agents is drawn by a sample of them, which the title states.
 
     Raises
     ------
@@ -287,7 +278,6 @@ def trajectories(
     ax = new_axes(8.4, 3.9) if ax is None else ax
     of_models = model_colours(data.models) if color_by == "model" else None
     draw_trajectories(data, ax, words=True, of_models=of_models)
-    ax.set_xlabel(data.unit, fontsize=9)
     lines = f"{data.evidence}\n{data.title}".split("\n")
     ax.set_title("\n".join(fill(line, _TITLE_WIDTH) for line in lines), fontsize=9, loc="left")
     if legend:
@@ -295,8 +285,7 @@ def trajectories(
             handles = legend_handles(data.scale, data.assigned, words=False)
         else:
             handles = model_handles(of_models, data.assigned)
-        box = ax.legend(handles=handles, loc="upper left", bbox_to_anchor=(1.01, 1.0), fontsize=8.5, frameon=False)
-        box.set_title("assigned opinion" if of_models is None else "model", FontProperties(size=8.5))
+        legend_beside(ax, "assigned opinion" if of_models is None else "model", handles=handles)
     return ax
 
 

@@ -12,10 +12,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from opinionsim.errors import SpecError
-from opinionsim.plots._courses import Bins, Course, Courses, Source, bins_of, courses_of
-from opinionsim.plots._style import SHARES, new_panels, unused
-
-__all__ = ["TransitionData", "draw_transitions", "transition_data", "transition_matrix"]
+from opinionsim.plots._over_time import Bins, Source, Trajectory, TrajectorySet, bins_of, trajectories_of
+from opinionsim.plots._style import SHARES, colour_bar, name_outer, new_panels
 
 #: Most opinions for which shares are printed into the matrix.
 _MOST_PRINTED = 12
@@ -65,9 +63,9 @@ def transition_data(
     Returns
     -------
     TransitionData
-        Of a store, a transition leads from one measured opinion of an agent to its next one, however many steps
-        later; the first leads from nowhere and the opinion an agent was assigned does not enter. Of a classic model
-        it leads from one record to the next, for all agents. Transitions of all runs of a condition are counted
+        A transition in a store leads from one measured opinion of an agent to its next one, however many steps later;
+        nothing leads to the first, and the opinion an agent was assigned does not enter. In a classic model it leads
+        from one record to the next, for all agents. Transitions of all runs of a condition are counted
         together.
 
     Raises
@@ -75,28 +73,28 @@ def transition_data(
     SpecError
         If there is nothing to draw, a name is not valid, conditions would be mixed or nothing follows on anything.
     """
-    courses = courses_of(source, kind, where, by, wording)
-    every = {name: bins_of(runs, courses, bins) for name, runs in courses.cells.items()}
-    frame = pd.concat([_counts(name, runs, every[name]) for name, runs in courses.cells.items()], ignore_index=True)
+    drawn = trajectories_of(source, kind, where, by, wording)
+    cells = {name: (runs, bins_of(runs, drawn, bins)) for name, runs in drawn.cells.items()}
+    frame = pd.concat([_counts(name, *cell) for name, cell in cells.items()], ignore_index=True)
     if not frame["count"].any():
         raise SpecError("no agent has two opinions one after the other, so there is no transition to draw")
-    names = {name: own.names for name, own in every.items()}
-    return TransitionData(frame, names, courses.evidence, (*courses.notes, _what(courses)))
+    names = {name: own.names for name, (_, own) in cells.items()}
+    return TransitionData(frame, names, drawn.evidence, (*drawn.notes, _what(drawn)))
 
 
-def _what(courses: Courses) -> str:
+def _what(drawn: TrajectorySet) -> str:
     """What a transition leads from and to, in words."""
-    if courses.scale is not None:
+    if drawn.scale is not None:
         return "from one measured opinion of an agent to its next"
-    gaps = {int(gap) for runs in courses.cells.values() for gap in np.unique(np.diff(runs[0].times))}
+    gaps = {int(gap) for runs in drawn.cells.values() for gap in np.unique(np.diff(runs[0].times))}
     if len(gaps) != 1:
         return "from one record to the next, agents without an update included"
     gap = gaps.pop()
-    after = f"{gap} {courses.unit}s" if gap > 1 else f"one {courses.unit}"
+    after = f"{gap} steps" if gap > 1 else "one step"
     return f"from one record to the next, {after} later, agents without an update included"
 
 
-def _counts(name: str, runs: Sequence[Course], bins: Bins) -> pd.DataFrame:
+def _counts(name: str, runs: Sequence[Trajectory], bins: Bins) -> pd.DataFrame:
     k = len(bins)
     counts = np.zeros(k * k, dtype=np.int64)
     for run in runs:
@@ -120,7 +118,7 @@ def _counts(name: str, runs: Sequence[Course], bins: Bins) -> pd.DataFrame:
 
 
 def draw_transitions(part: pd.DataFrame, names: Sequence[str], ax: Axes) -> Any:
-    """Draw the matrix of one condition, before upward and after to the right; what a colour bar is made for."""
+    """Draw the matrix of one condition, before upward and after to the right, and return what a colour bar explains."""
     k = len(names)
     share = part["share"].to_numpy(float).reshape(k, k)
     n = part["n_before"].to_numpy()[::k]
@@ -178,10 +176,6 @@ def transition_matrix(
     figure, axes = new_panels([str(name) for name in cells], [data.evidence, *data.notes], (side + 1.3, side + 0.95))
     for ax, (name, part) in zip(axes, cells.items(), strict=True):
         mesh = draw_transitions(part, data.names[str(name)], ax)
-        right, covered = unused(ax, axes)
-        ax.set_ylabel("" if right else "opinion before", fontsize=9)
-        ax.set_xlabel("" if covered else "next opinion", fontsize=9)
-    bar = figure.colorbar(mesh, ax=axes, shrink=0.85, pad=0.02, aspect=26)
-    bar.set_label("share of transitions", fontsize=9)
-    bar.ax.tick_params(labelsize=8.5)
+        name_outer(ax, axes, "next opinion", "opinion before")
+    colour_bar(mesh, axes, "share of transitions", shrink=0.85, pad=0.02, aspect=26)
     return figure

@@ -13,8 +13,6 @@ from opinionsim.errors import SpecError
 from opinionsim.messages import ChatMessage, Message
 from opinionsim.prompts._templates import SUFFIX, render
 
-__all__ = ["Act", "AgentPrompts", "Case", "ConfirmationBias", "Past", "PersonaShown", "Wording", "World"]
-
 #: How much of its persona an agent is told: name, attributes and background; attributes; name; no role-play.
 PersonaShown = Literal["full", "demographics", "name", "none"]
 #: Which instruction on confirmation bias an agent gets (A6).
@@ -35,37 +33,30 @@ class Act(Protocol):
     @property
     def name(self) -> str:
         """What turns call it."""
-        ...
 
     @property
     def template(self) -> str:
         """Name of the task template, without ``.j2``."""
-        ...
 
     @property
     def kind(self) -> str:
         """Kind of text it produces; ``post`` counts as writing."""
-        ...
 
     @property
     def labelling(self) -> str:
         """How received messages are introduced: ``anonymous``, ``numbered``, ``named`` or ``you-other``."""
-        ...
 
     @property
     def text(self) -> str | None:
         """The template itself, used where the pack has none of that name; None where the pack must have it."""
-        ...
 
     @property
     def variables(self) -> tuple[str, ...]:
         """Variables its template may use, of those there are for tasks."""
-        ...
 
     @property
     def values(self) -> Mapping[str, str]:
         """Variables of its own, with their texts."""
-        ...
 
 
 def _case(act: Act, received: Sequence[Message]) -> Case:

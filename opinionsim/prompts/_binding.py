@@ -12,8 +12,6 @@ from opinionsim.errors import SpecError
 from opinionsim.prompts._agent import Act, Wording
 from opinionsim.prompts._templates import SUFFIX, VARIABLES, Library, check_act_names
 
-__all__ = ["PlainAct", "bind_acts", "check_frames"]
-
 
 @dataclass(frozen=True, slots=True)
 class PlainAct:

@@ -20,8 +20,6 @@ from opinionsim.topics import Claim, Framing
 if TYPE_CHECKING:
     from opinionsim.prompts._pack import PromptPack
 
-__all__ = ["check_bound", "check_pack"]
-
 # Sample values: words that no pack contains, so that each is found where it was put and nowhere else.
 _NAME, _BACKGROUND, _ANCHOR, _ROLE = "Qzname", "Qzbackground", "qzanchor", "qzrole"
 _CLAIM, _TASK, _OWN, _PAST = "qzclaim is qzso", "Qztask to do.", "Qzown words", "Qzpast words"
@@ -202,7 +200,7 @@ def check_bound(pack: PromptPack, place: str, attributes: frozenset[str], acts: 
     attributes : frozenset of str
         Attributes of personas that its templates ask for by name.
     acts : iterable of PlainAct
-        Of the run.
+        The acts of the run.
 
     Raises
     ------

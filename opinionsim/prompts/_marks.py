@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Literal, get_args
 
-__all__ = ["BLOCKS", "Block", "Marks"]
-
 #: Kinds of content that stand between delimiters.
 Block = Literal["persona", "history", "post", "claim", "bias"]
 
@@ -25,13 +23,13 @@ class Marks:
     persona : (str, str)
         Opening and closing delimiter of the person an agent plays.
     history : (str, str)
-        Of each remembered event or reflection.
+        Delimiters of each remembered event or reflection.
     post : (str, str)
-        Of each received message.
+        Delimiters of each received message.
     claim : (str, str)
-        Of the claim in full.
+        Delimiters of the claim in full.
     bias : (str, str)
-        Of the instruction on confirmation bias.
+        Delimiters of the instruction on confirmation bias.
     cues : mapping of str to str
         By template name, a phrase that every prompt of that task contains and no other text of the pack.
     """

@@ -23,8 +23,6 @@ from opinionsim.prompts._marks import Marks
 from opinionsim.prompts._templates import FRAMES, SUFFIX, TASKS, Library, check_names, render, undecided
 from opinionsim.topics import Claim
 
-__all__ = ["PromptPack", "load_pack"]
-
 _DECLARATION = "pack.yaml"
 
 

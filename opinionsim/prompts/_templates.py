@@ -16,19 +16,6 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from opinionsim.errors import SpecError
 
-__all__ = [
-    "FRAMES",
-    "SUFFIX",
-    "TASKS",
-    "VARIABLES",
-    "Library",
-    "Source",
-    "check_act_names",
-    "check_names",
-    "render",
-    "undecided",
-]
-
 SUFFIX = ".j2"
 
 #: Templates that are no tasks; every pack has the first, and those others that the memories it is used with need.
@@ -37,28 +24,13 @@ FRAMES = ("system", "event", "reflect", "recollection")
 TASKS = ("write", "review", "report", "probe", "self-report")
 
 _SHARED = (
-    "name",
-    "role",
-    "role_play",
-    "claim",
-    "task",
-    "masked",
-    "confirmation_bias",
-    "world",
-    "interactive",
+    "name", "role", "role_play", "claim", "task", "masked", "confirmation_bias", "world", "interactive",
     "scale",
-)
+)  # fmt: skip
 _SCENE = (
-    *_SHARED,
-    "act",
-    "received",
-    "labelling",
-    "previous",
-    "previous_reads",
-    "posts_written",
-    "posts_seen",
+    *_SHARED, "act", "received", "labelling", "previous", "previous_reads", "posts_written", "posts_seen",
     "reports_given",
-)
+)  # fmt: skip
 
 #: Variables of each template; ``task`` stands for all task templates.
 VARIABLES: Mapping[str, tuple[str, ...]] = MappingProxyType(

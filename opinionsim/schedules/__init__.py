@@ -1,22 +1,32 @@
 """Turns, acts, and every generator of turns.
 
 A schedule is a dataflow graph: a turn depends on the turns it reads and on its agent's memory, and on
-nothing else. To add a way of interacting, inherit :class:`Schedule`, declare participants, steps and acts, and add
-`turns()` (known before the first call) or `decide(outcomes)` (later turns depend on earlier outcomes).
+nothing else. A way of interacting is an :class:`Interaction`, with its fields in a specification and the schedule it
+makes of them, and one module.
 """
 
 from opinionsim.schedules._acts import PROBE, REPORT, REPORT_ONCE, REVIEW, SELF_REPORT, WRITE
-from opinionsim.schedules._adaptive import (
-    BoundedConfidenceDyads,
-    Feed,
-    RewiringDyads,
-    SimilarityDyads,
-    TieChange,
-    tie_changes,
-)
-from opinionsim.schedules._controls import Exposure, IndependentReports, RememberedReports, with_probes
+from opinionsim.schedules._bounded_confidence import BoundedConfidenceDyads
+from opinionsim.schedules._broadcast import Broadcast
 from opinionsim.schedules._critical_path import CriticalPath, critical_path
-from opinionsim.schedules._dyadic import Broadcast, Dyads
+from opinionsim.schedules._dyadic import Dyads
+from opinionsim.schedules._external import Exposure
+from opinionsim.schedules._feed import Feed
+from opinionsim.schedules._independent import IndependentReports
+from opinionsim.schedules._interaction import (
+    MAX_SIZE,
+    MAX_STEPS,
+    Interaction,
+    InteractionField,
+    NetworkedInteraction,
+    ReportsInteraction,
+    Setting,
+    SteppedInteraction,
+)
+from opinionsim.schedules._probes import with_probes
+from opinionsim.schedules._remembered import RememberedReports
+from opinionsim.schedules._rewiring import RewiringDyads, TieChange, tie_changes
+from opinionsim.schedules._similarity import SimilarityDyads
 from opinionsim.schedules._snapshots import Snapshots
 from opinionsim.schedules._turns import (
     NO_EXTERNALS,
@@ -39,6 +49,8 @@ from opinionsim.schedules._turns import (
 )
 
 __all__ = [
+    "MAX_SIZE",
+    "MAX_STEPS",
     "NO_EXTERNALS",
     "PARTICIPANT",
     "PROBE",
@@ -59,14 +71,20 @@ __all__ = [
     "External",
     "Feed",
     "IndependentReports",
+    "Interaction",
+    "InteractionField",
+    "NetworkedInteraction",
     "Outcomes",
     "Ref",
     "RememberedReports",
+    "ReportsInteraction",
     "RewiringDyads",
     "Schedule",
+    "Setting",
     "SimilarityDyads",
     "Snapshots",
     "StaticSchedule",
+    "SteppedInteraction",
     "TieChange",
     "Turn",
     "check_schedule",

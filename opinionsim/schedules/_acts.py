@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from opinionsim.schedules._turns import ActSpec
 
-__all__ = ["PROBE", "REPORT", "REPORT_ONCE", "REVIEW", "SELF_REPORT", "WRITE"]
-
 #: An agent writes a post (Chuang et al. 2023, Algorithm 1; A6).
 WRITE = ActSpec("write", template="write", kind="post")
 #: An agent reads posts and says what it believes; where none of them says anything, the turn is skipped.

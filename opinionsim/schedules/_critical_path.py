@@ -9,8 +9,6 @@ import numpy as np
 
 from opinionsim.schedules._turns import StaticSchedule
 
-__all__ = ["CriticalPath", "critical_path"]
-
 
 @dataclass(frozen=True, slots=True)
 class CriticalPath:

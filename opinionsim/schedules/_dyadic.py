@@ -1,28 +1,22 @@
-"""One agent writes, one or several read: random dyads and broadcasts on a network."""
+"""Random dyads: one agent writes, another reads."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from opinionsim.errors import SpecError
-from opinionsim.networks import Neighbours, Network
+from opinionsim.networks import AnyNetwork, Neighbours
+from opinionsim.registry import part
 from opinionsim.schedules._acts import REVIEW, WRITE
+from opinionsim.schedules._interaction import NetworkedInteraction, Setting
 from opinionsim.schedules._turns import Schedule, Turn, named
 
-if TYPE_CHECKING:
-    import networkx as nx
 
-__all__ = ["Broadcast", "Dyads"]
-
-
-def _neighbours(network: Network | nx.Graph | int, steps: int) -> Neighbours:
-    """Who may meet, once the sizes are known to be possible."""
-    if steps < 0:
-        raise SpecError(f"interaction.steps must be at least 0; got {steps}")
-    return Neighbours(network)
+def dyad_turns(index: int, step: int, speaker: int, listener: int) -> tuple[Turn, Turn]:
+    """The two turns of a dyad, of which the first has the given index: a post and its review."""
+    return Turn(index, step, speaker, "write"), Turn(index + 1, step, listener, "review", (index,))
 
 
 def _given_pairs(pairs: Sequence[tuple[int, int]], steps: int, neighbours: Neighbours) -> np.ndarray:
@@ -76,12 +70,13 @@ class Dyads(Schedule):
 
     def __init__(
         self,
-        network: Network | nx.Graph | int,
+        network: AnyNetwork,
         steps: int,
         rng: np.random.Generator | None = None,
         pairs: Sequence[tuple[int, int]] | None = None,
     ) -> None:
-        neighbours = _neighbours(network, steps)
+        DyadicInteraction.checked(steps=steps)
+        neighbours = Neighbours(network)
         self.n_agents = neighbours.n
         self.steps = steps
         if pairs is not None:
@@ -94,40 +89,15 @@ class Dyads(Schedule):
     def turns(self) -> Iterator[Turn]:
         """All turns: index 2(t-1) writes and 2(t-1)+1 reviews in step t."""
         for t, (speaker, listener) in enumerate(self.pairs.tolist()):
-            yield Turn(2 * t, t + 1, speaker, "write")
-            yield Turn(2 * t + 1, t + 1, listener, "review", (2 * t,))
+            yield from dyad_turns(2 * t, t + 1, speaker, listener)
 
 
-class Broadcast(Schedule):
-    """In each step one agent writes a post and all who hear it review it.
+@part("interaction", name="dyadic")
+class DyadicInteraction(NetworkedInteraction):
+    """In each step a random speaker writes a post and a random neighbour reviews it."""
 
-    The speaker is drawn uniformly among the agents that somebody hears. Chuang et al. 2023 name this as
-    future work (A1).
+    acts = Dyads.acts
 
-    Parameters
-    ----------
-    network : Network, networkx graph or int
-        On N >= 2 agents and with an edge, as :meth:`Network.of` takes it; N stands for the complete graph.
-    steps : int
-        T >= 0.
-    rng : numpy.random.Generator
-        Draws the speakers.
-    """
-
-    acts = named(WRITE, REVIEW)
-
-    def __init__(self, network: Network | nx.Graph | int, steps: int, rng: np.random.Generator) -> None:
-        self._neighbours = _neighbours(network, steps)
-        self.n_agents = self._neighbours.n
-        self.steps = steps
-        self.speakers = rng.choice(self._neighbours.can_speak, steps)
-
-    def turns(self) -> Iterator[Turn]:
-        """All turns: in each step the ``write``, then one ``review`` a listener in ascending order."""
-        index = 0
-        for step, speaker in enumerate(self.speakers.tolist(), 1):
-            post, audience = index, self._neighbours.audience(speaker).tolist()
-            yield Turn(post, step, speaker, "write")
-            for offset, listener in enumerate(audience, 1):
-                yield Turn(post + offset, step, listener, "review", (post,))
-            index += 1 + len(audience)
+    def schedule(self, setting: Setting) -> Dyads:
+        """Random dyads on the run's network."""
+        return Dyads(setting.joined, self.steps_for(setting.size), setting.rng)

@@ -8,8 +8,6 @@ from opinionsim.errors import SpecError
 from opinionsim.schedules._acts import REPORT_ONCE
 from opinionsim.schedules._turns import Schedule, Turn, named
 
-__all__ = ["Snapshots"]
-
 
 class Snapshots(Schedule):
     """Every agent states its opinion after each of some steps.

@@ -11,26 +11,6 @@ from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 from opinionsim.errors import ScheduleError
 from opinionsim.messages import Message, Parse
 
-__all__ = [
-    "NO_EXTERNALS",
-    "PARTICIPANT",
-    "TASK_VARIABLES",
-    "ActSpec",
-    "AdaptiveSchedule",
-    "AnySchedule",
-    "External",
-    "Outcomes",
-    "Ref",
-    "Schedule",
-    "StaticSchedule",
-    "Turn",
-    "check_schedule",
-    "first_keeper",
-    "n_members",
-    "named",
-    "outline",
-]
-
 #: Role of the agents whose opinions a run is about.
 PARTICIPANT = "participant"
 
@@ -67,25 +47,10 @@ class Turn:
 
 #: Variables of a task template, unless an act declares others; `opinionsim/prompts/default/README.md` explains each.
 TASK_VARIABLES = (
-    "name",
-    "role",
-    "role_play",
-    "claim",
-    "task",
-    "masked",
-    "confirmation_bias",
-    "world",
-    "interactive",
-    "scale",
-    "act",
-    "received",
-    "labelling",
-    "previous",
-    "previous_reads",
-    "posts_written",
-    "posts_seen",
+    "name", "role", "role_play", "claim", "task", "masked", "confirmation_bias", "world", "interactive",
+    "scale", "act", "received", "labelling", "previous", "previous_reads", "posts_written", "posts_seen",
     "reports_given",
-)
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,11 +150,9 @@ class Outcomes(Protocol):
 
     async def reply(self, turn: int) -> Message:
         """The message of a turn already yielded, with its condition."""
-        ...
 
     async def decision(self, turn: int) -> Any:
         """What the act's `parse` made of a turn already yielded; None where there is no decision."""
-        ...
 
     async def opinion(self, turn: int, instrument: str = "stance") -> float:
         """Measured opinion of a turn already yielded; NaN where it gave no answer.
@@ -201,14 +164,13 @@ class Outcomes(Protocol):
         instrument : str
             Variable of the instrument, one of the schedule's `needs`.
         """
-        ...
 
 
 class Schedule:
     """What every schedule declares; a base class with the usual values.
 
     A schedule of one's own inherits it, sets `n_agents`, `steps` and `acts`, and adds ``turns()`` or
-    ``decide(outcomes)``. Whoever runs, forecasts, replays or measures a schedule reads these attributes.
+    ``decide(outcomes)``. Engine, forecast, replay and measurement read these attributes.
 
     Attributes
     ----------
@@ -234,9 +196,8 @@ class Schedule:
     needs: Sequence[str] = ()
 
 
-@runtime_checkable
-class StaticSchedule(Protocol):
-    """A schedule whose turns do not depend on what agents say: known before the first call."""
+class _Declared(Protocol):
+    """What schedules of both kinds declare, as :class:`Schedule` has it."""
 
     n_agents: int
     steps: int
@@ -244,26 +205,22 @@ class StaticSchedule(Protocol):
     others: Sequence[str]
     externals: Mapping[str, Message | str]
     needs: Sequence[str]
+
+
+@runtime_checkable
+class StaticSchedule(_Declared, Protocol):
+    """A schedule whose turns do not depend on what agents say: known before the first call."""
 
     def turns(self) -> Iterator[Turn]:
         """All turns, by index; the same ones at every call."""
-        ...
 
 
 @runtime_checkable
-class AdaptiveSchedule(Protocol):
+class AdaptiveSchedule(_Declared, Protocol):
     """A schedule that decides later turns from the outcome of earlier ones."""
-
-    n_agents: int
-    steps: int
-    acts: Mapping[str, ActSpec]
-    others: Sequence[str]
-    externals: Mapping[str, Message | str]
-    needs: Sequence[str]
 
     def decide(self, outcomes: Outcomes) -> AsyncIterator[Turn]:
         """Turns in index order; may await outcomes of turns it has already yielded."""
-        ...
 
 
 AnySchedule = StaticSchedule | AdaptiveSchedule
@@ -389,14 +346,7 @@ class _NotYet(Exception):
 class _Silent:
     """Outcomes of a run that has not begun."""
 
-    async def reply(self, turn: int) -> Message:
-        """Not yet."""
+    async def _refuse(self, turn: int, instrument: str = "stance") -> Any:
         raise _NotYet
 
-    async def decision(self, turn: int) -> Any:
-        """Not yet."""
-        raise _NotYet
-
-    async def opinion(self, turn: int, instrument: str = "stance") -> float:
-        """Not yet."""
-        raise _NotYet
+    reply = decision = opinion = _refuse

@@ -1,6 +1,12 @@
-"""The record of experiments in SQL: journal, claims, results, and the frames read from them."""
+"""The record of experiments in SQL: journal, claims, results, and the frames read from them.
+
+What frames are made of is loaded when first used: writing and following a store need no pandas.
+"""
 
 from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from opinionsim.store._address import shown
 from opinionsim.store._claims import HeldElsewhereError
@@ -25,8 +31,15 @@ from opinionsim.store._rows import (
     TurnRow,
 )
 from opinionsim.store._sql import Store, open_store
+from opinionsim.store._workers import EXPIRY_S
+
+if TYPE_CHECKING:
+    from opinionsim.store._frames import COLUMNS, FRAMES
 
 __all__ = [
+    "COLUMNS",
+    "EXPIRY_S",
+    "FRAMES",
     "SUMMARY",
     "AgentRow",
     "CanaryRow",
@@ -53,3 +66,10 @@ __all__ = [
     "open_store",
     "shown",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Load what frames are made of on first use (PEP 562)."""
+    if name in ("COLUMNS", "FRAMES"):
+        return getattr(import_module(f"{__name__}._frames"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

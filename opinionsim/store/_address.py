@@ -11,8 +11,6 @@ from sqlalchemy.exc import ArgumentError
 
 from opinionsim.errors import StoreError
 
-__all__ = ["VALID", "Address", "parse", "shown"]
-
 _SUFFIXES = (".sqlite", ".sqlite3", ".db")
 VALID = f"give sqlite:///PATH, a path that ends in {', '.join(_SUFFIXES)}, or postgresql+psycopg://USER@HOST/DATABASE"
 _SQLITE = ("sqlite", "sqlite+pysqlite")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 from sqlalchemy import Connection, delete, func, select, update
 
@@ -12,27 +12,12 @@ from opinionsim.errors import StoreError
 from opinionsim.store import _queries, _schema
 from opinionsim.store._workers import Heartbeat, lives
 
-__all__ = ["Claims", "HeldElsewhereError", "current_epochs", "last_number", "require_epoch", "set_run"]
-
 #: What a run has produced.
 _PRODUCED = (_schema.agents, _schema.edges, _schema.ties, _schema.turns, _schema.journal, _schema.opinions)
-#: Tables whose rows are numbered together.
-_NUMBERED = (_schema.turns, _schema.ties, _schema.opinions)
 
 
 class HeldElsewhereError(StoreError):
-    """A run was not held, or not any longer, by whoever wanted to change it; nothing was changed."""
-
-
-class _Holding(NamedTuple):
-    """Whose a run is."""
-
-    status: str
-    epoch: int
-    owner: str
-    held: int
-    generation: int
-    begun_at: float | None
+    """A run was not held, or not any longer, by the owner who wanted to change it; nothing was changed."""
 
 
 class Claims:
@@ -77,7 +62,7 @@ class Claims:
             return None
         if self._heartbeat is not None:
             self._heartbeat.add(connection, owner)
-        epoch = run.epoch + 1
+        epoch: int = run.epoch + 1
         state: dict[str, Any] = {} if complete else {"status": "running", "error": ""}
         if run.begun_at is None:
             state["begun_at"] = time.time()
@@ -110,7 +95,7 @@ class Claims:
             anew: dict[str, Any] = {"epoch": run.epoch + 1, "generation": run.generation + 1, "recorded": 0}
             set_run(connection, run_id, status="pending", owner="", error="", held=0, begun_at=None, **anew)
 
-    def _is_elsewhere(self, connection: Connection, run: _Holding) -> bool:
+    def _is_elsewhere(self, connection: Connection, run: Any) -> bool:
         """Whether another worker, and a live one, holds a run."""
         if self._heartbeat is None or not run.held or self._heartbeat.is_own(run.owner):
             return False
@@ -149,24 +134,26 @@ def set_run(connection: Connection, run_id: str, **values: Any) -> None:
     table = _schema.runs
     for row in _schema.sealed(connection, table, select(table).where(table.c.run_id == run_id).with_for_update()):
         changed = {**row._mapping, **values}
-        names = [column.name for column in table.columns]
+        names = table.columns.keys()
         sound = _schema.seal(table, [changed[name] for name in names[:-1]])
         connection.execute(update(table).where(table.c.run_id == run_id).values(dict(zip(names, sound, strict=True))))
 
 
 def last_number(connection: Connection, run_id: str) -> int:
     """Last number of a run's turns, ties and opinions; 0 where it has none."""
-    found = [connection.scalar(select(func.max(each.c.seq)).where(each.c.run_id == run_id)) for each in _NUMBERED]
+    found = [
+        connection.scalar(select(func.max(each.c.seq)).where(each.c.run_id == run_id)) for each in _queries.NUMBERED
+    ]
     return max((number for number in found if number is not None), default=0)
 
 
-def _locked(connection: Connection, run_ids: Iterable[str]) -> dict[str, _Holding]:
-    """Whose registered runs are, their rows held until the transaction ends where the database locks rows."""
+def _locked(connection: Connection, run_ids: Iterable[str]) -> dict[str, Any]:
+    """Rows of registered runs, held until the transaction ends where the database locks rows."""
     run = _schema.runs.c
     columns = (run.run_id, run.status, run.epoch, run.owner, run.held, run.generation, run.begun_at)
     statement = select(*columns).order_by(run.run_id).with_for_update()
     return {
-        row.run_id: _Holding(*row[1:])
+        row.run_id: row
         for some in _schema.chunks(run_ids)
         for row in connection.execute(statement.where(run.run_id.in_(some)))
     }

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine
@@ -14,14 +15,13 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from opinionsim.errors import StoreError
 
-__all__ = ["Database", "as_store_error", "reason"]
-
 _T = TypeVar("_T")
 
 #: Waits between attempts at a transaction, seconds: doubling from the first to the longest.
 _FIRST_WAIT_S, _LONGEST_WAIT_S = 0.05, 2.0
 
 
+@dataclass(eq=False, repr=False)
 class Database:
     """An open database: a place to read, for a writer a place to write, and what closing it takes.
 
@@ -30,12 +30,12 @@ class Database:
     url : str
         Address under which it opens again.
     reading : Engine
-        Whose transactions see one consistent state.
-    writing : Engine, optional
-        Whose transactions may change things; None when opened for reading.
+        Its transactions see one consistent state.
+    writing : Engine or None
+        Its transactions may change things; None when opened for reading.
     shared : bool
         Whether other processes may write it at the same time.
-    passing : callable
+    passes : callable
         Whether an error will pass when the transaction is tried again.
     patience_s : float
         How long to go on trying.
@@ -45,29 +45,19 @@ class Database:
         Raises StoreError where the database is not any more what was opened.
     """
 
-    def __init__(
-        self,
-        url: str,
-        reading: Engine,
-        writing: Engine | None,
-        *,
-        shared: bool,
-        passing: Callable[[SQLAlchemyError], bool],
-        patience_s: float,
-        closing: ExitStack,
-        present: Callable[[], None] = lambda: None,
-    ) -> None:
-        self.url = url
-        self.reading = reading
-        self.writes = writing is not None
-        self._writing = writing
-        self.shared = shared
-        self.passes = passing
-        self._patience_s = patience_s
-        self._closing = closing
-        self._present = present
+    url: str
+    reading: Engine
+    writing: Engine | None
+    _: KW_ONLY
+    shared: bool
+    passes: Callable[[SQLAlchemyError], bool]
+    patience_s: float
+    closing: ExitStack
+    present: Callable[[], None] = lambda: None
+
+    def __post_init__(self) -> None:
         # A database with one writer at a time has its own way of queueing; among threads this is a better one.
-        self._turn: AbstractContextManager[Any] = nullcontext() if shared else threading.RLock()
+        self._turn: AbstractContextManager[Any] = nullcontext() if self.shared else threading.RLock()
 
     def write(
         self,
@@ -95,15 +85,15 @@ class Database:
         SQLAlchemyError
             As the database raised it.
         """
-        if self._writing is None:
+        if self.writing is None:
             raise StoreError(f"the store {self.url} was opened for reading only; open it with write=True to change it")
-        until = time.monotonic() + (self._patience_s if patience_s is None else patience_s)
+        until = time.monotonic() + (self.patience_s if patience_s is None else patience_s)
         wait = _FIRST_WAIT_S
         while True:
             try:
-                with self._turn, self._writing.begin() as connection:
+                with self._turn, self.writing.begin() as connection:
                     found = work(connection)
-                    self._present()
+                    self.present()
                 return found
             except SQLAlchemyError as error:
                 if time.monotonic() + wait > until or not self.passes(error):
@@ -114,7 +104,7 @@ class Database:
 
     def close(self) -> None:
         """Close all connections and free what the database holds."""
-        self._closing.close()
+        self.closing.close()
 
 
 def reason(error: Exception) -> str:

@@ -16,9 +16,7 @@ from sqlalchemy.pool import QueuePool
 from opinionsim.errors import StoreError
 from opinionsim.store._address import VALID
 from opinionsim.store._database import Database, as_store_error
-from opinionsim.store._migrations import migrate, require_current, stored_version
-
-__all__ = ["PATIENCE_S", "is_written", "open_for_reading", "open_for_writing"]
+from opinionsim.store._version import create, holds_store, require_store
 
 #: How long a connection waits for another one's transaction before it tries anew.
 _BUSY_TIMEOUT_S = 5.0
@@ -44,11 +42,12 @@ def open_for_writing(given: Path) -> Database:
         engine = _engine(path, "mode=rwc", read_only=False)
         closing.callback(engine.dispose)
         with engine.connect() as connection:
-            version = stored_version(connection, f"the file {given}")
+            is_store = holds_store(connection, f"the file {given}")
         _use_wal(engine)
         writing = engine.execution_options(write=True)
-        with writing.begin() as connection:
-            migrate(connection, version)
+        if not is_store:
+            with writing.begin() as connection:
+                create(connection)
         undo.pop_all()
         return _database(given, path, engine, writing, closing.pop_all())
 
@@ -64,7 +63,7 @@ def open_for_reading(given: Path) -> Database:
         engine = _engine(path, _reading_mode(path), read_only=True)
         closing.callback(engine.dispose)
         with engine.connect() as connection:
-            require_current(connection, f"the file {given}")
+            require_store(connection, f"the file {given}")
         return _database(given, path, engine, None, closing.pop_all())
 
 
@@ -93,14 +92,7 @@ def _database(given: Path, path: Path, reading: Engine, writing: Engine | None, 
     url = f"sqlite:///{given}"
     present = _Present(given, path) if writing is not None else lambda: None
     return Database(
-        url,
-        reading,
-        writing,
-        shared=False,
-        passing=_passes,
-        patience_s=PATIENCE_S,
-        closing=closing,
-        present=present,
+        url, reading, writing, shared=False, passes=_passes, patience_s=PATIENCE_S, closing=closing, present=present
     )
 
 
@@ -219,7 +211,7 @@ def _remove(path: Path) -> None:
 def _lock(path: Path, given: Path) -> BaseFileLock:
     lock = FileLock(path.with_name(path.name + ".lock"), thread_local=False)
     try:
-        # Whoever looks whether the file is being written holds the lock for a moment.
+        # A process that looks whether the file is being written holds the lock for a moment.
         lock.acquire(timeout=_LOCK_S, poll_interval=0.02)
     except Timeout:
         holder = _holder(Path(lock.lock_file))

@@ -16,9 +16,7 @@ from opinionsim.store._rows import OpinionRow, RunState, TieRow, TurnRow
 if TYPE_CHECKING:
     from opinionsim.store._reader import StoreReader
 
-__all__ = ["Event", "Follower", "follow"]
-
-#: How often a run under way is looked at, and how often one of which nothing is heard, seconds.
+#: Seconds between two looks at a run: after something became known, and at most where nothing does.
 _OFTEN_S, _SELDOM_S = 0.1, 1.0
 #: How long a database that cannot be reached is tried again, seconds.
 _PATIENCE_S = 60.0
@@ -115,15 +113,15 @@ class Follower:
 
 def _rows(connection: Connection, run_id: str, after: int) -> Iterator[tuple[int, TurnRow | OpinionRow | TieRow]]:
     """Rows of a run beyond a number."""
-    turn, text, tie, opinion = _schema.turns, _schema.texts, _schema.ties, _schema.opinions
-    turns = select(turn, text.c.text).outerjoin(text, text.c.text_id == turn.c.text_id)
-    for row in _schema.sealed(connection, turn, turns.where(turn.c.run_id == run_id, turn.c.seq > after)):
-        yield row.seq, _queries.turn_of(row)
-    for row in _schema.sealed(connection, tie, select(tie).where(tie.c.run_id == run_id, tie.c.seq > after)):
-        yield row.seq, _queries.tie_of(row)
-    opinions = select(opinion).where(opinion.c.run_id == run_id, opinion.c.seq > after)
-    for row in _schema.sealed(connection, opinion, opinions):
-        yield row.seq, _queries.opinion_of(row)
+    turn, tie, opinion = _schema.turns, _schema.ties, _schema.opinions
+    readers = (
+        (turn, _schema.with_text(turn), _queries.turn_of),
+        (tie, select(tie), _queries.tie_of),
+        (opinion, select(opinion), _queries.opinion_of),
+    )
+    for table, asked, read in readers:
+        for row in _schema.sealed(connection, table, asked.where(table.c.run_id == run_id, table.c.seq > after)):
+            yield row.seq, read(row)
 
 
 def follow(

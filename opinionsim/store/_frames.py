@@ -8,129 +8,47 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sqlalchemy import Connection, Select, Table, select
+from sqlalchemy import Connection, Select, Table
 
 from opinionsim.errors import DamagedError
-from opinionsim.metrics import instrument_validation
 from opinionsim.store import _schema
+from opinionsim.store._cells import cells
+from opinionsim.store._journal import texts_of, with_texts
 from opinionsim.store._measured import instruments
 from opinionsim.store._queries import require_whole
-from opinionsim.store._rows import SUMMARY, DesignRow, ExperimentRun, InstrumentRow
-
-__all__ = ["COLUMNS", "FRAMES", "agents", "calls", "edges", "opinions", "read_frames", "runs", "turns"]
+from opinionsim.store._rows import DesignRow, ExperimentRun, InstrumentRow
 
 #: Texts are kept as Python strings: models may return characters that Arrow's strings cannot hold.
 _STR = pd.StringDtype("python", na_value=np.nan)
 
+
+def _typed_columns(columns: str) -> dict[str, Any]:
+    """Types of columns by name, each spelled ``NAME`` where it holds text, else ``NAME:TYPE``."""
+    spelled = (column.partition(":") for column in columns.split())
+    return {name: held or _STR for name, _, held in spelled}
+
+
 #: Columns of each frame that do not depend on the data, with their types.
 COLUMNS: Mapping[str, Mapping[str, Any]] = {
-    "runs": {
-        "run_id": _STR,
-        "experiment": _STR,
-        "cell": _STR,
-        "replicate": "int64",
-        "block": _STR,
-        "status": _STR,
-        "evidence": _STR,
-        "seed": "int64",
-        "topic": _STR,
-        "category": _STR,
-        "framing": _STR,
-        "claim": _STR,
-        "truth": "float64",
-        "confirmation_bias": _STR,
-        "memory": _STR,
-        "world": _STR,
-        "model": _STR,
-        "interaction": _STR,
-        "network": _STR,
-        "n_agents": "int64",
-        "steps": "int64",
-        "instrument_id": _STR,
-        "classifier": _STR,
-        "validation": _STR,
-        "error": _STR,
-        "wording": _STR,
-        "begun_at": "float64",
-    },
-    "agents": {
-        "run_id": _STR,
-        "agent": "int64",
-        "name": _STR,
-        "role": _STR,
-        "assigned_opinion": "float64",
-        "model": _STR,
-        "evidence": _STR,
-    },
-    "edges": {
-        "run_id": _STR,
-        "source": "int64",
-        "target": "int64",
-        "weight": "float64",
-        "since": "int64",
-        "until": "Int64",
-        "evidence": _STR,
-    },
-    "turns": {
-        "run_id": _STR,
-        "turn": "int64",
-        "step": "int64",
-        "agent": "int64",
-        "act": _STR,
-        "kind": _STR,
-        "reads": "object",
-        "message": _STR,
-        "condition": _STR,
-        "evidence": _STR,
-    },
-    "opinions": {
-        "run_id": _STR,
-        "cell": _STR,
-        "block": _STR,
-        "instrument_id": _STR,
-        "classifier": _STR,
-        "variable": _STR,
-        "scale": _STR,
-        "kind": _STR,
-        "turn": "int64",
-        "about": "Int64",
-        "step": "int64",
-        "agent": "int64",
-        "assigned_opinion": "float64",
-        "condition": _STR,
-        "value": "float64",
-        "expectation": "float64",
-        "margin": "float64",
-        "off_scale": "float64",
-        "evidence": _STR,
-    },
-    "calls": {
-        "run_id": _STR,
-        "turn": "int64",
-        "part": _STR,
-        "attempt": "int64",
-        "step": "int64",
-        "agent": "int64",
-        "act": _STR,
-        "outcome": _STR,
-        "reason": _STR,
-        "condition": _STR,
-        "prompt_hash": _STR,
-        "reply": _STR,
-        "reasoning": _STR,
-        "seed": "Int64",
-        "dropped": "int64",
-        "finish_reason": _STR,
-        "model": _STR,
-        "input_tokens": "Int64",
-        "output_tokens": "Int64",
-        "cached_tokens": "Int64",
-        "reasoning_tokens": "Int64",
-        "cost": "float64",
-        "latency_s": "float64",
-        "arrived_at": "float64",
-        "evidence": _STR,
-    },
+    "runs": _typed_columns(
+        "run_id experiment cell replicate:int64 block status evidence seed:int64 topic category framing claim "
+        "truth:float64 confirmation_bias memory world model interaction network n_agents:int64 steps:int64 "
+        "instrument_id classifier validation error wording begun_at:float64"
+    ),
+    "agents": _typed_columns("run_id agent:int64 name role assigned_opinion:float64 model evidence"),
+    "edges": _typed_columns("run_id source:int64 target:int64 weight:float64 since:int64 until:Int64 evidence"),
+    "turns": _typed_columns(
+        "run_id turn:int64 step:int64 agent:int64 act kind reads:object message condition evidence"
+    ),
+    "opinions": _typed_columns(
+        "run_id cell block instrument_id classifier variable scale kind turn:int64 about:Int64 step:int64 agent:int64 "
+        "assigned_opinion:float64 condition value:float64 expectation:float64 margin:float64 off_scale:float64 evidence"
+    ),
+    "calls": _typed_columns(
+        "run_id turn:int64 part attempt:int64 step:int64 agent:int64 act verdict reason condition prompt_hash reply "
+        "reasoning seed:Int64 dropped:int64 finish_reason model input_tokens:Int64 output_tokens:Int64 "
+        "cached_tokens:Int64 reasoning_tokens:Int64 cost:float64 latency_s:float64 arrived_at:float64 evidence"
+    ),
 }
 
 
@@ -148,26 +66,7 @@ def read_frames(connection: Connection, design: DesignRow, names: Iterable[str] 
 
 def runs(connection: Connection, design: DesignRow) -> pd.DataFrame:
     """One row a cell and replicate."""
-    stored = {row.run_id: row for row in _of_runs(connection, design, _schema.runs)}
-    known = {row.instrument_id: row for row in instruments(connection)}
-    records = []
-    for cell in design.runs:
-        if cell.run_id not in stored:
-            raise DamagedError(f"run {cell.run_id} of {design.name} is missing")
-        row = stored[cell.run_id]
-        summary = [getattr(row, name) for name in SUMMARY]
-        stance = known.get(cell.instrument_id or "")
-        if stance is None and cell.instrument_id:
-            raise DamagedError(f"instrument {cell.instrument_id} is missing")
-        classifier = None if stance is None else stance.classifier
-        validation = instrument_validation(row.evidence, cell.instruments.get(cell.instrument_id or "", ()))
-        records.append(
-            (
-                *(cell.run_id, design.name, cell.cell, cell.replicate, cell.block, row.status, row.evidence),
-                *(*summary, cell.instrument_id, classifier, validation, row.error),
-                *(row.wording if row.begun_at is not None else None, row.begun_at),
-            )
-        )
+    records = [tuple(row.values()) for row in cells(connection, design)]
     axes = _spread([cell.axes for cell in design.runs], COLUMNS["runs"], "sweep.")
     return _frame("runs", records, axes, ["cell", "replicate", "run_id", "instrument_id"])
 
@@ -175,10 +74,8 @@ def runs(connection: Connection, design: DesignRow) -> pd.DataFrame:
 def agents(connection: Connection, design: DesignRow) -> pd.DataFrame:
     """One row an agent of a run."""
     rows = _of_runs(connection, design, _schema.agents)
-    records = [
-        (row.run_id, row.agent, row.name, row.role, row.assigned_opinion, row.model, row.evidence) for row in rows
-    ]
-    personas = [_schema.from_json(row.persona, f"the persona of agent {row.agent} of {row.run_id}") for row in rows]
+    records = [tuple(getattr(row, name) for name in COLUMNS["agents"]) for row in rows]
+    personas = [_schema.read_json(_schema.agents, row, "persona") for row in rows]
     persona = _spread(personas, COLUMNS["agents"], "persona.")
     return _frame("agents", records, persona, ["run_id", "agent"])
 
@@ -204,39 +101,29 @@ def edges(connection: Connection, design: DesignRow) -> pd.DataFrame:
 
 def turns(connection: Connection, design: DesignRow) -> pd.DataFrame:
     """One row a turn."""
-    table, text = _schema.turns, _schema.texts
-    statement = select(table, text.c.text).outerjoin(text, text.c.text_id == table.c.text_id)
-    evidence = _evidence(connection, design)
+    table = _schema.turns
+    authors = _authors(connection, design)
     records = []
-    for row in _of_runs(connection, design, table, statement):
-        reads = tuple(_schema.from_json(row.reads, f"what turn {row.turn} of run {row.run_id} read"))
-        message = _schema.checked_text(row.text_id, row.text)
-        site = (row.run_id, row.turn, row.step, row.agent, row.act, row.kind)
-        records.append((*site, reads, message, row.condition, evidence[row.run_id, row.agent]))
+    for row in _of_runs(connection, design, table, _schema.with_text(table)):
+        values = {**row._mapping, "reads": _schema.read_json(table, row, "reads")}
+        values["message"] = _schema.checked_text(row.text_id, row.text)
+        values["evidence"] = authors[row.run_id, row.agent].evidence
+        records.append(tuple(values[name] for name in COLUMNS["turns"]))
     return _frame("turns", records, {}, ["run_id", "turn"])
 
 
 def calls(connection: Connection, design: DesignRow) -> pd.DataFrame:
     """One row a reply of a model."""
-    table, text = _schema.journal, _schema.texts
-    thoughts = text.alias()
-    statement = (
-        select(table, text.c.text, thoughts.c.text.label("thought"))
-        .outerjoin(text, text.c.text_id == table.c.text_id)
-        .outerjoin(thoughts, thoughts.c.text_id == table.c.reasoning_id)
-        .where(table.c.source == "model")
-    )
-    evidence = _evidence(connection, design)
-    own = [name for name in COLUMNS["calls"] if name not in ("reply", "reasoning", "evidence")]
+    table = _schema.journal
+    statement = with_texts().where(table.c.source == "model")
+    authors = _authors(connection, design)
     records = []
     for row in _of_runs(connection, design, table, statement):
-        values = {name: getattr(row, name) for name in own}
-        values["reply"] = _schema.checked_text(row.text_id, row.text)
-        thought = row.reasoning_id
-        values["reasoning"] = "" if thought is None else _schema.checked_text(thought, row.thought)
-        # Whoever wrote the text, a model judged it.
+        values = dict(row._mapping)
+        values["reply"], values["reasoning"] = texts_of(row)
+        # A model judged the text, whoever wrote it.
         judged = row.part.startswith("judge")
-        values["evidence"] = "model" if judged else evidence[row.run_id, row.agent]
+        values["evidence"] = "model" if judged else authors[row.run_id, row.agent].evidence
         records.append(tuple(values[name] for name in COLUMNS["calls"]))
     return _frame("calls", records, {}, ["run_id", "turn", "part", "attempt"])
 
@@ -246,7 +133,7 @@ def opinions(connection: Connection, design: DesignRow) -> pd.DataFrame:
     used = {instrument_id for run in design.runs for instrument_id in run.instruments}
     known = {row.instrument_id: row for row in instruments(connection) if row.instrument_id in used}
     points = sorted({point for instrument in known.values() for point in instrument.points})
-    authors = _Known({(row.run_id, row.agent): row for row in _of_runs(connection, design, _schema.agents)})
+    authors = _authors(connection, design)
     turns = {(row.run_id, row.turn): row for row in _of_runs(connection, design, _schema.turns)}
     by_run: dict[tuple[str, str], list[Any]] = {}
     for row in _of_runs(connection, design, _schema.opinions):
@@ -274,10 +161,9 @@ def opinions(connection: Connection, design: DesignRow) -> pd.DataFrame:
 
 def _distribution(row: Any, instrument: InstrumentRow) -> list[float | None]:
     """The probabilities of an opinion, one a scale point."""
-    where = f"an opinion of turn {row.turn} of run {row.run_id}"
-    found = _schema.from_json(row.probabilities, where)
+    found = _schema.read_json(_schema.opinions, row, "probabilities")
     if len(found) != len(instrument.points):
-        raise DamagedError(f"{where} has {len(found)} probabilities")
+        raise DamagedError(f"an opinion of turn {row.turn} of run {row.run_id} has {len(found)} probabilities")
     return list(found)
 
 
@@ -292,21 +178,12 @@ FRAMES: Mapping[str, Callable[[Connection, DesignRow], pd.DataFrame]] = {
 }
 
 
-def _evidence(connection: Connection, design: DesignRow) -> dict[tuple[str, int], str]:
-    """What the texts of each agent are evidence of.
-
-    Raises
-    ------
-    StoreError
-        When one is asked for whose agent is missing.
-    """
-    found = {(row.run_id, row.agent): row.evidence for row in _of_runs(connection, design, _schema.agents)}
-    return _Known(found)
+def _authors(connection: Connection, design: DesignRow) -> dict[tuple[str, int], Any]:
+    """Rows of agents by run and index, all of which must be there."""
+    return _Authors({(row.run_id, row.agent): row for row in _of_runs(connection, design, _schema.agents)})
 
 
-class _Known(dict[tuple[str, int], Any]):
-    """Something by run and number, all of which must be there."""
-
+class _Authors(dict[tuple[str, int], Any]):
     def __missing__(self, key: tuple[str, int]) -> Any:
         raise DamagedError(f"agent {key[1]} of run {key[0]} is missing")
 
@@ -337,11 +214,7 @@ def _of_runs(
     connection: Connection, design: DesignRow, table: Table, statement: Select[Any] | None = None
 ) -> list[Any]:
     """Rows of a design's runs, each intact, from a statement that begins with all columns of `table`."""
-    asked = select(table) if statement is None else statement
-    portions = _schema.chunks(run.run_id for run in design.runs)
-    return [
-        row for some in portions for row in _schema.sealed(connection, table, asked.where(table.c.run_id.in_(some)))
-    ]
+    return list(_schema.of_runs(connection, table, (run.run_id for run in design.runs), statement))
 
 
 def _frame(

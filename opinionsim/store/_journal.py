@@ -6,14 +6,12 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, get_args
 
-from sqlalchemy import Connection, literal, select
+from sqlalchemy import Connection, Select, literal, select
 
 from opinionsim.errors import DamagedError
 from opinionsim.llm import Entry, EntryKey, Source
 from opinionsim.messages import ChatMessage, Condition, prompt_identity
 from opinionsim.store import _schema
-
-__all__ = ["stored_entries", "stored_prompt"]
 
 #: Messages a prompt has at most.
 _LONGEST = 1_000_000
@@ -22,9 +20,28 @@ _COPIED = tuple(field.name for field in fields(Entry) if field.name not in ("key
 #: What these may say.
 _VALID: Mapping[str, frozenset[str]] = {
     "source": frozenset(get_args(Source)),
-    "outcome": frozenset(("accepted", "rejected", "unparsed")),
+    "verdict": frozenset(("accepted", "rejected", "unparsed")),
     "condition": frozenset(get_args(Condition)),
 }
+
+
+def with_texts() -> Select[Any]:
+    """All columns of the journal, then ``text`` and ``thought``: what :func:`texts_of` reads."""
+    entry, thoughts = _schema.journal, _schema.texts.alias()
+    statement = _schema.with_text(entry).add_columns(thoughts.c.text.label("thought"))
+    return statement.outerjoin(thoughts, thoughts.c.text_id == entry.c.reasoning_id)
+
+
+def texts_of(row: Any) -> tuple[str, str]:
+    """Text and reasoning of an entry; the latter empty where there is none.
+
+    Raises
+    ------
+    StoreError
+        If one is damaged or missing.
+    """
+    text = _schema.checked_text(row.text_id, row.text)
+    return text, "" if row.reasoning_id is None else _schema.checked_text(row.reasoning_id, row.thought)
 
 
 def stored_entries(connection: Connection, run_id: str, *, calls: bool = False, whole: bool = False) -> list[Entry]:
@@ -46,14 +63,8 @@ def stored_entries(connection: Connection, run_id: str, *, calls: bool = False, 
     StoreError
         If one is damaged or missing, or lacks its text.
     """
-    entry, texts = _schema.journal, _schema.texts
-    thoughts = texts.alias()
-    statement = (
-        select(entry, texts.c.text.label("reply"), thoughts.c.text.label("thought"))
-        .outerjoin(texts, texts.c.text_id == entry.c.text_id)
-        .outerjoin(thoughts, thoughts.c.text_id == entry.c.reasoning_id)
-        .where(entry.c.run_id == run_id)
-    )
+    entry = _schema.journal
+    statement = with_texts().where(entry.c.run_id == run_id)
     if calls:
         statement = statement.where(entry.c.source == "model")
     rows = list(_schema.sealed(connection, entry, statement))
@@ -71,10 +82,9 @@ def _entry(row: Any) -> Entry:
                 f"{name} {getattr(row, name)!r} of run {row.run_id}, turn "
                 f"{row.turn}, part {row.part!r}; valid: {', '.join(sorted(valid))}"
             )
-    reply = _schema.checked_text(row.text_id, row.reply)
-    thought = "" if row.reasoning_id is None else _schema.checked_text(row.reasoning_id, row.thought)
+    text, reasoning = texts_of(row)
     copied = {name: getattr(row, name) for name in _COPIED}
-    return Entry(EntryKey(row.turn, row.part, row.attempt), text=reply, reasoning=thought, **copied)
+    return Entry(EntryKey(row.turn, row.part, row.attempt), text=text, reasoning=reasoning, **copied)
 
 
 def stored_prompt(connection: Connection, prompt_id: str) -> list[ChatMessage]:

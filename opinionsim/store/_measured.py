@@ -12,10 +12,8 @@ from sqlalchemy import Connection, and_, select
 
 from opinionsim.errors import SpecError, StoreError
 from opinionsim.messages import Condition, Message
-from opinionsim.store import _schema, _stored
+from opinionsim.store import _schema
 from opinionsim.store._rows import InstrumentRow
-
-__all__ = ["instruments", "save_instrument", "uncoded"]
 
 #: What an opinion is of: the index of a turn, and of a second one or None.
 _Key = tuple[int, int | None]
@@ -25,20 +23,26 @@ _SHOWN = frozenset(condition for condition in get_args(Condition) if Message("",
 
 
 def save_instrument(connection: Connection, instrument: InstrumentRow) -> None:
-    """Insert an instrument, or check that the one with its id has the same options.
+    """Insert an instrument, or check that the one with its id has the same options and code.
 
     Raises
     ------
     SpecError
-        If it has others: other weights under one name, for instance, would be mixed in unseen.
+        If it has others, other code for instance: other weights under one name, for instance, would be mixed in unseen.
     """
     table = _schema.instruments
-    row = _stored.instrument_values(instrument)
+    row = _schema.sealed_row(table, instrument)
     _schema.insert_new(connection, table, [row])
     own = select(table).where(table.c.instrument_id == instrument.instrument_id)
     (before,) = (_instrument(each) for each in _schema.sealed(connection, table, own))
-    options = _schema.from_json(_schema.to_json(dict(instrument.options), "a classifier's options"), "options")
+    options = json.loads(_schema.to_json(instrument.options, "a classifier's options"))
     _require_same(instrument.classifier, dict(before.options), options)
+    if before.code != instrument.code:
+        raise SpecError(
+            f"the code of the classifier {instrument.classifier!r} is not the one that coded opinions of this store "
+            f"({before.code or 'unknown'}; now {instrument.code or 'unknown'}). Raise its version, "
+            "@opinionsim.part('classifier', version=...), which makes it an instrument of its own, or undo the change"
+        )
 
 
 def instruments(connection: Connection) -> list[InstrumentRow]:
@@ -49,17 +53,7 @@ def instruments(connection: Connection) -> list[InstrumentRow]:
 
 
 def _instrument(row: Any) -> InstrumentRow:
-    where = f"instrument {row.instrument_id}"
-    return InstrumentRow(
-        row.instrument_id,
-        row.variable,
-        row.classifier,
-        _schema.from_json(row.options, where),
-        tuple(_schema.from_json(row.points, where)),
-        tuple(_schema.from_json(row.labels, where)),
-        bool(row.context),
-        row.about,
-    )
+    return _schema.made(InstrumentRow, _schema.instruments, row, context=bool(row.context))
 
 
 def uncoded(

@@ -11,14 +11,12 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from opinionsim.errors import StoreError
 from opinionsim.store._address import Address
 from opinionsim.store._database import Database, as_store_error
-from opinionsim.store._migrations import migrate, require_current, stored_version
-
-__all__ = ["PATIENCE_S", "open_for_reading", "open_for_writing"]
+from opinionsim.store._version import create, holds_store, require_store
 
 #: How long a transaction is tried again when the connection is lost, as when the server restarts, seconds.
 PATIENCE_S = 60.0
-#: Held by whoever creates or migrates the tables of any store in the database.
-_MIGRATING = 0x6F70696E696F6E
+#: Number of the lock that a process holds while it creates the tables of any store in the database.
+_CREATING = 0x6F70696E696F6E
 #: A worker that stops in the middle of a transaction is cut off by the server after this long, milliseconds.
 _IDLE_IN_TRANSACTION_MS = 30_000
 #: Where the address says nothing else: notice in half a minute, not in hours, that a server has vanished.
@@ -37,15 +35,16 @@ _PASSING = ("08", "57P01", "57P02", "57P03", "57P05", "53300", "40")
 
 
 def open_for_writing(address: Address) -> Database:
-    """Connect to a database, creating or migrating the tables where they are absent or of an earlier version."""
+    """Connect to a database, creating the tables where they are absent."""
     with as_store_error(f"cannot write the store {address}"), ExitStack() as closing:
         reading, writing = _engine(address, read_only=True), _engine(address, read_only=False)
         closing.callback(reading.dispose)
         closing.callback(writing.dispose)
         with writing.begin() as connection:
-            connection.execute(select(func.pg_advisory_xact_lock(_MIGRATING)))
+            connection.execute(select(func.pg_advisory_xact_lock(_CREATING)))
             _require_unicode(connection, address)
-            migrate(connection, stored_version(connection, f"the database {address}"))
+            if not holds_store(connection, f"the database {address}"):
+                create(connection)
         return _database(address, reading, writing, closing.pop_all())
 
 
@@ -55,12 +54,12 @@ def open_for_reading(address: Address) -> Database:
         reading = _engine(address, read_only=True)
         closing.callback(reading.dispose)
         with reading.connect() as connection:
-            require_current(connection, f"the database {address}")
+            require_store(connection, f"the database {address}")
         return _database(address, reading, None, closing.pop_all())
 
 
 def _database(address: Address, reading: Engine, writing: Engine | None, closing: ExitStack) -> Database:
-    return Database(address, reading, writing, shared=True, passing=_passes, patience_s=PATIENCE_S, closing=closing)
+    return Database(address, reading, writing, shared=True, passes=_passes, patience_s=PATIENCE_S, closing=closing)
 
 
 def _engine(address: Address, *, read_only: bool) -> Engine:

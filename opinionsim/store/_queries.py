@@ -26,30 +26,10 @@ from opinionsim.store._rows import (
     TurnRow,
 )
 
-__all__ = [
-    "agents",
-    "canaries",
-    "designs",
-    "edges",
-    "fields",
-    "models",
-    "opinions",
-    "prompt",
-    "require_sound",
-    "require_whole",
-    "spending",
-    "spent",
-    "states",
-    "texts",
-    "ties",
-    "turns",
-    "usage",
-]
-
 #: The finish reason of prompts that a provider refused to answer.
 _FILTERED = "content_filter"
 #: Tables whose rows are numbered together.
-_NUMBERED = (_schema.turns, _schema.ties, _schema.opinions)
+NUMBERED = (_schema.turns, _schema.ties, _schema.opinions)
 _STATUSES = ("pending", "running", "complete", "incomplete")
 
 
@@ -67,10 +47,8 @@ def designs(connection: Connection, experiment_id: str | None = None) -> list[De
             raise DamagedError(f"experiment {row.experiment_id} is missing")
         name = known[row.experiment_id].name
         numbers[row.experiment_id].add(row.design)
-        spec = _schema.from_json(row.spec, f"the specification of {name}")
-        manifest = _schema.from_json(row.manifest, f"the manifest of {name}")
-        runs = tuple(_experiment_run(run) for run in _schema.from_json(row.runs, f"the runs of {name}"))
-        found.append(DesignRow(row.experiment_id, name, row.design_id, spec, manifest, runs, row.design, row.saved_at))
+        runs = tuple(_experiment_run(run) for run in _schema.read_json(table, row, "runs"))
+        found.append(_schema.made(DesignRow, table, row, name=name, runs=runs))
     for identity, own in numbers.items():
         if experiment_id in (None, identity) and own != set(range(1, known[identity].designs + 1)):
             raise DamagedError(f"a design of {known[identity].name} is missing")
@@ -80,26 +58,20 @@ def designs(connection: Connection, experiment_id: str | None = None) -> list[De
 def states(connection: Connection, run_ids: Sequence[str] | None) -> dict[str, RunState]:
     """Where runs stand, all of them for None, by run id."""
     table = _schema.runs
-    portions = [None] if run_ids is None else _schema.chunks(run_ids)
+    rows = _schema.sealed(connection, table, select(table))
     found = {}
-    for some in portions:
-        statement = select(table) if some is None else select(table).where(table.c.run_id.in_(some))
-        for row in _schema.sealed(connection, table, statement):
-            if row.status not in _STATUSES:
-                raise DamagedError(f"run {row.run_id} is {row.status!r}; valid: {', '.join(_STATUSES)}")
-            told = (bool(row.held), row.generation, row.inputs, row.expected)
-            found[row.run_id] = RunState(row.status, row.epoch, row.owner, row.error, *told)
+    for row in rows if run_ids is None else _schema.of_runs(connection, table, run_ids):
+        if row.status not in _STATUSES:
+            raise DamagedError(f"run {row.run_id} is {row.status!r}; valid: {', '.join(_STATUSES)}")
+        found[row.run_id] = _schema.made(RunState, table, row, held=bool(row.held))
     return {run_id: found[run_id] for run_id in sorted(found)}
 
 
 def fields(connection: Connection, run_ids: Iterable[str]) -> dict[str, dict[str, Any]]:
     """The fields runs were registered with, by run id."""
     table = _schema.runs
-    return {
-        row.run_id: _schema.from_json(row.fields, f"the fields of run {row.run_id}")
-        for some in _schema.chunks(run_ids)
-        for row in _schema.sealed(connection, table, select(table).where(table.c.run_id.in_(some)))
-    }
+    found = _schema.of_runs(connection, table, run_ids)
+    return {row.run_id: _schema.read_json(table, row, "fields") for row in found}
 
 
 def require_whole(connection: Connection, run_ids: Iterable[str]) -> None:
@@ -114,26 +86,25 @@ def require_whole(connection: Connection, run_ids: Iterable[str]) -> None:
     for some in _schema.chunks(run_ids):
         counts = dict.fromkeys(some, 0)
         last = dict.fromkeys(some, 0)
-        for table in _NUMBERED:
+        for table in NUMBERED:
             statement = select(table.c.run_id, func.count(), func.max(table.c.seq)).group_by(table.c.run_id)
             for run_id, count, number in connection.execute(statement.where(table.c.run_id.in_(some))):
                 counts[run_id] += count
                 last[run_id] = max(last[run_id], number)
         for run_id, recorded in connection.execute(select(run.run_id, run.recorded).where(run.run_id.in_(some))):
             if missing := max(last[run_id], recorded) - counts[run_id]:
-                rows = "row is" if missing == 1 else "rows are"
-                raise DamagedError(f"{missing} {rows} missing from the record of run {run_id}")
+                raise DamagedError(missing_rows(run_id, missing))
+
+
+def missing_rows(run_id: str, count: int) -> str:
+    """What is missing of a run, in words."""
+    return f"{count} {'row is' if count == 1 else 'rows are'} missing from the record of run {run_id}"
 
 
 def turns(connection: Connection, run_id: str, agent: int | None = None) -> list[TurnRow]:
     """The stored turns of a run, or of one of its agents, by index."""
-    table, text = _schema.turns, _schema.texts
-    statement = (
-        select(table, text.c.text)
-        .outerjoin(text, text.c.text_id == table.c.text_id)
-        .where(table.c.run_id == run_id)
-        .order_by(table.c.turn)
-    )
+    table = _schema.turns
+    statement = _schema.with_text(table).where(table.c.run_id == run_id).order_by(table.c.turn)
     if agent is not None:
         statement = statement.where(table.c.agent == agent)
     return [turn_of(row) for row in _schema.sealed(connection, table, statement)]
@@ -141,9 +112,7 @@ def turns(connection: Connection, run_id: str, agent: int | None = None) -> list
 
 def turn_of(row: Any) -> TurnRow:
     """A turn from its row, with its text."""
-    reads = tuple(_schema.from_json(row.reads, f"what turn {row.turn} of run {row.run_id} read"))
-    text = _schema.checked_text(row.text_id, row.text)
-    return TurnRow(row.turn, row.step, row.agent, row.act, row.kind, reads, text, row.condition)
+    return _schema.made(TurnRow, _schema.turns, row, text=_schema.checked_text(row.text_id, row.text))
 
 
 def ties(connection: Connection, run_id: str) -> list[TieRow]:
@@ -155,32 +124,21 @@ def ties(connection: Connection, run_id: str) -> list[TieRow]:
 
 def tie_of(row: Any) -> TieRow:
     """A tie that moved, from its row."""
-    return TieRow(row.step, row.old_source, row.old_target, row.source, row.target)
+    return _schema.made(TieRow, _schema.ties, row)
 
 
 def edges(connection: Connection, run_id: str) -> list[EdgeRow]:
     """The ties a run began with, sorted."""
     table = _schema.edges
     statement = select(table).where(table.c.run_id == run_id).order_by(table.c.source, table.c.target)
-    return [EdgeRow(row.source, row.target, row.weight) for row in _schema.sealed(connection, table, statement)]
+    return [_schema.made(EdgeRow, table, row) for row in _schema.sealed(connection, table, statement)]
 
 
 def agents(connection: Connection, run_id: str) -> list[AgentRow]:
     """Who takes part in a run."""
     table = _schema.agents
     statement = select(table).where(table.c.run_id == run_id).order_by(table.c.agent)
-    return [
-        AgentRow(
-            row.agent,
-            row.name,
-            row.role,
-            row.evidence,
-            row.assigned_opinion,
-            _schema.from_json(row.persona, f"the persona of agent {row.agent} of run {run_id}"),
-            row.model,
-        )
-        for row in _schema.sealed(connection, table, statement)
-    ]
+    return [_schema.made(AgentRow, table, row) for row in _schema.sealed(connection, table, statement)]
 
 
 def opinions(connection: Connection, run_id: str) -> list[OpinionRow]:
@@ -192,10 +150,10 @@ def opinions(connection: Connection, run_id: str) -> list[OpinionRow]:
 
 def opinion_of(row: Any) -> OpinionRow:
     """An opinion from its row."""
-    where = f"an opinion of turn {row.turn} of run {row.run_id}"
-    probabilities = tuple(_number(each) for each in _schema.from_json(row.probabilities, where))
-    about = _schema.from_index(row.about)
-    return OpinionRow(row.instrument_id, row.turn, _number(row.value), _number(row.off_scale), probabilities, about)
+    table = _schema.opinions
+    read: dict[str, Any] = {name: _number(getattr(row, name)) for name in ("value", "off_scale")}
+    read["probabilities"] = tuple(_number(each) for each in _schema.read_json(table, row, "probabilities"))
+    return _schema.made(OpinionRow, table, row, about=_schema.from_index(row.about), **read)
 
 
 def models(connection: Connection, run_ids: Iterable[str]) -> set[str]:
@@ -227,7 +185,7 @@ def spending(connection: Connection) -> dict[str, Paid]:
     for row in connection.execute(statement):
         found[row[0]] = _paid(row[1:])
     for row in _schema.sealed(connection, ledger, select(ledger)):
-        forgotten = Paid(row.calls, row.input_tokens, row.output_tokens, row.cost, row.uncounted)
+        forgotten = _schema.made(Paid, ledger, row)
         if row.experiment_id:
             found[row.experiment_id] = found.get(row.experiment_id, Paid(0, 0, 0, 0.0)) + forgotten
         begun.setdefault(row.run_id, set()).add(row.generation)
@@ -247,15 +205,15 @@ def spent(connection: Connection, run_ids: list[str]) -> list[tuple[Any, ...]]:
         .where(call.run_id.in_(run_ids))
         .group_by(call.experiment_id, call.run_id, run.generation)
     )
-    rows = []
-    for row in connection.execute(statement):
-        paid = _paid(row[3:])
-        sums = (paid.calls, paid.uncounted, paid.input_tokens, paid.output_tokens, paid.cost)
-        rows.append(_schema.seal(_schema.ledger, (*row[:3], *sums, time.time())))
-    paid_for = {row[1] for row in rows}
+    found = [(*row[:3], _paid(row[3:])) for row in connection.execute(statement)]
+    paid_for = {row[1] for row in found}
     for run_id, generation in connection.execute(select(run.run_id, run.generation).where(run.run_id.in_(run_ids))):
         if run_id not in paid_for:
-            rows.append(_schema.seal(_schema.ledger, ("", run_id, generation, 0, 0, 0, 0, 0.0, time.time())))
+            found.append(("", run_id, generation, Paid(0, 0, 0, 0.0)))
+    rows = []
+    for experiment_id, run_id, generation, paid in found:
+        place = {"experiment_id": experiment_id, "run_id": run_id, "generation": generation}
+        rows.append(_schema.sealed_row(_schema.ledger, paid, **place, forgotten_at=time.time()))
     return rows
 
 
@@ -283,8 +241,8 @@ def require_prompts(connection: Connection, prompt_ids: Iterable[str]) -> None:
     DamagedError
         Naming the first that is not.
     """
-    prompt, text = _schema.prompts, _schema.texts
-    statement = select(prompt, text.c.text).outerjoin(text, text.c.text_id == prompt.c.text_id)
+    prompt = _schema.prompts
+    statement = _schema.with_text(prompt)
     seen: set[str] = {""}
     wanted = set(prompt_ids) - seen
     while wanted:
@@ -338,16 +296,12 @@ def prompt(connection: Connection, run_id: str, turn: int, part: str, attempt: i
 
 def canaries(connection: Connection, experiment_id: str) -> list[CanaryRow]:
     """Every answer to a canary question of an experiment, in the order they were asked."""
-    table, text = _schema.canaries, _schema.texts
-    statement = (
-        select(table, text.c.text)
-        .outerjoin(text, text.c.text_id == table.c.text_id)
-        .where(table.c.experiment_id == experiment_id)
-    )
-    rows = []
-    for row in _schema.sealed(connection, table, statement):
-        named = {**row._mapping, "text": _schema.checked_text(row.text_id, row.text)}
-        rows.append(CanaryRow(**{name: named[name] for name in CanaryRow._fields}))
+    table = _schema.canaries
+    statement = _schema.with_text(table).where(table.c.experiment_id == experiment_id)
+    rows = [
+        _schema.made(CanaryRow, table, row, text=_schema.checked_text(row.text_id, row.text))
+        for row in _schema.sealed(connection, table, statement)
+    ]
     return sorted(rows, key=lambda row: (row.asked_at, row.model, row.moment, row.position))
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
@@ -13,7 +13,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from opinionsim.errors import StoreError
 from opinionsim.llm import Entry
 from opinionsim.messages import ChatMessage
-from opinionsim.store import _files, _following, _measured, _queries, _workers
+from opinionsim.store import _cells, _files, _following, _measured, _queries, _workers
 from opinionsim.store._database import Database, as_store_error
 from opinionsim.store._journal import stored_entries
 from opinionsim.store._rows import (
@@ -29,7 +29,8 @@ from opinionsim.store._rows import (
     TurnRow,
 )
 
-__all__ = ["StoreReader"]
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
 
 
 class StoreReader:
@@ -62,6 +63,13 @@ class StoreReader:
         with as_store_error(f"cannot read the store {self.url}"), self._database.reading.connect() as connection:
             yield connection
 
+    def _read(
+        self, question: Callable[Concatenate[Connection, _P], _T], *arguments: _P.args, **options: _P.kwargs
+    ) -> _T:
+        """The answer to a question, asked inside one read transaction."""
+        with self.reading() as connection:
+            return question(connection, *arguments, **options)
+
     def passes(self, error: StoreError) -> bool:
         """Whether an error of reading will pass, as when a server starts anew."""
         cause = error.__cause__
@@ -74,8 +82,17 @@ class StoreReader:
 
     def designs(self) -> list[DesignRow]:
         """Every design of every experiment, the most recently saved last."""
-        with self.reading() as connection:
-            return _queries.designs(connection)
+        return self._read(_queries.designs)
+
+    def cells(self, design: DesignRow) -> list[dict[str, Any]]:
+        """The rows of :attr:`Results.runs` as they are now, in the order of the design, without its swept axes.
+
+        Raises
+        ------
+        StoreError
+            If a run, or its instrument of stance, is missing or damaged.
+        """
+        return self._read(_cells.cells, design)
 
     def states(self, run_ids: Sequence[str] | None = None) -> dict[str, RunState]:
         """Where runs stand.
@@ -90,8 +107,7 @@ class StoreReader:
         dict of str to RunState
             By run id, sorted.
         """
-        with self.reading() as connection:
-            return _queries.states(connection, run_ids)
+        return self._read(_queries.states, run_ids)
 
     def under_way(self, states: dict[str, RunState]) -> set[str]:
         """Ids of those runs that somebody alive is carrying out or measuring now.
@@ -112,13 +128,11 @@ class StoreReader:
 
     def doing(self) -> list[str]:
         """What those who carry runs out said of it last, a line each."""
-        with self.reading() as connection:
-            return _workers.doing(connection)
+        return self._read(_workers.doing)
 
     def fields(self, run_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
         """The fields runs were registered with, by run id."""
-        with self.reading() as connection:
-            return _queries.fields(connection, run_ids)
+        return self._read(_queries.fields, run_ids)
 
     def require_whole(self, run_ids: Iterable[str]) -> None:
         """Make sure that no turn, tie or opinion of runs is missing.
@@ -128,8 +142,7 @@ class StoreReader:
         StoreError
             Naming the first run of which one is.
         """
-        with self.reading() as connection:
-            _queries.require_whole(connection, run_ids)
+        self._read(_queries.require_whole, run_ids)
 
     def require_sound(self, run_id: str) -> None:
         """Make sure that everything that is stored of a run is as it was written, and nothing is missing.
@@ -139,8 +152,7 @@ class StoreReader:
         DamagedError
             Naming the first thing that is not.
         """
-        with self.reading() as connection:
-            _queries.require_sound(connection, run_id)
+        self._read(_queries.require_sound, run_id)
 
     # What a run has led to
 
@@ -166,45 +178,37 @@ class StoreReader:
 
     def entries(self, run_id: str) -> list[Entry]:
         """All entries of a run's journal sorted by key, without prompts: what a replay needs."""
-        with self.reading() as connection:
-            return stored_entries(connection, run_id, whole=True)
+        return self._read(stored_entries, run_id, whole=True)
 
     def calls(self, run_id: str) -> list[Entry]:
         """The entries of a run's journal that are replies of models, as :meth:`entries` gives them."""
-        with self.reading() as connection:
-            return stored_entries(connection, run_id, calls=True)
+        return self._read(stored_entries, run_id, calls=True)
 
     def agents(self, run_id: str) -> list[AgentRow]:
         """Who takes part in a run, by index."""
-        with self.reading() as connection:
-            return _queries.agents(connection, run_id)
+        return self._read(_queries.agents, run_id)
 
     def edges(self, run_id: str) -> list[EdgeRow]:
         """The ties a run began with, sorted."""
-        with self.reading() as connection:
-            return _queries.edges(connection, run_id)
+        return self._read(_queries.edges, run_id)
 
     def ties(self, run_id: str) -> list[TieRow]:
         """The ties that moved in a run, in order."""
-        with self.reading() as connection:
-            return _queries.ties(connection, run_id)
+        return self._read(_queries.ties, run_id)
 
     def turns(self, run_id: str, agent: int | None = None) -> list[TurnRow]:
         """The stored turns of a run, or of one of its agents, by index."""
-        with self.reading() as connection:
-            return _queries.turns(connection, run_id, agent)
+        return self._read(_queries.turns, run_id, agent)
 
     def opinions(self, run_id: str) -> list[OpinionRow]:
         """What instruments say of the turns of a run, in the order it became known."""
-        with self.reading() as connection:
-            return _queries.opinions(connection, run_id)
+        return self._read(_queries.opinions, run_id)
 
     # Instruments
 
     def instruments(self) -> list[InstrumentRow]:
         """All instruments, sorted by id."""
-        with self.reading() as connection:
-            return _measured.instruments(connection)
+        return self._read(_measured.instruments)
 
     def uncoded(
         self, run_ids: Iterable[str], instrument_id: str, kinds: Collection[str], *, about: str = ""
@@ -234,8 +238,7 @@ class StoreReader:
         StoreError
             If `about` is neither of these.
         """
-        with self.reading() as connection:
-            return _measured.uncoded(connection, run_ids, instrument_id, kinds, about)
+        return self._read(_measured.uncoded, run_ids, instrument_id, kinds, about)
 
     # Models, texts and canaries
 
@@ -247,23 +250,19 @@ class StoreReader:
         Paid
             Sums over the calls whose provider said, or whose model has a price, and how many did not say.
         """
-        with self.reading() as connection:
-            return _queries.usage(connection, run_ids)
+        return self._read(_queries.usage, run_ids)
 
     def spending(self) -> dict[str, Paid]:
         """What each experiment has paid for calls, by its id: all its designs, and what was forgotten since."""
-        with self.reading() as connection:
-            return _queries.spending(connection)
+        return self._read(_queries.spending)
 
     def models(self, run_ids: Iterable[str]) -> set[str]:
         """Identities that chat models returned with their replies to these runs."""
-        with self.reading() as connection:
-            return _queries.models(connection, run_ids)
+        return self._read(_queries.models, run_ids)
 
     def texts(self, text_ids: Iterable[str]) -> dict[str, str]:
         """Texts by content identity; unknown identities are absent from the answer."""
-        with self.reading() as connection:
-            return _queries.texts(connection, text_ids)
+        return self._read(_queries.texts, text_ids)
 
     def prompt(self, run_id: str, turn: int, part: str = "reply", attempt: int = 0) -> list[ChatMessage]:
         """The literal prompt of a journal entry.
@@ -278,8 +277,7 @@ class StoreReader:
         StoreError
             If there is no such entry, or it answers no prompt.
         """
-        with self.reading() as connection:
-            found = _queries.prompt(connection, run_id, turn, part, attempt)
+        found = self._read(_queries.prompt, run_id, turn, part, attempt)
         if found is None:
             raise StoreError(
                 f"{self.url} has no prompt for run {run_id}, turn {turn}, part {part!r}, attempt {attempt}"
@@ -288,5 +286,4 @@ class StoreReader:
 
     def canaries(self, experiment_id: str) -> list[CanaryRow]:
         """Every answer to a canary question of an experiment, in the order they were asked."""
-        with self.reading() as connection:
-            return _queries.canaries(connection, experiment_id)
+        return self._read(_queries.canaries, experiment_id)

@@ -16,8 +16,6 @@ from opinionsim.store._journal import stored_entries
 from opinionsim.store._rows import AgentRow, EdgeRow, OpinionRow, TieRow, TurnRow
 from opinionsim.store._writer import Writer
 
-__all__ = ["Found", "RunRecord", "found"]
-
 #: What a turn's row says beside its keys.
 _Content = tuple[Any, ...]
 
@@ -50,7 +48,7 @@ class RunRecord:
     run_id : str
         The run.
     epoch : int
-        Of the claim.
+        Epoch of the claim.
     payer : str
         Identity of the experiment that pays for calls.
     """
@@ -101,7 +99,7 @@ class RunRecord:
 
     @property
     def full(self) -> bool:
-        """Whether so much waits to be written that whoever can wait should."""
+        """Whether so much waits to be written that callers who can wait should."""
         return self._writer.full
 
     # What the run leads to
@@ -242,20 +240,15 @@ def found(connection: Connection, run_id: str) -> Found:
     run = _schema.runs.c
     last = max(*numbers, connection.scalar(select(run.recorded).where(run.run_id == run_id)) or 0, 0)
     if sorted(numbers) != list(range(1, last + 1)):
-        raise DamagedError(missing_rows(run_id, last - len(set(numbers))))
+        raise DamagedError(_queries.missing_rows(run_id, last - len(set(numbers))))
     _require_entries(run_id, turns, entries, {row.agent: row.evidence for row in _queries.agents(connection, run_id)})
     return Found(
         entries,
         {row.turn: (row.step, row.agent, row.act, row.kind, row.reads, row.text_id, row.condition) for row in turns},
-        [TieRow(row.step, row.old_source, row.old_target, row.source, row.target) for row in ties],
+        [_queries.tie_of(row) for row in ties],
         {(row.instrument_id, row.turn, _schema.from_index(row.about)) for row in opinions},
         last,
     )
-
-
-def missing_rows(run_id: str, count: int) -> str:
-    """What is missing of a run, in words."""
-    return f"{count} {'row is' if count == 1 else 'rows are'} missing from the record of run {run_id}"
 
 
 def _require_entries(run_id: str, turns: Sequence[Any], entries: Sequence[Entry], evidence: Mapping[int, str]) -> None:

@@ -13,8 +13,6 @@ from opinionsim.store._sql import open_store
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Results", "load"]
-
 
 def load(store: str, experiment: str | None = None, *, design: int | None = None) -> Results:
     """Open the results of one experiment, which may be under way in another process.
@@ -182,7 +180,7 @@ class Results:
     def calls(self) -> pd.DataFrame:
         """One row a call: a reply of a model; key ``run_id, turn, part, attempt``.
 
-        Columns: run_id, turn, part, attempt, step, agent, act, outcome (accepted, rejected, unparsed), reason,
+        Columns: run_id, turn, part, attempt, step, agent, act, verdict (accepted, rejected, unparsed), reason,
         condition (as in ``turns``), prompt_hash, reply, reasoning (part of no message; empty without), seed, dropped,
         finish_reason, model, input_tokens, output_tokens, cached_tokens and reasoning_tokens (parts of the two
         before), cost (money; NaN without a price), latency_s, arrived_at, evidence (of the author; ``model`` where

@@ -4,46 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from operator import add
 from typing import Any, Literal, NamedTuple
 
 from opinionsim.messages import Condition
-
-__all__ = [
-    "SUMMARY",
-    "AgentRow",
-    "CanaryRow",
-    "DesignRow",
-    "EdgeRow",
-    "ExperimentRun",
-    "InstrumentRow",
-    "OpinionRow",
-    "Paid",
-    "RunRow",
-    "RunState",
-    "Status",
-    "TieRow",
-    "TurnRow",
-]
 
 #: Where a run stands: not begun, under way or cut off, finished, or ended before it was finished.
 Status = Literal["pending", "running", "complete", "incomplete"]
 
 #: Columns of a run beside its identity: what tables and figures group by.
 SUMMARY = (
-    "seed",
-    "topic",
-    "category",
-    "framing",
-    "claim",
-    "truth",
-    "confirmation_bias",
-    "memory",
-    "world",
-    "model",
-    "interaction",
-    "network",
-    "n_agents",
-    "steps",
+    *("seed", "topic", "category", "framing", "claim", "truth", "confirmation_bias", "memory", "world", "model"),
+    *("interaction", "network", "n_agents", "steps"),
 )
 
 
@@ -135,6 +107,8 @@ class RunRow:
         Digest of all that its prompts are made of, the version of the package included.
     wording : str or None
         Name of its prompt pack, ``@``, and a digest of the wording; None where nobody is asked.
+    parts : dict of str to str
+        The code of each part of the user's own that can reach it, by name (:attr:`opinionsim.registry.Part.code`).
     """
 
     run_id: str
@@ -146,6 +120,7 @@ class RunRow:
     expected: int | None = None
     inputs: str = ""
     wording: str | None = None
+    parts: Mapping[str, str] = field(default_factory=dict)
 
 
 class RunState(NamedTuple):
@@ -160,13 +135,15 @@ class RunState(NamedTuple):
     error: str
     """Why it is incomplete; empty otherwise."""
     held: bool = False
-    """Whether whoever claimed it last has not given it back; it may have died."""
+    """Whether the last claim of it has not been given back; its owner may have died."""
     generation: int = 0
     """How often it was begun anew."""
     inputs: str = ""
     """Digest of what its prompts were made of when it was registered or looked at last."""
     expected: int | None = None
     """Calls it was thought to take; None where that is not known."""
+    parts: Mapping[str, str] = {}
+    """The code of the parts of the user's own that can reach it, by name, when it was looked at last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,6 +270,8 @@ class InstrumentRow:
     about : str
         ``reads`` where each text is judged together with each message its author was shown; empty where it is judged
         by itself.
+    code : str
+        Code of a classifier of the user's own (:attr:`opinionsim.registry.Part.code`); empty of any other.
     """
 
     instrument_id: str
@@ -303,6 +282,7 @@ class InstrumentRow:
     labels: tuple[str, ...]
     context: bool = False
     about: str = ""
+    code: str = ""
 
 
 class CanaryRow(NamedTuple):
@@ -323,7 +303,7 @@ class CanaryRow(NamedTuple):
     returned_model: str
     """Identity of the model as the provider returned it; empty when it did not."""
     fingerprint: str
-    """Of the provider's configuration, as returned; empty when it was not."""
+    """Fingerprint of the provider's configuration, as returned; empty when it was not."""
     input_tokens: int | None = None
     """As the provider counted them; None when it did not."""
     output_tokens: int | None = None
@@ -349,10 +329,4 @@ class Paid(NamedTuple):
     def __add__(self, other: object) -> Paid:
         if not isinstance(other, Paid):
             return NotImplemented
-        return Paid(
-            self.calls + other.calls,
-            self.input_tokens + other.input_tokens,
-            self.output_tokens + other.output_tokens,
-            self.cost + other.cost,
-            self.uncounted + other.uncounted,
-        )
+        return Paid(*map(add, self, other))

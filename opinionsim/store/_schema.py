@@ -1,12 +1,12 @@
-"""Tables of a store as its last version has them, and the few statements dialects spell differently."""
+"""Tables of a store, and the few statements dialects spell differently."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from zlib import crc32
 
 from sqlalchemy import (
@@ -26,44 +26,15 @@ from sqlalchemy import (
     or_,
     select,
 )
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.types import TypeEngine
 
 from opinionsim.errors import DamagedError, StoreError
 from opinionsim.messages import text_id
 
-__all__ = [
-    "UNROWED",
-    "agents",
-    "calls",
-    "canaries",
-    "checked_text",
-    "chunks",
-    "designs",
-    "edges",
-    "experiments",
-    "from_index",
-    "from_json",
-    "insert_new",
-    "insert_texts",
-    "instruments",
-    "intact",
-    "journal",
-    "ledger",
-    "opinions",
-    "prompts",
-    "runs",
-    "schema_version",
-    "seal",
-    "sealed",
-    "texts",
-    "ties",
-    "to_index",
-    "to_json",
-    "to_nullable",
-    "turns",
-    "upsert",
-    "workers",
-]
+if TYPE_CHECKING:
+    from sqlalchemy.dialects import postgresql, sqlite
+
+_T = TypeVar("_T")
 
 #: Before the JSON spelling of a text that databases cannot hold as it is.
 _ESCAPE = "\x1bjson:"
@@ -73,7 +44,7 @@ _SHORT = 40
 _NO_TURN = -1
 #: Columns whose texts are made here and hold nothing awkward.
 _PLAIN = frozenset(
-    ("run_id", "experiment_id", "text_id", "prompt_id", "before", "prompt_hash", "reasoning_id", "source", "outcome")
+    ("run_id", "experiment_id", "text_id", "prompt_id", "before", "prompt_hash", "reasoning_id", "source", "verdict")
 )
 #: How many values one IN list may have; well under every database's limit on bound parameters.
 _IN_LIST = 500
@@ -122,264 +93,140 @@ class _AnyText(TypeDecorator[str]):
         return value
 
 
-def _text(name: str, *, key: bool = False, optional: bool = False) -> Column[Any]:
-    return Column(name, _AnyText(), primary_key=key, nullable=optional)
+class _Json(_AnyText):
+    """JSON text of a value."""
+
+    cache_ok = True
 
 
-def _int(name: str, *, key: bool = False, optional: bool = False) -> Column[Any]:
-    return Column(name, BigInteger(), primary_key=key, nullable=optional, autoincrement=False)
+#: All tables.
+TABLES = MetaData()
+
+#: What columns hold, by the word for it.
+_HOLDS: Mapping[str, TypeEngine[Any]] = {
+    "": _AnyText(),
+    "int": BigInteger(),
+    "float": Float(53),
+    "json": _Json(),
+}
 
 
-def _float(name: str, *, key: bool = False, optional: bool = True) -> Column[Any]:
-    return Column(name, Float(53), primary_key=key, nullable=optional and not key)
+def _table(name: str, key: str, columns: str = "", *, sealed: bool = True, rowed: bool = False) -> Table:
+    """A table.
+
+    Parameters
+    ----------
+    name : str
+        Its name.
+    key, columns : str
+        Columns of its key and its others, each as ``NAME``, which holds text, ``NAME:int``, ``NAME:float`` or
+        ``NAME:json``; a ``?`` behind one says that it may be NULL.
+    sealed : bool
+        Whether its last column is ``crc``, the check sum over the others: see :func:`seal`.
+    rowed : bool
+        Whether SQLite gives its rows numbers beside their key. Without them it keeps the rows in the order of the key:
+        the table is smaller, and a run's rows lie together.
+    """
+    found: list[Column[Any]] = []
+    n_key = len(key.split())
+    for place, spelled in enumerate([*key.split(), *columns.split(), *(["crc:int"] if sealed else [])]):
+        column, _, held = spelled.removesuffix("?").partition(":")
+        kind, optional = _HOLDS[held], spelled.endswith("?")
+        found.append(Column(column, kind, primary_key=place < n_key, nullable=optional, autoincrement=False))
+    return Table(name, TABLES, *found, sqlite_with_rowid=rowed)
 
 
-_METADATA = MetaData()
-
-#: Tables that SQLite keeps in the order of their key, without row numbers beside it: smaller, and a run's rows lie
-#: together.
-UNROWED = frozenset(
-    ("agents", "designs", "edges", "ties", "turns", "journal", "opinions", "prompts", "ledger", "canaries", "workers")
-)
-
-
-def _table(name: str, *columns: Column[Any]) -> Table:
-    return Table(name, _METADATA, *columns, sqlite_with_rowid=name not in UNROWED)
-
-
-def _crc() -> Column[Any]:
-    """Check sum over the other columns of a row: see :func:`seal`."""
-    return _int("crc")
-
-
-experiments = _table(
-    "experiments",
-    _text("experiment_id", key=True),
-    _text("name"),
-    _float("created_at", optional=False),
-    _int("designs"),
-    _crc(),
-)
+experiments = _table("experiments", "experiment_id", "name created_at:float designs:int", rowed=True)
 #: `design` counts the designs of an experiment from 1.
-designs = _table(
-    "designs",
-    _text("experiment_id", key=True),
-    _int("design", key=True),
-    _text("design_id"),
-    _float("saved_at", optional=False),
-    _text("spec"),
-    _text("manifest"),
-    _text("runs"),
-    _crc(),
-)
-#: `held` is 1 while whoever claimed a run last has not given it back, 0 otherwise; `generation` says how often the run
+designs = _table("designs", "experiment_id design:int", "design_id saved_at:float spec:json manifest:json runs:json")
+#: `held` is 1 while the last claim of a run has not been given back, 0 otherwise; `generation` says how often the run
 #: was begun anew; `recorded` is the last number of its rows when it was given back last; `expected` the calls it was
 #: thought to take.
 runs = _table(
     "runs",
-    _text("run_id", key=True),
-    _int("replicate"),
-    _text("block"),
-    _text("evidence"),
-    _text("fields"),
-    _int("seed"),
-    _text("topic", optional=True),
-    _text("category", optional=True),
-    _text("framing", optional=True),
-    _text("claim", optional=True),
-    _float("truth"),
-    _text("confirmation_bias", optional=True),
-    _text("memory", optional=True),
-    _text("world", optional=True),
-    _text("model", optional=True),
-    _text("interaction", optional=True),
-    _text("network", optional=True),
-    _int("n_agents"),
-    _int("steps"),
-    _int("expected", optional=True),
-    _text("inputs"),
-    _text("wording", optional=True),
-    _float("begun_at"),
-    _text("status"),
-    _int("epoch"),
-    _text("owner"),
-    _text("error"),
-    _int("held"),
-    _int("generation"),
-    _int("recorded"),
-    _crc(),
+    "run_id",
+    "replicate:int block evidence fields:json seed:int topic? category? framing? claim? truth:float? "
+    "confirmation_bias? memory? world? model? interaction? network? n_agents:int steps:int expected:int? inputs "
+    "wording? parts:json begun_at:float? status epoch:int owner error held:int generation:int recorded:int",
+    rowed=True,
 )
-agents = _table(
-    "agents",
-    _text("run_id", key=True),
-    _int("agent", key=True),
-    _text("name"),
-    _text("role"),
-    _text("evidence"),
-    _float("assigned_opinion"),
-    _text("persona"),
-    _text("model"),
-    _crc(),
-)
+agents = _table("agents", "run_id agent:int", "name role evidence assigned_opinion:float? persona:json model")
 #: Ties at the start of a run.
-edges = _table(
-    "edges",
-    _text("run_id", key=True),
-    _int("source", key=True),
-    _int("target", key=True),
-    _float("weight", optional=False),
-    _crc(),
-)
+edges = _table("edges", "run_id source:int target:int", "weight:float")
 #: Ties that moved in the course of a run: `change` counts them from 0.
-ties = _table(
-    "ties",
-    _text("run_id", key=True),
-    _int("change", key=True),
-    _int("seq"),
-    _int("step"),
-    _int("old_source"),
-    _int("old_target"),
-    _int("source"),
-    _int("target"),
-    _crc(),
-)
-texts = _table("texts", _text("text_id", key=True), _text("text"))
+ties = _table("ties", "run_id change:int", "seq:int step:int old_source:int old_target:int source:int target:int")
+texts = _table("texts", "text_id", "text", sealed=False, rowed=True)
 #: Each row is a prompt: that of `before` and one message more. `prompt_id` is a hash of the others.
-prompts = _table("prompts", _text("prompt_id", key=True), _text("before"), _text("role"), _text("text_id"))
+prompts = _table("prompts", "prompt_id", "before role text_id", sealed=False)
 #: `seq` counts the turns, ties and opinions of a run together, from 1, in the order they became known.
-turns = _table(
-    "turns",
-    _text("run_id", key=True),
-    _int("turn", key=True),
-    _int("seq"),
-    _int("step"),
-    _int("agent"),
-    _text("act"),
-    _text("kind"),
-    _text("reads"),
-    _text("text_id"),
-    _text("condition"),
-    _crc(),
-)
+turns = _table("turns", "run_id turn:int", "seq:int step:int agent:int act kind reads:json text_id condition")
 #: `entry` counts the entries of a run from 1, in the order they arrived; `experiment_id` is who paid for it.
 journal = _table(
     "journal",
-    _text("run_id", key=True),
-    _int("turn", key=True),
-    _text("part", key=True),
-    _int("attempt", key=True),
-    _int("entry"),
-    _text("experiment_id"),
-    _text("source"),
-    _int("step"),
-    _int("agent"),
-    _text("act"),
-    _text("prompt_hash"),
-    _text("text_id"),
-    _text("outcome"),
-    _text("reason"),
-    _int("seed", optional=True),
-    _int("dropped"),
-    _text("finish_reason"),
-    _text("model"),
-    _int("input_tokens", optional=True),
-    _int("output_tokens", optional=True),
-    _float("latency_s"),
-    _float("arrived_at"),
-    _text("condition"),
-    _text("reasoning_id", optional=True),
-    _int("cached_tokens", optional=True),
-    _int("reasoning_tokens", optional=True),
-    _float("cost"),
-    _crc(),
+    "run_id turn:int part attempt:int",
+    "entry:int experiment_id source step:int agent:int act prompt_hash text_id verdict reason seed:int? dropped:int "
+    "finish_reason model input_tokens:int? output_tokens:int? latency_s:float? arrived_at:float? condition "
+    "reasoning_id? cached_tokens:int? reasoning_tokens:int? cost:float?",
 )
-#: The journal's replies of models. Whoever means calls reads these: they alone cost money and count against budgets.
+#: The journal's replies of models. Queries about calls read these: they alone cost money and count against budgets.
 calls = select(journal).where(journal.c.source == "model").subquery("calls")
 #: What was paid for calls that were forgotten since, by experiment and run, each time the run was begun anew.
 ledger = _table(
     "ledger",
-    _text("experiment_id", key=True),
-    _text("run_id", key=True),
-    _int("generation", key=True),
-    _int("calls"),
-    _int("uncounted"),
-    _int("input_tokens"),
-    _int("output_tokens"),
-    _float("cost", optional=False),
-    _float("forgotten_at", optional=False),
-    _crc(),
+    "experiment_id run_id generation:int",
+    "calls:int uncounted:int input_tokens:int output_tokens:int cost:float forgotten_at:float",
 )
 #: `context` is 0 or 1.
 instruments = _table(
     "instruments",
-    _text("instrument_id", key=True),
-    _text("variable"),
-    _text("classifier"),
-    _text("options"),
-    _text("points"),
-    _text("labels"),
-    _int("context"),
-    _text("about"),
-    _crc(),
+    "instrument_id",
+    "variable classifier options:json points:json labels:json context:int about code",
+    rowed=True,
 )
 #: `about` is the index of a second turn, or that of none: part of a key cannot be NULL.
 opinions = _table(
-    "opinions",
-    _text("run_id", key=True),
-    _text("instrument_id", key=True),
-    _int("turn", key=True),
-    _int("about", key=True),
-    _int("seq"),
-    _float("value"),
-    _float("off_scale"),
-    _text("probabilities"),
-    _crc(),
+    "opinions", "run_id instrument_id turn:int about:int", "seq:int value:float? off_scale:float? probabilities:json"
 )
 #: The moment a model was asked is part of the key: sweeps that are repeated keep what the earlier ones were told.
 canaries = _table(
     "canaries",
-    _text("experiment_id", key=True),
-    _text("model", key=True),
-    _text("moment", key=True),
-    _int("position", key=True),
-    _float("asked_at", key=True),
-    _text("text_id"),
-    _text("returned_model"),
-    _text("fingerprint"),
-    _int("input_tokens", optional=True),
-    _int("output_tokens", optional=True),
-    _float("cost"),
-    _crc(),
+    "experiment_id model moment position:int asked_at:float",
+    "text_id returned_model fingerprint input_tokens:int? output_tokens:int? cost:float?",
 )
 #: Who executes runs, the last sign of life, by the database's clock where several share it, and what they are doing.
-workers = _table("workers", _text("owner", key=True), _float("heartbeat_at", optional=False), _text("doing"))
-schema_version = _table("schema_version", _int("version", key=True), _float("applied_at", optional=False))
+workers = _table("workers", "owner", "heartbeat_at:float doing", sealed=False)
+schema_version = _table("schema_version", "version:int", "applied_at:float", sealed=False, rowed=True)
+
+
+class _Shape(NamedTuple):
+    """What the columns of a table hold, the last one left out."""
+
+    names: tuple[str, ...]
+    kinds: tuple[type[str] | type[int] | type[float], ...]
+    fractions: tuple[int, ...]
+    """Places of the columns that hold fractions."""
+    json: tuple[int, ...]
+    """Places of the columns that hold JSON."""
 
 
 @lru_cache(maxsize=64)
-def _fractions(table: Table) -> tuple[int, ...]:
-    """Places of the columns that hold fractions."""
-    return tuple(place for place, column in enumerate(table.columns) if isinstance(column.type, Float))
+def _shape(table: Table) -> _Shape:
+    types = [column.type for column in table.columns][:-1]
+    kinds = [str if isinstance(each, _AnyText) else float if isinstance(each, Float) else int for each in types]
+    fractions = tuple(place for place, kind in enumerate(kinds) if kind is float)
+    spelled = tuple(place for place, each in enumerate(types) if isinstance(each, _Json))
+    return _Shape(tuple(table.columns.keys()[:-1]), tuple(kinds), fractions, spelled)
 
 
 def _crc_of(table: Table, values: Iterable[Any]) -> int:
     """Check sum of a row without its last column."""
     spelled = list(values)
-    for place in _fractions(table):
+    for place in _shape(table).fractions:
         value = spelled[place]
         if value is not None:
             # A whole number comes back as a fraction, and a negative zero as zero.
             spelled[place] = float(value) + 0.0
     return crc32(repr(spelled).encode("utf-8", "surrogatepass"))
-
-
-@lru_cache(maxsize=64)
-def _kinds(table: Table) -> tuple[type[str] | type[int] | type[float], ...]:
-    """What the values of all columns but the last are."""
-    return tuple(
-        str if isinstance(column.type, _AnyText) else float if isinstance(column.type, Float) else int
-        for column in table.columns
-    )[:-1]
 
 
 def seal(table: Table, values: Sequence[Any]) -> tuple[Any, ...]:
@@ -392,15 +239,94 @@ def seal(table: Table, values: Sequence[Any]) -> tuple[Any, ...]:
     table : Table
         One whose last column is `crc`.
     values : sequence
-        Of the other columns, in order.
+        Values of the other columns, in order.
     """
+    shape = _shape(table)
     plain: list[Any] = [
         value if value is None or type(value) is kind else kind(value)
-        for value, kind in zip(values, _kinds(table), strict=True)
+        for value, kind in zip(values, shape.kinds, strict=True)
     ]
-    for place in _fractions(table):
+    for place in shape.fractions:
         plain[place] = to_nullable(plain[place])
     return (*plain, _crc_of(table, plain))
+
+
+def sealed_row(table: Table, content: Any = None, **given: Any) -> tuple[Any, ...]:
+    """A row with its check sum.
+
+    Parameters
+    ----------
+    table : Table
+        One whose last column is `crc`.
+    content : object, optional
+        Its attributes fill the columns of their names.
+    **given : Any
+        Values of columns; they come before attributes.
+
+    Raises
+    ------
+    StoreError
+        If a column of JSON is to hold something JSON cannot.
+    """
+    shape = _shape(table)
+    values = [given[name] if name in given else getattr(content, name) for name in shape.names]
+    for place in shape.json:
+        values[place] = to_json(values[place], f"{table.name}.{shape.names[place]}")
+    return seal(table, values)
+
+
+def made(kind: type[_T], table: Table, row: Row[Any], **given: Any) -> _T:
+    """An object whose fields are what a row says.
+
+    Parameters
+    ----------
+    kind : type
+        A dataclass or NamedTuple whose fields are named as columns are.
+    table : Table
+        The table of the row.
+    row : Row
+        Begins with all columns of the table.
+    **given : Any
+        Fields that the columns of their names do not hold as they are, or that have none.
+    """
+    names = getattr(kind, "_fields", None) or kind.__dataclass_fields__  # type: ignore[attr-defined]
+    shape, found = _shape(table), row._mapping
+    own = {name: found[name] for name in shape.names if name in names and name not in given}
+    own |= {name: read_json(table, row, name) for place in shape.json if (name := shape.names[place]) in own}
+    return kind(**given, **own)
+
+
+def read_json(table: Table, row: Row[Any], name: str) -> Any:
+    """What a column of JSON holds in a row, a list as a tuple.
+
+    Raises
+    ------
+    DamagedError
+        If it is no JSON.
+    """
+    try:
+        value = json.loads(row._mapping[name])
+    except ValueError as error:
+        raise DamagedError(f"in table {table.name} the {name} of {_key(table, row)} cannot be read: {error}") from None
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _key(table: Table, row: Sequence[Any]) -> str:
+    return ", ".join(f"{column.name} {row[place]}" for place, column in enumerate(table.columns) if column.primary_key)
+
+
+def of_runs(
+    connection: Connection, table: Table, run_ids: Iterable[str], statement: Select[Any] | None = None
+) -> Iterator[Row[Any]]:
+    """Rows of runs, each found intact, from a statement that begins with all columns of `table`; default just these."""
+    asked = select(table) if statement is None else statement
+    for some in chunks(run_ids):
+        yield from sealed(connection, table, asked.where(table.c.run_id.in_(some)))
+
+
+def with_text(table: Table) -> Select[Any]:
+    """All columns of a table, and ``text``, that of its `text_id`."""
+    return select(table, texts.c.text).outerjoin(texts, texts.c.text_id == table.c.text_id)
 
 
 def sealed(connection: Connection, table: Table, statement: Select[Any]) -> Iterator[Row[Any]]:
@@ -420,8 +346,7 @@ def intact(table: Table, row: Sequence[Any]) -> None:
     """
     width = len(table.columns)
     if row[width - 1] != _crc_of(table, row[: width - 1]):
-        key = [f"{column.name} {row[place]}" for place, column in enumerate(table.columns) if column.primary_key]
-        raise DamagedError(f"in table {table.name} the row of {', '.join(key)} is not as it was written")
+        raise DamagedError(f"in table {table.name} the row of {_key(table, row)} is not as it was written")
 
 
 def checked_text(identity: str, text: str | None) -> str:
@@ -440,17 +365,25 @@ def checked_text(identity: str, text: str | None) -> str:
 
 
 def _insert(connection: Connection, table: Table) -> sqlite.Insert | postgresql.Insert:
-    return postgresql.insert(table) if connection.dialect.name == "postgresql" else sqlite.insert(table)
+    # Only the dialect in use is loaded: that of PostgreSQL takes a tenth of the start of a command.
+    if connection.dialect.name == "postgresql":
+        from sqlalchemy.dialects import postgresql
+
+        return postgresql.insert(table)
+    from sqlalchemy.dialects import sqlite
+
+    return sqlite.insert(table)
 
 
-def upsert(connection: Connection, table: Table, rows: Sequence[dict[str, Any]], keep: Collection[str] = ()) -> None:
-    """Insert rows; where the key exists, replace every column but those in `keep`."""
+def upsert(connection: Connection, table: Table, rows: Sequence[Sequence[Any]]) -> None:
+    """Insert rows, each of all columns in order; where the key exists, replace every other column."""
     if not rows:
         return
     statement = _insert(connection, table)
-    replaced = [column.name for column in table.columns if not column.primary_key and column.name not in keep]
-    values = {name: statement.excluded[name] for name in replaced}
-    connection.execute(statement.on_conflict_do_update(index_elements=list(table.primary_key), set_=values), rows)
+    names = [column.name for column in table.columns]
+    values = {column.name: statement.excluded[column.name] for column in table.columns if not column.primary_key}
+    statement = statement.on_conflict_do_update(index_elements=list(table.primary_key), set_=values)
+    connection.execute(statement, [dict(zip(names, row, strict=True)) for row in rows])
 
 
 def insert_new(connection: Connection, table: Table, rows: Sequence[Sequence[Any]]) -> None:
@@ -502,6 +435,8 @@ def _insert_as_one(connection: Connection, table: Table, rows: Sequence[Sequence
     A statement a row makes the driver give up the interpreter for each, which another thread may keep for 5 ms: beside
     a busy event loop, 500 rows took half a second, in which replies that had arrived were not durable.
     """
+    from sqlalchemy.dialects import postgresql
+
     names = [column.name for column in table.columns]
     values = [dict(zip(names, map(_json_value, row), strict=True)) for row in rows]
     given = func.json_to_recordset(bindparam("rows", values, postgresql.JSON))
@@ -549,23 +484,9 @@ def to_json(value: Any, what: str) -> str:
         If the value holds something JSON cannot, NaN included.
     """
     try:
-        return _encode(value)
+        return _encode(dict(value) if isinstance(value, Mapping) else value)
     except (TypeError, ValueError) as error:
         raise StoreError(f"{what} must hold only JSON values: {error}") from error
-
-
-def from_json(text: str, what: str) -> Any:
-    """Value of a JSON text.
-
-    Raises
-    ------
-    StoreError
-        If it is none.
-    """
-    try:
-        return json.loads(text)
-    except ValueError as error:
-        raise DamagedError(f"{what} cannot be read: {error}") from None
 
 
 def to_nullable(value: float | None) -> float | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -22,8 +22,6 @@ from opinionsim.store._record import RunRecord
 from opinionsim.store._rows import CanaryRow, DesignRow, InstrumentRow, RunRow, Status
 from opinionsim.store._workers import Heartbeat
 from opinionsim.store._writer import Writer
-
-__all__ = ["Store", "open_store"]
 
 _T = TypeVar("_T")
 
@@ -74,8 +72,8 @@ class Store(StoreReader):
 
     def __init__(self, database: Database) -> None:
         super().__init__(database)
-        self._writer = Writer(database) if database.writes else None
-        self._heartbeat = Heartbeat(database) if database.writes else None
+        self._writer = Writer(database) if database.writing is not None else None
+        self._heartbeat = Heartbeat(database) if database.writing is not None else None
         self._claims = Claims(database.url, self._heartbeat if database.shared else None)
         # Runs as well when the store is collected or the interpreter ends: queued entries are never dropped.
         self._finalizer = weakref.finalize(self, _release, database, self._writer, self._heartbeat)
@@ -132,9 +130,10 @@ class Store(StoreReader):
         rows = [_stored.run_row(run) for run in sorted(runs, key=lambda run: run.run_id)]
         self._write(lambda connection: _schema.insert_new(connection, _schema.runs, rows))
 
-    def save_inputs(self, run_id: str, inputs: str, wording: str | None) -> None:
-        """Put on record what the prompts of a run are made of."""
-        self._write(lambda connection: set_run(connection, run_id, inputs=inputs, wording=wording))
+    def save_inputs(self, run_id: str, inputs: str, wording: str | None, parts: Mapping[str, str]) -> None:
+        """Put on record what a run is made of: see :class:`opinionsim.store.RunRow`."""
+        spelled = _schema.to_json(parts, "the code of a run's parts")
+        self._write(lambda connection: set_run(connection, run_id, inputs=inputs, wording=wording, parts=spelled))
 
     def save_error(self, run_id: str, error: str) -> None:
         """Put on record, beside its status, what is wrong with a run; empty when nothing is."""
@@ -238,7 +237,7 @@ class Store(StoreReader):
         run_id : str
             The run.
         epoch : int
-            Of the claim.
+            Epoch of the claim.
         payer : str
             Identity of the experiment that pays for its calls from now on.
 
@@ -267,7 +266,7 @@ class Store(StoreReader):
 
     def save_canary(self, rows: Sequence[CanaryRow]) -> None:
         """Add what models answered to the canary questions; one already stored under its key stays."""
-        stored = [_stored.canary_row(row) for row in rows]
+        stored = [_schema.sealed_row(_schema.canaries, row, text_id=text_id(row.text)) for row in rows]
 
         def save(connection: Connection) -> None:
             _schema.insert_texts(connection, {text_id(row.text): row.text for row in rows})

@@ -8,14 +8,12 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, delete, exists, extract, func, select
+from sqlalchemy import ColumnElement, Connection, delete, exists, extract, func, literal, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from opinionsim.errors import StoreError
 from opinionsim.store import _schema
 from opinionsim.store._database import Database
-
-__all__ = ["EXPIRY_S", "HEARTBEAT_S", "Heartbeat", "doing", "lives"]
 
 #: Seconds between two signs of life.
 HEARTBEAT_S = 5.0
@@ -91,26 +89,27 @@ class Heartbeat:
 def lives(connection: Connection, owner: str) -> bool:
     """Whether an owner has given a sign of life that has not expired."""
     workers = _schema.workers
-    recent = select(workers.c.owner).where(workers.c.owner == owner, workers.c.heartbeat_at > _now() - EXPIRY_S)
+    recent = select(workers.c.owner).where(
+        workers.c.owner == owner, workers.c.heartbeat_at > _now(connection) - EXPIRY_S
+    )
     return bool(connection.scalar(select(exists(recent))))
 
 
 def doing(connection: Connection) -> list[str]:
     """What owners whose signs of life have not expired said they were doing, sorted."""
     workers = _schema.workers
-    alone = connection.dialect.name == "sqlite"
-    since = time.time() - EXPIRY_S if alone else _now() - EXPIRY_S
-    statement = select(workers.c.doing).where(workers.c.heartbeat_at > since, workers.c.doing != "")
+    recent = workers.c.heartbeat_at > _now(connection) - EXPIRY_S
+    statement = select(workers.c.doing).where(recent, workers.c.doing != "")
     return sorted(connection.scalars(statement))
 
 
 def _beat(connection: Connection, owners: list[str], doing: str) -> None:
-    alone = connection.dialect.name == "sqlite"
-    now = time.time() if alone else float(connection.scalars(select(_now())).one())
-    rows: list[dict[str, Any]] = [{"owner": owner, "heartbeat_at": now, "doing": doing} for owner in owners]
-    _schema.upsert(connection, _schema.workers, rows)
+    now = float(connection.scalars(select(_now(connection))).one())
+    _schema.upsert(connection, _schema.workers, [(owner, now, doing) for owner in owners])
 
 
-def _now() -> ColumnElement[Any]:
-    """Unix time by the clock of the database, which is the same for all workers."""
+def _now(connection: Connection) -> ColumnElement[Any]:
+    """Unix time: where several workers share a database, by its clock, which is the same for all."""
+    if connection.dialect.name == "sqlite":
+        return literal(time.time())
     return extract("epoch", func.clock_timestamp())

@@ -20,13 +20,11 @@ if TYPE_CHECKING:
     from opinionsim.messages import Prompt
     from opinionsim.store._record import RunRecord
 
-__all__ = ["Texts", "Writer"]
-
 #: From the start of one transaction to that of the next, unless it takes longer: a quarter of the promised 0.2 s.
 _PERIOD_S = 0.05
 #: Items a transaction holds at most, so that a burst becomes durable portion by portion.
 _BATCH = 2000
-#: Items in the queue from which on whoever can wait is asked to.
+#: Items in the queue from which on callers who can wait are asked to.
 _FULL = 5 * _BATCH
 #: Seconds an item may wait before nothing more is to be asked: longer than any transaction should take.
 _LATE_S = 1.0
@@ -119,7 +117,7 @@ class Writer:
 
     @property
     def full(self) -> bool:
-        """Whether so much is queued that whoever can wait should."""
+        """Whether so much is queued that callers who can wait should."""
         return len(self._queue) > _FULL and self._failure is None
 
     def put(self, record: RunRecord, table: Table, number: int, content: Any) -> None:
@@ -211,7 +209,7 @@ class Writer:
         try:
             written = self._database.write(partial(self._insert, batch), failed=self._note_failure)
         except Exception as error:
-            # Whatever it was, the thread must live to answer those who wait, and they must be told.
+            # The thread must live to answer those who wait, whatever it was, and they must be told.
             self._failure = f"the store could not keep {len(batch)} or more entries: {reason(error)}"
             return
         finally:

@@ -12,17 +12,11 @@ if TYPE_CHECKING:
     from opinionsim.testing._classic import ClassicModelContract
     from opinionsim.testing._classifiers import ClassifierContract
     from opinionsim.testing._clock import VirtualClockLoop, run_virtual
-    from opinionsim.testing._provider import (
-        Exchange,
-        Faults,
-        StubProvider,
-        StubRequest,
-        evenly,
-        plain_reply,
-        request_identity,
-        scripted_reply,
-    )
+    from opinionsim.testing._provider import StubProvider
+    from opinionsim.testing._provider_faults import Exchange, Faults, StubRequest, evenly
+    from opinionsim.testing._provider_replies import plain_reply, request_identity, scripted_reply
     from opinionsim.testing._schedules import ScheduleContract
+    from opinionsim.testing._store_case import Moment, StoreFaults, wait_until
     from opinionsim.testing._stores import JournalContract, StoreContract
 
 __all__ = [
@@ -31,8 +25,10 @@ __all__ = [
     "Exchange",
     "Faults",
     "JournalContract",
+    "Moment",
     "ScheduleContract",
     "StoreContract",
+    "StoreFaults",
     "StubProvider",
     "StubRequest",
     "VirtualClockLoop",
@@ -41,24 +37,28 @@ __all__ = [
     "request_identity",
     "run_virtual",
     "scripted_reply",
+    "wait_until",
 ]
 
 _HOME = {
     "ClassicModelContract": "_classic",
     "ClassifierContract": "_classifiers",
-    "Exchange": "_provider",
-    "Faults": "_provider",
+    "Exchange": "_provider_faults",
+    "Faults": "_provider_faults",
     "JournalContract": "_stores",
+    "Moment": "_store_case",
     "ScheduleContract": "_schedules",
     "StoreContract": "_stores",
+    "StoreFaults": "_store_case",
     "StubProvider": "_provider",
-    "StubRequest": "_provider",
+    "StubRequest": "_provider_faults",
     "VirtualClockLoop": "_clock",
-    "evenly": "_provider",
-    "plain_reply": "_provider",
-    "request_identity": "_provider",
+    "evenly": "_provider_faults",
+    "plain_reply": "_provider_replies",
+    "request_identity": "_provider_replies",
     "run_virtual": "_clock",
-    "scripted_reply": "_provider",
+    "scripted_reply": "_provider_replies",
+    "wait_until": "_store_case",
 }
 
 

@@ -9,12 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from opinionsim.classic import ClassicModel, simulate
-from opinionsim.classic._process import Process, set_up
+from opinionsim.classic import ClassicModel, Process, set_up, simulate
 from opinionsim.errors import SpecError
 from opinionsim.networks import Network
-
-__all__ = ["ClassicModelContract"]
 
 #: A network on which agents differ: a star joined to a triangle.
 _EDGES = np.array([(0, 1), (0, 2), (0, 3), (3, 4), (4, 5), (3, 5)])
@@ -65,7 +62,6 @@ class ClassicModelContract(ABC):
         assert model.behaviour.endswith(".")
         assert model.equation
         assert model.source
-        assert model.kind in ("continuous", "discrete")
         assert model.family in ("assimilative", "similarity-biased", "repulsive", "reinforcing")
         assert model.example, "a small run for the documentation"
         for name, parameter in model.declared.items():
@@ -73,7 +69,7 @@ class ClassicModelContract(ABC):
         set_up(model, Network.of(5))
 
     def test_opinions_stay_in_their_range(self) -> None:
-        """Or at least finite, where the model has no range."""
+        """Opinions are finite, and inside the range where the model has one."""
         for network in (None, 8):
             initial = self.initial(_N if network is None else 8)
             opinions = self.run(network, initial, steps=30)
@@ -83,7 +79,7 @@ class ClassicModelContract(ABC):
                 assert opinions.max() <= self.model.range[1]
 
     def test_consensus_is_a_fixed_point_where_it_is_said_to_be(self) -> None:
-        """To rounding, as means are sums; a model that says otherwise leaves some consensus."""
+        """Consensus stays, but for rounding, as the model says, or some consensus is left."""
         low, high = self.span
         left, networks = 0.0, [Network.from_edges(_EDGES), Network.of(8)]
         if "signs" in self.model.needs:
@@ -167,7 +163,7 @@ class ClassicModelContract(ABC):
             assert np.isin(opinions, opinions[0]).all()
 
     def test_given_pairs_take_the_place_of_drawn_ones(self) -> None:
-        """Where agents meet in pairs: one listener a step, the same whatever the agents' numbers."""
+        """Given pairs change one listener a step, whatever the agents' numbers, where agents meet in pairs."""
         pairs = np.random.default_rng(5).permuted(np.tile(np.arange(_N), (40, 1)), axis=1)[:, :2]
         initial = self.initial()
         if self.model.update is None:

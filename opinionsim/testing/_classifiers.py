@@ -15,8 +15,6 @@ from opinionsim.errors import SpecError
 from opinionsim.opinions import OpinionEstimates, OpinionScale
 from opinionsim.topics import Claim, Framing
 
-__all__ = ["ClassifierContract"]
-
 _CLAIMS = (
     Claim("tea tastes better than coffee", "tea", Framing.TRUTH),
     Claim("the museum should not charge an entry fee", "museum", Framing.FALSEHOOD),

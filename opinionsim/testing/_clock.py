@@ -7,8 +7,6 @@ import selectors
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
-__all__ = ["VirtualClockLoop", "run_virtual"]
-
 _T = TypeVar("_T")
 
 

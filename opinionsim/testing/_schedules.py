@@ -24,8 +24,6 @@ from opinionsim.schedules import (
 )
 from opinionsim.testing._clock import run_virtual
 
-__all__ = ["ScheduleContract"]
-
 #: Opinions that invented texts are said to express; NaN for a text without an answer.
 _OPINIONS = (-2.0, -1.0, 0.0, 1.0, 2.0, float("nan"))
 
@@ -259,4 +257,4 @@ class ScheduleContract(ABC):
         engine = Engine(schedule, actors, _Answers(latency), rate=_rate)
         engine.start()
         await engine.wait()
-        return [(turn, message.text) for turn, message in engine.transcript()]
+        return [(turn, message.text) for turn, message in engine.graph.transcript()]

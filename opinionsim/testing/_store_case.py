@@ -5,18 +5,17 @@ from __future__ import annotations
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
+import pytest
 from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
-from opinionsim.store import OpinionRow, Store, TieRow, TurnRow
-from opinionsim.store._reader import StoreReader
-
-__all__ = ["Faults", "Moment", "StoreCase", "numbered", "seqs", "tables", "wait_until"]
+from opinionsim.store import RunRecord, Store, open_store
+from opinionsim.testing.rows import begun
 
 #: Where in a transaction it fails: before anything is done, before it is committed, or when it is committed and only
 #: the answer is lost.
@@ -32,8 +31,25 @@ class StoreCase(ABC):
     def url(self, folder: Path) -> str:
         """Address of a store that is the test's own; equal for equal folders."""
 
+    @pytest.fixture
+    def store(self, tmp_path: Path) -> Iterator[Store]:
+        """An open store."""
+        with open_store(self.url(tmp_path)) as store:
+            yield store
 
-class Faults:
+    @pytest.fixture
+    def record(self, store: Store) -> RunRecord:
+        """Record of run ``r1`` under the first claim of it."""
+        return begun(store)
+
+    @pytest.fixture
+    def reader(self, store: Store, tmp_path: Path) -> Iterator[Store]:
+        """The same store, opened for reading beside it."""
+        with open_store(self.url(tmp_path), write=False) as reader:
+            yield reader
+
+
+class StoreFaults:
     """Makes transactions of an open store fail.
 
     Parameters
@@ -63,7 +79,7 @@ class Faults:
         database.write = self._faulty  # type: ignore[method-assign]
         database.passes = lambda error: isinstance(error, _Fault) or passing(error)
         if patience_s is not None:
-            database._patience_s = patience_s
+            database.patience_s = patience_s
 
     def _faulty(self, work: Callable[[Connection], Any], **options: Any) -> Any:
         return self._write(partial(self._carry_out, work), **options)
@@ -82,33 +98,6 @@ class Faults:
 
 class _Fault(SQLAlchemyError):
     """An error that passes when its time has come."""
-
-
-def tables(
-    store: StoreReader,
-    names: Sequence[str] = ("runs", "agents", "edges", "ties", "turns", "journal", "prompts", "texts", "opinions"),
-) -> dict[str, list[tuple[Any, ...]]]:
-    """Whole tables, by default all that runs fill, sorted."""
-    with store.reading() as connection:
-        return {
-            name: sorted((tuple(row) for row in connection.exec_driver_sql(f"SELECT * FROM {name}")), key=repr)  # noqa: S608
-            for name in names
-        }
-
-
-def numbered(store: StoreReader, run_id: str = "r1") -> list[tuple[int, TurnRow | OpinionRow | TieRow]]:
-    """What a run has led to, with its numbers."""
-    return [(event.seq, event.row) for event in store.follow(run_id).poll()]
-
-
-def seqs(store: StoreReader, run_id: str = "r1") -> list[int]:
-    """Numbers of the rows a run has led to, as the tables have them."""
-    with store.reading() as connection:
-        found = [
-            connection.exec_driver_sql(f"SELECT seq FROM {name} WHERE run_id = '{run_id}'").scalars().all()  # noqa: S608
-            for name in ("turns", "ties", "opinions")
-        ]
-    return sorted(number for numbers in found for number in numbers)
 
 
 def wait_until(condition: Callable[[], bool]) -> None:

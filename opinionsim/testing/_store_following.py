@@ -1,4 +1,4 @@
-"""What whoever follows a run must be told: each row once, in order, whoever writes it and whenever."""
+"""What a follower of a run must be told: each row once, in order, whoever writes it and whenever."""
 
 from __future__ import annotations
 
@@ -15,27 +15,28 @@ from opinionsim.store import (
     OpinionRow,
     RunRecord,
     RunState,
+    Store,
     TieRow,
     TurnRow,
-    _following,
     follow,
     open_store,
 )
-from opinionsim.testing._store_case import StoreCase, numbered, tables
-from opinionsim.testing._store_rows import (
+from opinionsim.testing._store_case import StoreCase
+from opinionsim.testing.rows import (
     CAST,
     EDGES,
     add,
+    add_all,
     begun,
     claimed,
     completed,
     lead,
+    numbered,
     opinion_row,
     run_row,
+    tables,
     turn_row,
 )
-
-__all__ = ["FollowingContract"]
 
 
 def _rows(n_turns: int) -> list[TurnRow | TieRow | OpinionRow]:
@@ -63,96 +64,90 @@ class FollowingContract(StoreCase):
 
     @pytest.fixture(autouse=True)
     def _look_often(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(_following, "_OFTEN_S", 0.005)
-        monkeypatch.setattr(_following, "_SELDOM_S", 0.02)
+        monkeypatch.setattr("opinionsim.store._following._OFTEN_S", 0.005)
+        monkeypatch.setattr("opinionsim.store._following._SELDOM_S", 0.02)
 
     @pytest.mark.parametrize("known", [0, 4])
-    def test_a_follower_sees_every_row_once_in_order_as_it_is_written(self, tmp_path: Path, known: int) -> None:
+    def test_a_follower_sees_every_row_once_in_order_as_it_is_written(
+        self, store: Store, reader: Store, known: int
+    ) -> None:
         rows = _rows(9)
-        with open_store(self.url(tmp_path)) as store, open_store(self.url(tmp_path), write=False) as reader:
-            record = _begun(begun(store))
-            for row in rows[:known]:
-                add(record, row)
+        record = _begun(begun(store))
+        add_all(record, rows[:known])
+        store.flush()
+        follower = reader.follow("r1", after=known)
+        assert (follower.run_id, follower.seq, follower.over) == ("r1", known, False)
+        seen = follower.poll()
+        for start in range(known, len(rows), 5):
+            add_all(record, rows[start : start + 5])
             store.flush()
-            follower = reader.follow("r1", after=known)
-            assert (follower.run_id, follower.seq, follower.over) == ("r1", known, False)
-            seen = follower.poll()
-            for start in range(known, len(rows), 5):
-                for row in rows[start : start + 5]:
-                    add(record, row)
-                store.flush()
-                seen += follower.poll()
-                assert follower.seq == seen[-1].seq == min(start + 5, len(rows))
-                assert follower.poll() == []
-            assert seen == _events(rows)[known:]
-            assert follower.state == RunState("running", 1, "host 1", "", held=True)
-            store.finish("r1", record.epoch, "complete")
-            assert not follower.over
+            seen += follower.poll()
+            assert follower.seq == seen[-1].seq == min(start + 5, len(rows))
             assert follower.poll() == []
-            assert follower.over
-            assert follower.state == RunState("complete", 1, "host 1", "")
+        assert seen == _events(rows)[known:]
+        assert follower.state == RunState("running", 1, "host 1", "", held=True)
+        store.finish("r1", record.epoch, "complete")
+        assert not follower.over
+        assert follower.poll() == []
+        assert follower.over
+        assert follower.state == RunState("complete", 1, "host 1", "")
 
-    def test_followers_of_one_run_do_not_disturb_each_other(self, tmp_path: Path) -> None:
+    def test_followers_of_one_run_do_not_disturb_each_other(self, store: Store, reader: Store) -> None:
         rows = _rows(4)
-        with open_store(self.url(tmp_path)) as store, open_store(self.url(tmp_path), write=False) as reader:
-            record = _begun(begun(store))
-            followers = [reader.follow("r1"), store.follow("r1"), reader.follow("r1")]
-            seen: list[list[Event]] = [[] for _ in followers]
-            for number, row in enumerate(rows):
-                add(record, row)
-                store.flush()
-                place = number % len(followers)
-                seen[place] += followers[place].poll()
-            for follower, events in zip(followers, seen, strict=True):
-                assert events + follower.poll() == _events(rows)
+        record = _begun(begun(store))
+        followers = [reader.follow("r1"), store.follow("r1"), reader.follow("r1")]
+        seen: list[list[Event]] = [[] for _ in followers]
+        for number, row in enumerate(rows):
+            add(record, row)
+            store.flush()
+            place = number % len(followers)
+            seen[place] += followers[place].poll()
+        for follower, events in zip(followers, seen, strict=True):
+            assert events + follower.poll() == _events(rows)
 
-    def test_a_follower_goes_on_under_the_next_claim(self, tmp_path: Path) -> None:
+    def test_a_follower_goes_on_under_the_next_claim(self, store: Store, reader: Store) -> None:
         rows = _rows(6)
-        with open_store(self.url(tmp_path)) as store, open_store(self.url(tmp_path), write=False) as reader:
-            record = _begun(begun(store))
-            follower = reader.follow("r1")
-            for row in rows[:7]:
-                add(record, row)
-            store.finish("r1", record.epoch, "incomplete", "stopped")
-            seen = follower.poll()
-            assert follower.over
-            assert follower.state.error == "stopped"
-            record = _begun(begun(store, owner="host 2"))
-            for row in rows:
-                add(record, row)
-            store.finish("r1", record.epoch, "complete")
-            assert seen + follower.poll() == _events(rows)
-            # Opinions that are added to a complete run come too, and meanwhile it is not over.
-            epoch = store.claim_complete("r1", "host 3")
-            assert epoch is not None
-            assert follower.poll() == []
-            assert not follower.over
-            store.record("r1", epoch).add_opinions([opinion_row(0, "m2")])
-            store.release("r1", epoch)
-            assert follower.poll() == [Event(len(rows) + 1, 0, opinion_row(0, "m2"))]
-            assert follower.over
+        record = _begun(begun(store))
+        follower = reader.follow("r1")
+        add_all(record, rows[:7])
+        store.finish("r1", record.epoch, "incomplete", "stopped")
+        seen = follower.poll()
+        assert follower.over
+        assert follower.state.error == "stopped"
+        record = _begun(begun(store, owner="host 2"))
+        add_all(record, rows)
+        store.finish("r1", record.epoch, "complete")
+        assert seen + follower.poll() == _events(rows)
+        # Opinions that are added to a complete run come too, and meanwhile it is not over.
+        epoch = store.claim_complete("r1", "host 3")
+        assert epoch is not None
+        assert follower.poll() == []
+        assert not follower.over
+        store.record("r1", epoch).add_opinions([opinion_row(0, "m2")])
+        store.release("r1", epoch)
+        assert follower.poll() == [Event(len(rows) + 1, 0, opinion_row(0, "m2"))]
+        assert follower.over
 
-    def test_a_follower_starts_anew_with_the_run(self, tmp_path: Path) -> None:
-        with open_store(self.url(tmp_path)) as store, open_store(self.url(tmp_path), write=False) as reader:
-            completed(store, turns=_rows(1)[:1], opinions=())
-            follower, late = reader.follow("r1"), reader.follow("r1", after=1)
-            assert follower.poll() == _events([turn_row(0)])
-            store.forget(["r1"])
-            assert follower.poll() == late.poll() == []
-            assert (follower.seq, late.seq, follower.over) == (0, 0, False)
-            record = _begun(begun(store))
-            for turn in (1, 0):
-                add(record, turn_row(turn, text="anew"))
-            store.flush()
-            expected = _events([turn_row(turn, text="anew") for turn in (1, 0)], generation=1)
-            assert follower.poll() == late.poll() == expected
-            # Twice while nobody looked.
-            store.forget(["r1"])
-            store.forget(["r1"])
-            lead(begun(store), turns=[turn_row(0)], opinions=())
-            store.flush()
-            assert follower.poll() == late.poll() == _events([turn_row(0)], generation=3)
-            assert reader.follow("r1", after=1).poll() == []
+    def test_a_follower_starts_anew_with_the_run(self, store: Store, reader: Store) -> None:
+        completed(store, turns=_rows(1)[:1], opinions=())
+        follower, late = reader.follow("r1"), reader.follow("r1", after=1)
+        assert follower.poll() == _events([turn_row(0)])
+        store.forget(["r1"])
+        assert follower.poll() == late.poll() == []
+        assert (follower.seq, late.seq, follower.over) == (0, 0, False)
+        record = _begun(begun(store))
+        for turn in (1, 0):
+            add(record, turn_row(turn, text="anew"))
+        store.flush()
+        expected = _events([turn_row(turn, text="anew") for turn in (1, 0)], generation=1)
+        assert follower.poll() == late.poll() == expected
+        # Twice while nobody looked.
+        store.forget(["r1"])
+        store.forget(["r1"])
+        lead(begun(store), turns=[turn_row(0)], opinions=())
+        store.flush()
+        assert follower.poll() == late.poll() == _events([turn_row(0)], generation=3)
+        assert reader.follow("r1", after=1).poll() == []
 
     def test_what_cannot_be_followed_is_refused_and_nothing_written(self, tmp_path: Path) -> None:
         url = self.url(tmp_path)
@@ -181,8 +176,7 @@ class FollowingContract(StoreCase):
         rows = _rows(5)
         with open_store(self.url(tmp_path)) as store:
             record = _begun(begun(store, "run of one"))
-            for row in rows:
-                add(record, row)
+            add_all(record, rows)
             store.finish("run of one", record.epoch, "incomplete", "stopped")
         assert list(follow(self.url(tmp_path), "run of one")) == _events(rows)
         assert list(follow(self.url(tmp_path), "run", after=3)) == _events(rows)[3:]
@@ -192,8 +186,7 @@ class FollowingContract(StoreCase):
         rows = _rows(60)
         with open_store(self.url(tmp_path)) as store, ThreadPoolExecutor(3) as pool:
             record = _begun(begun(store))
-            for row in rows[:10]:
-                add(record, row)
+            add_all(record, rows[:10])
             store.flush()
             told = [pool.submit(list, follow(store.url, "r1", after=after)) for after in (0, 0, 7)]
             for number, row in enumerate(rows[10:]):
@@ -203,38 +196,33 @@ class FollowingContract(StoreCase):
             store.finish("r1", record.epoch, "complete")
             assert [each.result() for each in told] == [_events(rows)[after:] for after in (0, 0, 7)]
 
-    def test_a_run_that_was_cut_off_is_waited_for_as_long_as_wanted(self, tmp_path: Path) -> None:
+    def test_a_run_that_was_cut_off_is_waited_for_as_long_as_wanted(self, store: Store) -> None:
         rows = _rows(4)
-        with open_store(self.url(tmp_path)) as store:
-            record = _begun(begun(store))
-            for row in rows[:4]:
-                add(record, row)
-            store.release("r1", record.epoch)
-            assert list(follow(store.url, "r1", timeout_s=0.05)) == _events(rows[:4])
-            waiting = follow(store.url, "r1")
-            assert list(islice(waiting, 4)) == _events(rows[:4])
-            with ThreadPoolExecutor(1) as pool:
-                rest = pool.submit(list, waiting)
-                record = store.record("r1", claimed(store, owner="host 2"))
-                for row in rows:
-                    add(record, row)
-                store.finish("r1", record.epoch, "complete")
-                assert rest.result() == _events(rows)[4:]
+        record = _begun(begun(store))
+        add_all(record, rows[:4])
+        store.release("r1", record.epoch)
+        assert list(follow(store.url, "r1", timeout_s=0.05)) == _events(rows[:4])
+        waiting = follow(store.url, "r1")
+        assert list(islice(waiting, 4)) == _events(rows[:4])
+        with ThreadPoolExecutor(1) as pool:
+            rest = pool.submit(list, waiting)
+            record = store.record("r1", claimed(store, owner="host 2"))
+            add_all(record, rows)
+            store.finish("r1", record.epoch, "complete")
+            assert rest.result() == _events(rows)[4:]
 
-    def test_a_run_that_is_begun_anew_is_told_anew(self, tmp_path: Path) -> None:
-        with open_store(self.url(tmp_path)) as store:
-            lead(begun(store), turns=[turn_row(0)], edges=[EdgeRow(0, 1)])
-            store.flush()
-            told = follow(store.url, "r1")
-            assert list(islice(told, 2)) == _events([turn_row(0), opinion_row(0)])
-            store.forget(["r1"])
-            completed(store, turns=[turn_row(0, text="anew")], opinions=())
-            assert list(told) == _events([turn_row(0, text="anew")], generation=1)
+    def test_a_run_that_is_begun_anew_is_told_anew(self, store: Store) -> None:
+        lead(begun(store), turns=[turn_row(0)], edges=[EdgeRow(0, 1)])
+        store.flush()
+        told = follow(store.url, "r1")
+        assert list(islice(told, 2)) == _events([turn_row(0), opinion_row(0)])
+        store.forget(["r1"])
+        completed(store, turns=[turn_row(0, text="anew")], opinions=())
+        assert list(told) == _events([turn_row(0, text="anew")], generation=1)
 
-    def test_whoever_stops_listening_leaves_nothing_open(self, tmp_path: Path) -> None:
-        with open_store(self.url(tmp_path)) as store:
-            completed(store)
-            told = follow(store.url, "r1")
-            assert next(told).seq == 1
-            told.close()  # type: ignore[attr-defined]
-            assert len(numbered(store)) == 3
+    def test_whoever_stops_listening_leaves_nothing_open(self, store: Store) -> None:
+        completed(store)
+        told = follow(store.url, "r1")
+        assert next(told).seq == 1
+        told.close()  # type: ignore[attr-defined]
+        assert len(numbered(store)) == 3

@@ -12,26 +12,38 @@ import pytest
 
 from opinionsim.errors import StoreError
 from opinionsim.messages import text_id
-from opinionsim.store import EdgeRow, HeldElsewhereError, OpinionRow, RunState, Store, TieRow, TurnRow, open_store
-from opinionsim.store import _writer as writer
-from opinionsim.testing._store_case import Faults, Moment, StoreCase, numbered, seqs, tables, wait_until
-from opinionsim.testing._store_rows import (
+from opinionsim.store import (
+    EdgeRow,
+    HeldElsewhereError,
+    OpinionRow,
+    RunRecord,
+    RunState,
+    Store,
+    TieRow,
+    TurnRow,
+    open_store,
+)
+from opinionsim.testing._store_case import Moment, StoreCase, StoreFaults, wait_until
+from opinionsim.testing.rows import (
     CAST,
     EDGES,
     TURNS,
     add,
+    add_all,
     begun,
     call,
     claimed,
     completed,
     lead,
+    numbered,
     opinion_row,
     reply,
     run_row,
+    seqs,
+    tables,
+    text_of,
     turn_row,
 )
-
-__all__ = ["RecordContract"]
 
 #: What a run leads to, its kinds in no order.
 _ROWS: tuple[TurnRow | TieRow | OpinionRow, ...] = (
@@ -46,11 +58,6 @@ _ROWS: tuple[TurnRow | TieRow | OpinionRow, ...] = (
     turn_row(3, (2,), text="", condition="refused"),
     opinion_row(3, value=math.nan, off_scale=1.0, probabilities=(math.nan,) * 5),
 )
-
-
-def _add_all(record: Any, rows: Sequence[TurnRow | TieRow | OpinionRow]) -> None:
-    for row in rows:
-        add(record, row)
 
 
 def _counted(rows: Sequence[Any], start: int = 1) -> str:
@@ -68,7 +75,7 @@ class RecordContract(StoreCase):
         with open_store(self.url(tmp_path)) as store:
             record = begun(store)
             record.begin(reversed(CAST), edges)
-            _add_all(record, _ROWS)
+            add_all(record, _ROWS)
             store.finish("r1", record.epoch, "complete")
         with open_store(self.url(tmp_path), write=False) as store:
             assert store.agents("r1") == list(CAST)
@@ -101,31 +108,32 @@ class RecordContract(StoreCase):
                 add(record, turn_row(number))
                 assert read(store) != before
 
-    def test_what_is_added_becomes_durable_without_being_asked(self, tmp_path: Path) -> None:
-        with open_store(self.url(tmp_path)) as store, open_store(self.url(tmp_path), write=False) as reader:
-            record = begun(store)
-            record.begin(CAST, EDGES)
-            _add_all(record, _ROWS)
-            wait_until(lambda: len(seqs(reader)) == len(_ROWS))
-            assert repr(numbered(reader)) == _counted(_ROWS)
+    def test_what_is_added_becomes_durable_without_being_asked(
+        self, store: Store, record: RunRecord, reader: Store
+    ) -> None:
+        record.begin(CAST, EDGES)
+        add_all(record, _ROWS)
+        wait_until(lambda: len(seqs(reader)) == len(_ROWS))
+        assert repr(numbered(reader)) == _counted(_ROWS)
 
-    def test_what_is_stored_rests_on_nothing_that_is_not(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(writer, "_BATCH", 3)
-        with open_store(self.url(tmp_path)) as store, open_store(self.url(tmp_path), write=False) as reader:
-            record = begun(store)
-            record.begin(CAST, EDGES)
-            for turn in range(40):
-                add(record, turn_row(turn))
-                record.add_opinions([opinion_row(turn)])
-            durable = 0
-            while durable < 80:
-                with reader.reading() as connection:
-                    found = {
-                        name: set(connection.exec_driver_sql(f"SELECT turn FROM {name}").scalars())  # noqa: S608
-                        for name in ("opinions", "turns", "journal")
-                    }
-                assert found["opinions"] <= found["turns"] <= found["journal"]
-                durable = len(found["opinions"]) + len(found["turns"])
+    def test_what_is_stored_rests_on_nothing_that_is_not(
+        self, store: Store, reader: Store, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("opinionsim.store._writer._BATCH", 3)
+        record = begun(store)
+        record.begin(CAST, EDGES)
+        for turn in range(40):
+            add(record, turn_row(turn))
+            record.add_opinions([opinion_row(turn)])
+        durable = 0
+        while durable < 80:
+            with reader.reading() as connection:
+                found = {
+                    name: set(connection.exec_driver_sql(f"SELECT turn FROM {name}").scalars())  # noqa: S608
+                    for name in ("opinions", "turns", "journal")
+                }
+            assert found["opinions"] <= found["turns"] <= found["journal"]
+            durable = len(found["opinions"]) + len(found["turns"])
 
     # Numbers
 
@@ -134,19 +142,19 @@ class RecordContract(StoreCase):
         with open_store(self.url(tmp_path)) as store:
             record = begun(store)
             record.begin(CAST, EDGES)
-            _add_all(record, first)
+            add_all(record, first)
             assert repr(numbered(store)) == _counted(first)
         with open_store(self.url(tmp_path)) as store:
             record = begun(store, owner="host 2")
             assert [entry.key.turn for entry in record.entries] == [0, 2]
             # It is led to all of it again, and then on.
             record.begin(CAST, EDGES)
-            _add_all(record, (*first, *then))
+            add_all(record, (*first, *then))
             store.finish("r1", record.epoch, "incomplete", "stopped")
             record = begun(store, owner="host 3")
-            _add_all(record, (*first, *then))
+            add_all(record, (*first, *then))
             record.require_all_met()
-            _add_all(record, last)
+            add_all(record, last)
             store.finish("r1", record.epoch, "complete")
             assert repr(numbered(store)) == _counted(_ROWS)
             assert seqs(store) == list(range(1, len(_ROWS) + 1))
@@ -157,76 +165,67 @@ class RecordContract(StoreCase):
             assert repr(numbered(store)) == _counted((*_ROWS, opinion_row(1, "m3")))
             store.require_whole(["r1", "absent"])
 
-    def test_runs_are_numbered_each_by_itself(self, tmp_path: Path) -> None:
+    def test_runs_are_numbered_each_by_itself(self, store: Store) -> None:
         names = ("r1", "r2", "r3")
-        with open_store(self.url(tmp_path)) as store:
-            records = [begun(store, name) for name in names]
+        records = [begun(store, name) for name in names]
+        for record in records:
+            record.begin(CAST, EDGES)
+        for row in _ROWS:
             for record in records:
-                record.begin(CAST, EDGES)
-            for row in _ROWS:
-                for record in records:
-                    add(record, row)
-            for name in names:
-                assert repr(numbered(store, name)) == _counted(_ROWS)
+                add(record, row)
+        for name in names:
+            assert repr(numbered(store, name)) == _counted(_ROWS)
 
-    def test_entries_are_numbered_in_the_order_they_arrived_and_on_after_reopening(self, tmp_path: Path) -> None:
+    def test_entries_are_numbered_in_the_order_they_arrived_and_on_after_reopening(self, store: Store) -> None:
         arrived = "SELECT turn FROM journal ORDER BY entry"
-        with open_store(self.url(tmp_path)) as store:
-            for turns in ((4, 1), (1, 0, 4, 3), (3, 2)):
-                record = begun(store)
-                for turn in turns:
-                    record.append(call(turn))
-                record.flush()
-            with store.reading() as connection:
-                assert list(connection.exec_driver_sql(arrived).scalars()) == [4, 1, 0, 3, 2]
-                numbers = connection.exec_driver_sql("SELECT entry FROM journal").scalars()
-                assert sorted(numbers) == [1, 2, 3, 4, 5]
+        for turns in ((4, 1), (1, 0, 4, 3), (3, 2)):
+            record = begun(store)
+            for turn in turns:
+                record.append(call(turn))
+            record.flush()
+        with store.reading() as connection:
+            assert list(connection.exec_driver_sql(arrived).scalars()) == [4, 1, 0, 3, 2]
+            numbers = connection.exec_driver_sql("SELECT entry FROM journal").scalars()
+            assert sorted(numbers) == [1, 2, 3, 4, 5]
 
     # Rows that are there already
 
-    def test_the_first_entry_under_a_key_stays_when_it_is_durable(self, tmp_path: Path) -> None:
-        with open_store(self.url(tmp_path)) as store:
-            record = begun(store)
-            for text in ("first", "second"):
-                record.append(call(0, text))
-                record.flush()
-                found = record.lookup(call(0).key)
-                assert found is not None
-                assert found.text == "first"
-            assert [entry.text for entry in record.entries] == ["first"]
-            assert store.entries("r1") == record.entries == store.record("r1", record.epoch).entries
+    def test_the_first_entry_under_a_key_stays_when_it_is_durable(self, store: Store, record: RunRecord) -> None:
+        for text in ("first", "second"):
+            record.append(call(0, text))
+            record.flush()
+            assert text_of(record, call(0).key) == "first"
+        assert [entry.text for entry in record.entries] == ["first"]
+        assert store.entries("r1") == record.entries == store.record("r1", record.epoch).entries
 
-    def test_adding_equal_rows_again_changes_nothing(self, tmp_path: Path) -> None:
+    def test_adding_equal_rows_again_changes_nothing(self, store: Store) -> None:
         turns, ties = [turn_row(0), turn_row(1, (0,))], [TieRow(1, 0, 1, 1, 0)]
-        with open_store(self.url(tmp_path)) as store:
-            completed(store, status="incomplete", turns=turns, ties=ties)
-            before = tables(store)
-            for _ in range(2):
-                record = begun(store)
-                lead(record, turns=turns, ties=ties)
-                # Within one claim, too.
-                for turn in turns:
-                    record.add_turn(turn)
-                record.add_opinions([opinion_row(0)])
-                record.begin(CAST, EDGES)
-                record.require_all_met()
-                store.finish("r1", record.epoch, "incomplete")
-                after = tables(store)
-                assert {**after, "runs": []} == {**before, "runs": []}
-            add(begun(store), turn_row(2))
-            assert seqs(store) == [1, 2, 3, 4, 5]
-
-    def test_a_turn_added_twice_under_one_claim_is_one(self, tmp_path: Path) -> None:
-        with open_store(self.url(tmp_path)) as store:
+        completed(store, status="incomplete", turns=turns, ties=ties)
+        before = tables(store)
+        for _ in range(2):
             record = begun(store)
+            lead(record, turns=turns, ties=ties)
+            # Within one claim, too.
+            for turn in turns:
+                record.add_turn(turn)
+            record.add_opinions([opinion_row(0)])
             record.begin(CAST, EDGES)
-            for turn in (0, 0, 1, 0, 1):
-                add(record, turn_row(turn))
-            assert numbered(store) == [(1, turn_row(0)), (2, turn_row(1))]
-            with pytest.raises(StoreError, match="turn 1 is not what the journal leads to"):
-                record.add_turn(turn_row(1, ("news",)))
+            record.require_all_met()
+            store.finish("r1", record.epoch, "incomplete")
+            after = tables(store)
+            assert {**after, "runs": []} == {**before, "runs": []}
+        add(begun(store), turn_row(2))
+        assert seqs(store) == [1, 2, 3, 4, 5]
 
-    def test_another_turn_in_the_place_of_one_is_refused(self, tmp_path: Path) -> None:
+    def test_a_turn_added_twice_under_one_claim_is_one(self, store: Store, record: RunRecord) -> None:
+        record.begin(CAST, EDGES)
+        for turn in (0, 0, 1, 0, 1):
+            add(record, turn_row(turn))
+        assert numbered(store) == [(1, turn_row(0)), (2, turn_row(1))]
+        with pytest.raises(StoreError, match="turn 1 is not what the journal leads to"):
+            record.add_turn(turn_row(1, ("news",)))
+
+    def test_another_turn_in_the_place_of_one_is_refused(self, store: Store) -> None:
         changes: list[dict[str, Any]] = [
             {"text": "another"},
             {"step": 9},
@@ -236,198 +235,184 @@ class RecordContract(StoreCase):
             {"reads": ("news",)},
             {"condition": "truncated"},
         ]
-        with open_store(self.url(tmp_path)) as store:
-            completed(store, status="incomplete", turns=[turn_row(0), turn_row(1)])
-            before = tables(store)
-            record = begun(store)
-            record.add_turn(turn_row(1))
-            for change in changes:
-                with pytest.raises(StoreError, match=r"turn 0 is not what the journal leads to; start .* with --fresh"):
-                    record.add_turn(replace(turn_row(0), **change))
-            record.add_turn(turn_row(0))
-            assert {**tables(store), "runs": []} == {**before, "runs": []}
+        completed(store, status="incomplete", turns=[turn_row(0), turn_row(1)])
+        before = tables(store)
+        record = begun(store)
+        record.add_turn(turn_row(1))
+        for change in changes:
+            with pytest.raises(StoreError, match=r"turn 0 is not what the journal leads to; start .* with --fresh"):
+                record.add_turn(replace(turn_row(0), **change))
+        record.add_turn(turn_row(0))
+        assert {**tables(store), "runs": []} == {**before, "runs": []}
 
-    def test_another_tie_in_the_place_of_one_is_refused(self, tmp_path: Path) -> None:
+    def test_another_tie_in_the_place_of_one_is_refused(self, store: Store) -> None:
         ties = [TieRow(1, 0, 1, 1, 0), TieRow(2, 1, 0, 0, 1)]
-        with open_store(self.url(tmp_path)) as store:
-            completed(store, status="incomplete", ties=ties)
-            before = tables(store)
-            record = begun(store)
-            record.add_tie(ties[0])
-            with pytest.raises(StoreError, match="the change 1 of its ties is not what the journal leads to"):
-                record.add_tie(TieRow(3, 1, 0, 0, 1))
-            assert {**tables(store), "runs": []} == {**before, "runs": []}
+        completed(store, status="incomplete", ties=ties)
+        before = tables(store)
+        record = begun(store)
+        record.add_tie(ties[0])
+        with pytest.raises(StoreError, match="the change 1 of its ties is not what the journal leads to"):
+            record.add_tie(TieRow(3, 1, 0, 0, 1))
+        assert {**tables(store), "runs": []} == {**before, "runs": []}
 
-    def test_a_run_at_its_end_has_led_to_all_that_is_stored_of_it(self, tmp_path: Path) -> None:
+    def test_a_run_at_its_end_has_led_to_all_that_is_stored_of_it(self, store: Store) -> None:
         ties = [TieRow(1, 0, 1, 1, 0)]
-        with open_store(self.url(tmp_path)) as store:
-            completed(store, status="incomplete", ties=ties)
-            record = begun(store)
-            add(record, TURNS[0])
-            with pytest.raises(StoreError, match="turn 1 is not what the journal leads to"):
-                record.require_all_met()
-            add(record, TURNS[1])
-            with pytest.raises(StoreError, match="the change 0 of its ties is not what the journal leads to"):
-                record.require_all_met()
-            add(record, ties[0])
+        completed(store, status="incomplete", ties=ties)
+        record = begun(store)
+        add(record, TURNS[0])
+        with pytest.raises(StoreError, match="turn 1 is not what the journal leads to"):
             record.require_all_met()
-            # What was never stored need not be met again.
-            add(record, turn_row(2))
+        add(record, TURNS[1])
+        with pytest.raises(StoreError, match="the change 0 of its ties is not what the journal leads to"):
             record.require_all_met()
+        add(record, ties[0])
+        record.require_all_met()
+        # What was never stored need not be met again.
+        add(record, turn_row(2))
+        record.require_all_met()
 
-    def test_a_stored_opinion_is_never_replaced(self, tmp_path: Path) -> None:
+    def test_a_stored_opinion_is_never_replaced(self, store: Store) -> None:
         nan = math.nan
         unread = opinion_row(1, "m2", value=nan, off_scale=1.0, probabilities=(nan,) * 5)
-        with open_store(self.url(tmp_path)) as store:
-            completed(store, status="incomplete")
-            before = tables(store)["opinions"]
-            assert len(before) == 1
-            record = begun(store)
-            for value in (-2.0, 2.0):
-                record.add_opinions([opinion_row(value=value)])
-            record.add_opinions([opinion_row(value=2.0), unread, opinion_row(1, about=0), opinion_row(value=0.0)])
-            after = tables(store)["opinions"]
-            assert [row for row in after if row in before] == before
-            assert len(after) == 3
-            assert seqs(store) == [1, 2, 3, 4, 5]
-            assert [record.has_opinion(*key) for key in (("m1", 0), ("m2", 1), ("m1", 1, 0))] == [True] * 3
-            assert [record.has_opinion(*key) for key in (("m1", 1), ("m2", 0), ("m1", 0, 1))] == [False] * 3
+        completed(store, status="incomplete")
+        before = tables(store)["opinions"]
+        assert len(before) == 1
+        record = begun(store)
+        for value in (-2.0, 2.0):
+            record.add_opinions([opinion_row(value=value)])
+        record.add_opinions([opinion_row(value=2.0), unread, opinion_row(1, about=0), opinion_row(value=0.0)])
+        after = tables(store)["opinions"]
+        assert [row for row in after if row in before] == before
+        assert len(after) == 3
+        assert seqs(store) == [1, 2, 3, 4, 5]
+        assert [record.has_opinion(*key) for key in (("m1", 0), ("m2", 1), ("m1", 1, 0))] == [True] * 3
+        assert [record.has_opinion(*key) for key in (("m1", 1), ("m2", 0), ("m1", 0, 1))] == [False] * 3
 
-    def test_what_is_there_is_known_when_a_record_is_opened(self, tmp_path: Path) -> None:
-        with open_store(self.url(tmp_path)) as store:
-            completed(store, status="incomplete")
-            record = begun(store)
-            assert [entry.text for entry in record.entries] == ["It is warmer.", "I doubt it."]
-            assert record.has_opinion("m1", 0)
-            assert not record.has_opinion("m1", 1)
+    def test_what_is_there_is_known_when_a_record_is_opened(self, store: Store) -> None:
+        completed(store, status="incomplete")
+        record = begun(store)
+        assert [entry.text for entry in record.entries] == ["It is warmer.", "I doubt it."]
+        assert record.has_opinion("m1", 0)
+        assert not record.has_opinion("m1", 1)
 
     # Claims that have ended
 
-    def test_under_an_ended_claim_nothing_is_added(self, tmp_path: Path) -> None:
-        with open_store(self.url(tmp_path)) as store:
-            stale = begun(store)
-            lead(stale, turns=TURNS[:1])
-            store.flush()
-            late = begun(store, owner="host 2")
-            before = tables(store)
-            additions: list[Callable[[], None]] = [
-                lambda: stale.add_turn(turn_row(2)),
-                lambda: stale.add_tie(TieRow(1, 0, 1, 1, 0)),
-                lambda: stale.add_opinions([opinion_row(0, "m2")]),
-                lambda: stale.begin([replace(CAST[0], agent=2)], [EdgeRow(1, 2)]),
-                lambda: stale.append(call(1)),
-            ]
-            stale.add_turn(turn_row(1))
-            with pytest.raises(HeldElsewhereError, match="run r1 has been claimed by somebody else since epoch 1"):
-                stale.flush()
-            for addition in additions:
-                with pytest.raises(HeldElsewhereError, match="r1"):
-                    addition()
-            # Whoever else writes to the store is not told.
-            store.flush()
-            assert tables(store) == before
-            add(late, turn_row(1))
-            add(late, opinion_row(1))
-            assert numbered(store)[1:] == [(2, opinion_row(0)), (3, turn_row(1)), (4, opinion_row(1))]
+    def test_under_an_ended_claim_nothing_is_added(self, store: Store) -> None:
+        stale = begun(store)
+        lead(stale, turns=TURNS[:1])
+        store.flush()
+        late = begun(store, owner="host 2")
+        before = tables(store)
+        additions: list[Callable[[], None]] = [
+            lambda: stale.add_turn(turn_row(2)),
+            lambda: stale.add_tie(TieRow(1, 0, 1, 1, 0)),
+            lambda: stale.add_opinions([opinion_row(0, "m2")]),
+            lambda: stale.begin([replace(CAST[0], agent=2)], [EdgeRow(1, 2)]),
+            lambda: stale.append(call(1)),
+        ]
+        stale.add_turn(turn_row(1))
+        with pytest.raises(HeldElsewhereError, match="run r1 has been claimed by somebody else since epoch 1"):
+            stale.flush()
+        for addition in additions:
+            with pytest.raises(HeldElsewhereError, match="r1"):
+                addition()
+        # Others that write to the store are not told.
+        store.flush()
+        assert tables(store) == before
+        add(late, turn_row(1))
+        add(late, opinion_row(1))
+        assert numbered(store)[1:] == [(2, opinion_row(0)), (3, turn_row(1)), (4, opinion_row(1))]
 
-    def test_what_was_queued_when_a_claim_ended_is_dropped_whole(self, tmp_path: Path) -> None:
-        with open_store(self.url(tmp_path)) as store:
-            faults = Faults(store)
-            stale = begun(store)
-            stale.begin(CAST, EDGES)
-            store.flush()
-            faults.held.clear()
-            # One transaction is under way, and the rest waits behind it.
-            add(stale, turn_row(0))
-            wait_until(lambda: store._writer is not None and store._writer._writing_since is not None)
-            _add_all(stale, [turn_row(1), opinion_row(0)])
-            store._database.write = faults._write  # type: ignore[method-assign]
-            if not store.shared:
-                faults.held.set()
-            epoch = claimed(store, owner="host 2")
+    def test_what_was_queued_when_a_claim_ended_is_dropped_whole(self, store: Store) -> None:
+        faults = StoreFaults(store)
+        stale = begun(store)
+        stale.begin(CAST, EDGES)
+        store.flush()
+        faults.held.clear()
+        # One transaction is under way, and the rest waits behind it.
+        add(stale, turn_row(0))
+        wait_until(lambda: store._writer is not None and store._writer._writing_since is not None)
+        add_all(stale, [turn_row(1), opinion_row(0)])
+        store._database.write = faults._write  # type: ignore[method-assign]
+        if not store.shared:
             faults.held.set()
-            late = store.record("r1", epoch)
-            found = numbered(store)
-            assert found == [(number, row) for number, (_, row) in enumerate(found, 1)]
-            _add_all(late, [turn_row(0), turn_row(1), opinion_row(0)])
-            assert numbered(store) == list(enumerate([turn_row(0), turn_row(1), opinion_row(0)], 1))
+        epoch = claimed(store, owner="host 2")
+        faults.held.set()
+        late = store.record("r1", epoch)
+        found = numbered(store)
+        assert found == [(number, row) for number, (_, row) in enumerate(found, 1)]
+        add_all(late, [turn_row(0), turn_row(1), opinion_row(0)])
+        assert numbered(store) == list(enumerate([turn_row(0), turn_row(1), opinion_row(0)], 1))
 
-    def test_forgetting_begins_anew_under_the_next_generation(self, tmp_path: Path) -> None:
-        with open_store(self.url(tmp_path)) as store:
-            for generation in range(3):
-                assert store.states().get("r1", RunState("pending", 0, "", "")).generation == generation
-                stale = begun(store)
-                lead(stale, turns=[*TURNS, turn_row(2 + generation)])
-                store.forget(["r1"])
-                assert store.states()["r1"] == RunState(
-                    "pending", 2 * generation + 2, "", "", generation=generation + 1
-                )
-                assert seqs(store) == []
-                stale.add_turn(turn_row(9))
-                with pytest.raises(HeldElsewhereError):
-                    stale.flush()
-            lead(begun(store))
-            assert seqs(store) == [1, 2, 3]
+    def test_forgetting_begins_anew_under_the_next_generation(self, store: Store) -> None:
+        for generation in range(3):
+            assert store.states().get("r1", RunState("pending", 0, "", "")).generation == generation
+            stale = begun(store)
+            lead(stale, turns=[*TURNS, turn_row(2 + generation)])
+            store.forget(["r1"])
+            assert store.states()["r1"] == RunState("pending", 2 * generation + 2, "", "", generation=generation + 1)
+            assert seqs(store) == []
+            stale.add_turn(turn_row(9))
+            with pytest.raises(HeldElsewhereError):
+                stale.flush()
+        lead(begun(store))
+        assert seqs(store) == [1, 2, 3]
 
-    def test_a_run_that_is_not_registered_any_more_is_named(self, tmp_path: Path) -> None:
-        with open_store(self.url(tmp_path)) as store:
-            record = begun(store)
-            store._database.write(lambda connection: connection.exec_driver_sql("DELETE FROM runs"))
-            record.append(call(0))
-            with pytest.raises(StoreError, match="run r1 is not registered any more: the store was emptied"):
-                record.flush()
+    def test_a_run_that_is_not_registered_any_more_is_named(self, store: Store, record: RunRecord) -> None:
+        store._database.write(lambda connection: connection.exec_driver_sql("DELETE FROM runs"))
+        record.append(call(0))
+        with pytest.raises(StoreError, match="run r1 is not registered any more: the store was emptied"):
+            record.flush()
 
     # A database that fails
 
     @pytest.mark.parametrize("moment", get_args(Moment))
     def test_what_passes_loses_nothing_and_numbers_stay(
-        self, tmp_path: Path, moment: Moment, monkeypatch: pytest.MonkeyPatch
+        self, store: Store, reader: Store, moment: Moment, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         # It is behind because an attempt has failed, not because it takes long.
-        monkeypatch.setattr(writer, "_LATE_S", math.inf)
-        with open_store(self.url(tmp_path)) as store, open_store(self.url(tmp_path), write=False) as reader:
-            records = [begun(store, name) for name in ("r1", "r2")]
-            assert not records[0].behind
-            faults = Faults(store, moment)
-            faults.left = -1
-            for record in records:
-                record.begin(CAST, EDGES)
-                _add_all(record, _ROWS[:5])
-            wait_until(lambda: records[0].behind and records[1].behind)
-            for record in records:
-                _add_all(record, _ROWS[5:])
-                assert record.lookup(reply(turn_row(0)).key) is not None
-            if moment != "after":
-                assert seqs(reader) == []
-            faults.left = 0
-            for record in records:
-                record.flush()
-            assert not any(record.behind for record in records)
-            for name in ("r1", "r2"):
-                assert repr(numbered(reader, name)) == _counted(_ROWS)
-            assert len(tables(reader)["journal"]) == 2 * 3
-            assert begun(store, "r1").entries == begun(store, "r2").entries
+        monkeypatch.setattr("opinionsim.store._writer._LATE_S", math.inf)
+        records = [begun(store, name) for name in ("r1", "r2")]
+        assert not records[0].behind
+        faults = StoreFaults(store, moment)
+        faults.left = -1
+        for record in records:
+            record.begin(CAST, EDGES)
+            add_all(record, _ROWS[:5])
+        wait_until(lambda: records[0].behind and records[1].behind)
+        for record in records:
+            add_all(record, _ROWS[5:])
+            assert record.lookup(reply(turn_row(0)).key) is not None
+        if moment != "after":
+            assert seqs(reader) == []
+        faults.left = 0
+        for record in records:
+            record.flush()
+        assert not any(record.behind for record in records)
+        for name in ("r1", "r2"):
+            assert repr(numbered(reader, name)) == _counted(_ROWS)
+        assert len(tables(reader)["journal"]) == 2 * 3
+        assert begun(store, "r1").entries == begun(store, "r2").entries
 
-    def test_changes_of_other_kinds_are_tried_again_as_well(self, tmp_path: Path) -> None:
-        with open_store(self.url(tmp_path)) as store:
-            faults = Faults(store, "within")
-            for change in (
-                lambda: store.register([run_row()]),
-                lambda: claimed(store),
-                lambda: lead(store.record("r1", 1)),
-                lambda: store.finish("r1", 1, "complete"),
-                lambda: store.forget(["r1"]),
-            ):
-                faults.left = 1
-                change()
-                store.flush()
-                assert faults.left == 0
-            assert store.states()["r1"] == RunState("pending", 2, "", "", generation=1)
+    def test_changes_of_other_kinds_are_tried_again_as_well(self, store: Store) -> None:
+        faults = StoreFaults(store, "within")
+        for change in (
+            lambda: store.register([run_row()]),
+            lambda: claimed(store),
+            lambda: lead(store.record("r1", 1)),
+            lambda: store.finish("r1", 1, "complete"),
+            lambda: store.forget(["r1"]),
+        ):
+            faults.left = 1
+            change()
+            store.flush()
+            assert faults.left == 0
+        assert store.states()["r1"] == RunState("pending", 2, "", "", generation=1)
 
     def test_what_lasts_is_told_to_all(self, tmp_path: Path) -> None:
         store = open_store(self.url(tmp_path))
         records = [begun(store, name) for name in ("r1", "r2")]
-        faults = Faults(store, patience_s=0.0)
+        faults = StoreFaults(store, patience_s=0.0)
         faults.left = -1
         lead(records[0])
         with pytest.raises(StoreError, match=r"the store could not keep \d or more entries: no room on the disk"):
@@ -458,33 +443,31 @@ class RecordContract(StoreCase):
             assert reader.states()["r1"].status == "running"
 
     def test_a_record_is_behind_while_a_transaction_takes_long(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+        self, store: Store, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(writer, "_LATE_S", 0.01)
-        with open_store(self.url(tmp_path)) as store:
-            record = begun(store)
-            faults = Faults(store)
-            faults.held.clear()
-            record.append(call(0))
-            wait_until(lambda: record.behind)
-            faults.held.set()
-            record.flush()
-            assert not record.behind
+        monkeypatch.setattr("opinionsim.store._writer._LATE_S", 0.01)
+        record = begun(store)
+        faults = StoreFaults(store)
+        faults.held.clear()
+        record.append(call(0))
+        wait_until(lambda: record.behind)
+        faults.held.set()
+        record.flush()
+        assert not record.behind
 
     def test_a_record_is_full_while_much_waits_to_be_written(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+        self, store: Store, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(writer, "_FULL", 20)
-        with open_store(self.url(tmp_path)) as store:
-            record = begun(store)
-            faults = Faults(store)
-            faults.held.clear()
-            for turn in range(40):
-                assert not record.full or turn > 10
-                add(record, turn_row(turn))
-            assert record.full
-            faults.held.set()
-            record.begin(CAST, EDGES)
-            record.flush()
-            assert not record.full
-            assert seqs(store) == list(range(1, 41))
+        monkeypatch.setattr("opinionsim.store._writer._FULL", 20)
+        record = begun(store)
+        faults = StoreFaults(store)
+        faults.held.clear()
+        for turn in range(40):
+            assert not record.full or turn > 10
+            add(record, turn_row(turn))
+        assert record.full
+        faults.held.set()
+        record.begin(CAST, EDGES)
+        record.flush()
+        assert not record.full
+        assert seqs(store) == list(range(1, 41))

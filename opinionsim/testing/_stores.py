@@ -14,13 +14,12 @@ import pytest
 from opinionsim.errors import StoreError
 from opinionsim.llm import Entry, EntryKey, Journal, Source
 from opinionsim.messages import ChatMessage
-from opinionsim.store import DesignRow, ExperimentRun, Paid, RunState, Store, open_store
-from opinionsim.testing._store_case import tables
+from opinionsim.store import DesignRow, ExperimentRun, Paid, RunRecord, RunState, Store, open_store
 from opinionsim.testing._store_claims import ClaimContract
 from opinionsim.testing._store_following import FollowingContract
 from opinionsim.testing._store_measuring import MeasuringContract
 from opinionsim.testing._store_records import RecordContract
-from opinionsim.testing._store_rows import (
+from opinionsim.testing.rows import (
     CAST,
     EDGES,
     TURNS,
@@ -31,9 +30,9 @@ from opinionsim.testing._store_rows import (
     design_row,
     instrument_row,
     run_row,
+    tables,
+    text_of,
 )
-
-__all__ = ["JournalContract", "StoreContract"]
 
 
 class JournalContract(ABC):
@@ -47,9 +46,7 @@ class JournalContract(ABC):
         journal = self.journal(tmp_path)
         for turn in range(50):
             journal.append(call(turn, f"text {turn}"))
-            found = journal.lookup(EntryKey(turn, "reply", 0))
-            assert found is not None
-            assert found.text == f"text {turn}"
+            assert text_of(journal, EntryKey(turn, "reply", 0)) == f"text {turn}"
 
     def test_what_was_never_appended_is_not_found(self, tmp_path: Path) -> None:
         journal = self.journal(tmp_path)
@@ -61,9 +58,7 @@ class JournalContract(ABC):
         journal = self.journal(tmp_path)
         journal.append(call(0, "first"))
         journal.append(call(0, "second"))
-        found = journal.lookup(EntryKey(0, "reply", 0))
-        assert found is not None
-        assert found.text == "first"
+        assert text_of(journal, EntryKey(0, "reply", 0)) == "first"
 
     def test_parts_and_attempts_are_keys_of_their_own(self, tmp_path: Path) -> None:
         journal = self.journal(tmp_path)
@@ -72,9 +67,7 @@ class JournalContract(ABC):
                 journal.append(call(3, f"{part} {attempt}", part=part, attempt=attempt))
         for part in ("reply", "reply.2", "reflect"):
             for attempt in (0, 1):
-                found = journal.lookup(EntryKey(3, part, attempt))
-                assert found is not None
-                assert found.text == f"{part} {attempt}"
+                assert text_of(journal, EntryKey(3, part, attempt)) == f"{part} {attempt}"
 
 
 class StoreContract(ClaimContract, RecordContract, FollowingContract, MeasuringContract, JournalContract):
@@ -99,7 +92,7 @@ class StoreContract(ClaimContract, RecordContract, FollowingContract, MeasuringC
         full = call(
             4,
             "reply",
-            outcome="rejected",
+            verdict="rejected",
             reason="too long",
             seed=2**31 - 1,
             dropped=3,
@@ -124,131 +117,118 @@ class StoreContract(ClaimContract, RecordContract, FollowingContract, MeasuringC
             assert begun(store, owner="host 2").lookup(full.key) == replace(full, prompt=None)
             assert store.entries("r1") == [replace(full, prompt=None), rating]
 
-    def test_entries_come_back_with_their_source_and_calls_are_those_of_models(self, tmp_path: Path) -> None:
+    def test_entries_come_back_with_their_source_and_calls_are_those_of_models(self, store: Store) -> None:
         sources: tuple[Source, ...] = get_args(Source)
         entries = [call(turn, source=source) for turn, source in enumerate(sources)]
-        judged = call(0, part="judge.m1", outcome="unparsed", reason="no number")
-        with open_store(self.url(tmp_path)) as store:
-            record, other = begun(store), begun(store, "r2")
-            for entry in (*entries[::-1], judged):
-                record.append(entry)
-            other.append(call(9))
-            found = [replace(entry, prompt=None) for entry in (judged, *entries)]
-            assert store.entries("r1") == found
-            assert store.calls("r1") == [entry for entry in found if entry.source == "model"] == found[:2]
-            assert store.record("r1", record.epoch).entries == found
-            for entry in entries:
-                if entry.source in ("model", "person"):
-                    assert store.prompt("r1", entry.key.turn) == [ChatMessage("system", "Hello.")]
+        judged = call(0, part="judge.m1", verdict="unparsed", reason="no number")
+        record, other = begun(store), begun(store, "r2")
+        for entry in (*entries[::-1], judged):
+            record.append(entry)
+        other.append(call(9))
+        found = [replace(entry, prompt=None) for entry in (judged, *entries)]
+        assert store.entries("r1") == found
+        assert store.calls("r1") == [entry for entry in found if entry.source == "model"] == found[:2]
+        assert store.record("r1", record.epoch).entries == found
+        for entry in entries:
+            if entry.source in ("model", "person"):
+                assert store.prompt("r1", entry.key.turn) == [ChatMessage("system", "Hello.")]
 
-    def test_a_flushed_entry_is_read_by_others_at_once(self, tmp_path: Path) -> None:
-        with open_store(self.url(tmp_path)) as store:
-            record = begun(store)
-            record.append(call(0))
-            record.flush()
-            with open_store(self.url(tmp_path), write=False) as reader:
-                assert [entry.key.turn for entry in reader.entries("r1")] == [0]
+    def test_a_flushed_entry_is_read_by_others_at_once(self, store: Store, record: RunRecord, tmp_path: Path) -> None:
+        record.append(call(0))
+        record.flush()
+        with open_store(self.url(tmp_path), write=False) as reader:
+            assert [entry.key.turn for entry in reader.entries("r1")] == [0]
 
-    def test_the_literal_prompt_of_a_call_is_kept(self, tmp_path: Path) -> None:
+    def test_the_literal_prompt_of_a_call_is_kept(self, store: Store) -> None:
         system, post = "You are Ada.\nBe brief: always.", "user:A post\n\nwith lines"
-        with open_store(self.url(tmp_path)) as store:
-            record = begun(store)
-            record.append(call(0, post, (system, "Write.")))
-            record.append(call(1, "Yes.", (system, post, post), part="reflect", attempt=1))
-            expected = [ChatMessage("system", system), ChatMessage("user", post), ChatMessage("user", post)]
-            assert store.prompt("r1", 1, "reflect", 1) == expected
-            assert store.prompt("r1", 0) == [ChatMessage("system", system), ChatMessage("user", "Write.")]
-            with pytest.raises(StoreError, match="no prompt for run r1, turn 9"):
-                store.prompt("r1", 9)
+        record = begun(store)
+        record.append(call(0, post, (system, "Write.")))
+        record.append(call(1, "Yes.", (system, post, post), part="reflect", attempt=1))
+        expected = [ChatMessage("system", system), ChatMessage("user", post), ChatMessage("user", post)]
+        assert store.prompt("r1", 1, "reflect", 1) == expected
+        assert store.prompt("r1", 0) == [ChatMessage("system", system), ChatMessage("user", "Write.")]
+        with pytest.raises(StoreError, match="no prompt for run r1, turn 9"):
+            store.prompt("r1", 9)
 
-    def test_prompts_that_begin_alike_are_stored_as_what_they_add(self, tmp_path: Path) -> None:
+    def test_prompts_that_begin_alike_are_stored_as_what_they_add(self, store: Store) -> None:
         events = [f"event {number}" for number in range(30)]
-        with open_store(self.url(tmp_path)) as store:
-            for part, owner in (("reply", "host 1"), ("reflect", "host 2")):
-                record = begun(store, owner=owner)
-                for turn in range(30):
-                    record.append(call(turn, prompt=("You are Ada.", *events[: turn + 1]), part=part))
-                    if turn % 7 == 0:
-                        record.flush()
-                store.release("r1", record.epoch)
-            assert len(tables(store)["prompts"]) == 31
+        for part, owner in (("reply", "host 1"), ("reflect", "host 2")):
+            record = begun(store, owner=owner)
             for turn in range(30):
-                asked = call(turn, prompt=("You are Ada.", *events[: turn + 1])).prompt
-                assert asked is not None
-                assert store.prompt("r1", turn) == store.prompt("r1", turn, "reflect") == list(asked)
+                record.append(call(turn, prompt=("You are Ada.", *events[: turn + 1]), part=part))
+                if turn % 7 == 0:
+                    record.flush()
+            store.release("r1", record.epoch)
+        assert len(tables(store)["prompts"]) == 31
+        for turn in range(30):
+            asked = call(turn, prompt=("You are Ada.", *events[: turn + 1])).prompt
+            assert asked is not None
+            assert store.prompt("r1", turn) == store.prompt("r1", turn, "reflect") == list(asked)
 
-    def test_a_text_is_stored_once(self, tmp_path: Path) -> None:
-        with open_store(self.url(tmp_path)) as store:
-            record = begun(store)
-            for turn in range(5):
-                record.append(call(turn, "It is warmer.", ("You are Ada.", "It is warmer.")))
-            record.begin(CAST, EDGES)
-            for row in TURNS:
-                record.add_turn(row)
-            stored = sorted(row[1] for row in tables(store)["texts"])
-            assert stored == ["I doubt it.", "It is warmer.", "You are Ada."]
+    def test_a_text_is_stored_once(self, store: Store, record: RunRecord) -> None:
+        for turn in range(5):
+            record.append(call(turn, "It is warmer.", ("You are Ada.", "It is warmer.")))
+        record.begin(CAST, EDGES)
+        for row in TURNS:
+            record.add_turn(row)
+        stored = sorted(row[1] for row in tables(store)["texts"])
+        assert stored == ["I doubt it.", "It is warmer.", "You are Ada."]
 
     # Runs
 
-    def test_registering_again_changes_nothing(self, tmp_path: Path) -> None:
-        with open_store(self.url(tmp_path)) as store:
-            completed(store)
-            store.register([run_row("r1", steps=9, inputs="other"), run_row("r2", inputs="i", expected=7)])
-            states = store.states()
-            assert list(states) == ["r1", "r2"]
-            assert states["r1"] == RunState("complete", 1, "host 1", "")
-            assert states["r2"] == RunState("pending", 0, "", "", inputs="i", expected=7)
-            assert store.states(["r2", "absent"]) == {"r2": states["r2"]}
-            assert store.fields(["r1", "absent"]) == {"r1": {"temperature": 0.7}}
+    def test_registering_again_changes_nothing(self, store: Store) -> None:
+        completed(store)
+        store.register([run_row("r1", steps=9, inputs="other"), run_row("r2", inputs="i", expected=7)])
+        states = store.states()
+        assert list(states) == ["r1", "r2"]
+        assert states["r1"] == RunState("complete", 1, "host 1", "")
+        assert states["r2"] == RunState("pending", 0, "", "", inputs="i", expected=7)
+        assert store.states(["r2", "absent"]) == {"r2": states["r2"]}
+        assert store.fields(["r1", "absent"]) == {"r1": {"temperature": 0.7}}
 
-    def test_what_prompts_are_made_of_and_what_is_wrong_are_put_on_record(self, tmp_path: Path) -> None:
-        with open_store(self.url(tmp_path)) as store:
-            completed(store)
-            before = store.fields(["r1"])
-            store.save_inputs("r1", "made of these", "pack@1")
-            store.save_error("r1", "could not be coded")
-            assert store.states()["r1"] == RunState(
-                "complete", 1, "host 1", "could not be coded", inputs="made of these"
-            )
-            with store.reading() as connection:
-                assert connection.exec_driver_sql("SELECT wording FROM runs").scalar_one() == "pack@1"
-            assert store.fields(["r1"]) == before
+    def test_what_prompts_are_made_of_and_what_is_wrong_are_put_on_record(self, store: Store) -> None:
+        completed(store)
+        before, parts = store.fields(["r1"]), {"own:Part": "sha256:1"}
+        store.save_inputs("r1", "made of these", "pack@1", parts)
+        store.save_error("r1", "could not be coded")
+        state = RunState("complete", 1, "host 1", "could not be coded", inputs="made of these", parts=parts)
+        assert store.states()["r1"] == state
+        with store.reading() as connection:
+            assert connection.exec_driver_sql("SELECT wording FROM runs").scalar_one() == "pack@1"
+        assert store.fields(["r1"]) == before
 
-    def test_a_run_that_is_not_whole_to_be_told_apart_is_refused(self, tmp_path: Path) -> None:
-        with open_store(self.url(tmp_path)) as store:
-            row = run_row()
-            for summary in ({**row.summary, "colour": "red"}, {"seed": 7}):
-                with pytest.raises(StoreError, match="the summary of run r1 must name exactly seed, topic"):
-                    store.register([replace(row, summary=summary)])
-            assert store.states() == {}
+    def test_a_run_that_is_not_whole_to_be_told_apart_is_refused(self, store: Store) -> None:
+        row = run_row()
+        for summary in ({**row.summary, "colour": "red"}, {"seed": 7}):
+            with pytest.raises(StoreError, match="the summary of run r1 must name exactly seed, topic"):
+                store.register([replace(row, summary=summary)])
+        assert store.states() == {}
 
-    def test_many_runs_are_asked_for_at_once(self, tmp_path: Path) -> None:
+    def test_many_runs_are_asked_for_at_once(self, store: Store) -> None:
         names = [f"r{number:04}" for number in range(1201)]
-        with open_store(self.url(tmp_path)) as store:
-            store.register([run_row(name) for name in names])
-            assert list(store.states(names)) == names
+        store.register([run_row(name) for name in names])
+        assert list(store.states(names)) == names
 
     # Designs
 
-    def test_designs_come_back_as_saved_and_the_last_saved_comes_last(self, tmp_path: Path) -> None:
+    def test_designs_come_back_as_saved_and_the_last_saved_comes_last(self, store: Store) -> None:
         first, second = design_row("e1", "one"), design_row("e2", "two", ("r1", "r2"))
-        with open_store(self.url(tmp_path)) as store:
-            assert [store.save_design(row) for row in (first, second)] == [1, 1]
-            assert _plain(store.designs()) == [replace(row, design=1) for row in (first, second)]
-            edited = replace(first, spec={"name": "one", "seed": 8}, manifest={}, runs=())
-            assert store.save_design(edited) == 1
-            assert _plain(store.designs()) == [replace(row, design=1) for row in (second, edited)]
-            moments = [row.saved_at for row in store.designs()]
-            assert moments == sorted(set(moments))
-            bare = ExperimentRun("r1", None, 0, "block 0", "unread")
-            several = replace(bare, instrument_id="m1", instruments={"m2": ("probe",), "m1": ("post", "report")})
-            store.save_design(replace(first, runs=(bare, several)))
-            assert store.designs()[-1].runs == (bare, several)
-            assert list(store.designs()[-1].runs[1].instruments) == ["m2", "m1"]
-            before = store.designs()
-            with pytest.raises(StoreError, match="spec must hold only JSON values"):
-                store.save_design(replace(first, design_id="d2", spec={"x": math.nan}))
-            assert store.designs() == before
+        assert [store.save_design(row) for row in (first, second)] == [1, 1]
+        assert _plain(store.designs()) == [replace(row, design=1) for row in (first, second)]
+        edited = replace(first, spec={"name": "one", "seed": 8}, manifest={}, runs=())
+        assert store.save_design(edited) == 1
+        assert _plain(store.designs()) == [replace(row, design=1) for row in (second, edited)]
+        moments = [row.saved_at for row in store.designs()]
+        assert moments == sorted(set(moments))
+        bare = ExperimentRun("r1", None, 0, "block 0", "unread")
+        several = replace(bare, instrument_id="m1", instruments={"m2": ("probe",), "m1": ("post", "report")})
+        store.save_design(replace(first, runs=(bare, several)))
+        assert store.designs()[-1].runs == (bare, several)
+        assert list(store.designs()[-1].runs[1].instruments) == ["m2", "m1"]
+        before = store.designs()
+        with pytest.raises(StoreError, match="spec must hold only JSON values"):
+            store.save_design(replace(first, design_id="d2", spec={"x": math.nan}))
+        assert store.designs() == before
 
     def test_a_changed_set_of_cells_is_a_design_of_its_own_and_hides_none(self, tmp_path: Path) -> None:
         first = design_row(runs=("r1", "r2"))
@@ -267,45 +247,43 @@ class StoreContract(ClaimContract, RecordContract, FollowingContract, MeasuringC
                 replace(first, design=1),
             ]
 
-    def test_runs_that_were_begun_stay_in_a_design_with_fewer_replicates(self, tmp_path: Path) -> None:
+    def test_runs_that_were_begun_stay_in_a_design_with_fewer_replicates(self, store: Store) -> None:
         whole = design_row(runs=("r1", "r2", "r3", "r4"))
         fewer = replace(whole, runs=whole.runs[:1])
-        with open_store(self.url(tmp_path)) as store:
-            store.register([run_row(run.run_id) for run in whole.runs])
-            store.save_design(whole)
-            completed(store, "r2")
-            claimed(store, "r3")
-            assert store.save_design(fewer) == 1
-            assert [run.run_id for run in store.designs()[0].runs] == ["r1", "r2", "r3"]
-            # What was forgotten has not been begun any more.
-            store.forget(["r3"])
-            assert store.save_design(replace(whole, runs=())) == 1
-            assert [run.run_id for run in store.designs()[0].runs] == ["r2"]
-            assert store.save_design(whole) == 1
-            assert store.designs()[0].runs == whole.runs
+        store.register([run_row(run.run_id) for run in whole.runs])
+        store.save_design(whole)
+        completed(store, "r2")
+        claimed(store, "r3")
+        assert store.save_design(fewer) == 1
+        assert [run.run_id for run in store.designs()[0].runs] == ["r1", "r2", "r3"]
+        # What was forgotten has not been begun any more.
+        store.forget(["r3"])
+        assert store.save_design(replace(whole, runs=())) == 1
+        assert [run.run_id for run in store.designs()[0].runs] == ["r2"]
+        assert store.save_design(whole) == 1
+        assert store.designs()[0].runs == whole.runs
 
     # What was paid
 
-    def test_what_was_paid_is_summed_over_the_runs_asked_for(self, tmp_path: Path) -> None:
+    def test_what_was_paid_is_summed_over_the_runs_asked_for(self, store: Store) -> None:
         spent: dict[str, Any] = {
             "input_tokens": 1000,
             "output_tokens": 1000,
             "cost": 1000.0,
             "model": "not one of theirs",
         }
-        with open_store(self.url(tmp_path)) as store:
-            assert store.usage([]) == store.usage(["absent"]) == Paid(0, 0, 0, 0.0)
-            for run_id in ("r1", "r2", "r3"):
-                record = begun(store, run_id)
-                record.append(call(0, input_tokens=10, output_tokens=3, cost=0.5, model=f"of {run_id}"))
-                record.append(call(1, outcome="rejected", input_tokens=7, cost=0.25))
-                record.append(call(2))
-                for turn, source in enumerate(("person", "instrument", "import"), start=3):
-                    record.append(call(turn, source=source, **spent))
-                record.append(call(6, condition="refused", finish_reason="content_filter"))
-            assert store.usage(["r1"]) == Paid(4, 17, 3, 0.75, 2)
-            assert store.usage(["r1", "r3", "absent"]) == Paid(8, 34, 6, 1.5, 4)
-            assert store.models(["r1", "r3", "absent"]) == {"of r1", "of r3"}
+        assert store.usage([]) == store.usage(["absent"]) == Paid(0, 0, 0, 0.0)
+        for run_id in ("r1", "r2", "r3"):
+            record = begun(store, run_id)
+            record.append(call(0, input_tokens=10, output_tokens=3, cost=0.5, model=f"of {run_id}"))
+            record.append(call(1, verdict="rejected", input_tokens=7, cost=0.25))
+            record.append(call(2))
+            for turn, source in enumerate(("person", "instrument", "import"), start=3):
+                record.append(call(turn, source=source, **spent))
+            record.append(call(6, condition="refused", finish_reason="content_filter"))
+        assert store.usage(["r1"]) == Paid(4, 17, 3, 0.75, 2)
+        assert store.usage(["r1", "r3", "absent"]) == Paid(8, 34, 6, 1.5, 4)
+        assert store.models(["r1", "r3", "absent"]) == {"of r1", "of r3"}
 
     def test_what_each_experiment_has_paid_outlasts_what_is_forgotten(self, tmp_path: Path) -> None:
         first: dict[str, Any] = {"input_tokens": 10, "output_tokens": 3, "cost": 0.5}
@@ -350,7 +328,7 @@ class StoreContract(ClaimContract, RecordContract, FollowingContract, MeasuringC
             changes: list[Callable[[], Any]] = [
                 lambda: store.register([run_row()]),
                 lambda: store.save_design(design_row()),
-                lambda: store.save_inputs("r1", "", None),
+                lambda: store.save_inputs("r1", "", None, {}),
                 lambda: store.save_error("r1", ""),
                 lambda: store.claim("r1", "host 1"),
                 lambda: store.claim_complete("r1", "host 1"),

@@ -2,42 +2,33 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import networkx as nx
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from opinionsim.classic import simulate, transition
-from opinionsim.classic._activity_driven import MODEL, _activities, _meetings
-from opinionsim.classic._contacts import Contacts
-from opinionsim.classic._random import new_state
-from opinionsim.networks import Network
 
 _START = np.array([-0.8, -0.5, -0.1, 0.2, 0.4, 0.9])
 _N = len(_START)
 
 
-def _p(**settings):
-    values = MODEL.with_defaults(settings, MODEL.range)
-    return MODEL.parameters(**{name: each.array(name, values[name], _N) for name, each in MODEL.declared.items()})
-
-
 def _met(runs=3000, network=_N, **settings) -> np.ndarray:
-    """Share of steps in which each listener (row) heard each speaker."""
-    p, contacts = _p(**settings), Contacts.of(Network.of(network))
-    m, state = min(p.m, _N - 1), new_state(5, "meetings", 0)
-    heard = np.zeros((_N, _N))
-    scratch = np.empty(_N), np.empty((_N, m), dtype=np.int64), np.empty(_N, dtype=np.int64)
-    listeners, speakers = np.empty(2 * _N * m, dtype=np.int64), np.empty(2 * _N * m, dtype=np.int64)
-    with np.errstate(over="ignore"):
-        for _ in range(runs):
-            activities = np.broadcast_to(p.activity, _N)
-            size = _meetings(_START, contacts, p, activities, state, *scratch, listeners, speakers)
-            pairs = np.stack([listeners[:size], speakers[:size]])
-            assert len(np.unique(pairs, axis=1).T) == size, "each pair once"
-            heard[listeners[:size], speakers[:size]] += 1
-    return heard / runs
+    """Share of steps in which each listener (row) heard each speaker, as the first step's opinions give it away."""
+    pulls = np.tanh(_START)
+    heard = np.array(list(itertools.product([0, 1], repeat=_N)))
+    sums = heard @ pulls
+    order = np.argsort(sums)
+    assert np.diff(sums[order]).min() > 1e-5, "a sum says whom it is of"
+    options = {"K": 1.0, "alpha": 1.0, "dt": 0.1, "replicates": runs, "seed": 5}
+    after = simulate("activity-driven", network, _START, 1, **options, **settings).final
+    found = (after - 0.9 * _START) / 0.1
+    place = order[np.clip(np.searchsorted(sums[order], found - 1e-9), 0, len(sums) - 1)]
+    assert np.abs(sums[place] - found).max() < 1e-9, "each pair once"
+    return np.asarray(heard[place].mean(axis=0))
 
 
 def test_active_agents_hear_m_others_and_are_heard_with_probability_r() -> None:
@@ -82,21 +73,18 @@ def test_weights_draw_too() -> None:
 
 @pytest.mark.parametrize("gamma", [1.0, 2.1])
 def test_activities_follow_the_power_law(gamma) -> None:
-    drawn, again = np.empty(20_000), np.empty(20_000)
-    spare = new_state(1, "a", 0)
-    with np.errstate(over="ignore"):
-        _activities(_p(gamma=gamma, epsilon=0.01), spare, drawn)
-        _activities(_p(gamma=gamma, epsilon=0.01), spare, again)
-    np.testing.assert_array_equal(drawn, again)
-    at = np.array([0.02, 0.05, 0.2])
-    if gamma == 1:
-        below = np.log(at / 0.01) / np.log(100)
-    else:
-        below = (0.01 ** (1 - gamma) - at ** (1 - gamma)) / (0.01 ** (1 - gamma) - 1)
-    shares = (drawn[:, None] <= at).mean(axis=0)
-    assert (np.abs(shares - below) < 4.5 * np.sqrt(below * (1 - below) / 20_000)).all()
-    assert drawn.min() >= 0.01
-    assert drawn.max() <= 1
+    steps, drawn = 40, np.ones(200)
+    options = {"dt": 0.01, "m": 1, "r": 0, "beta": 0, "gamma": gamma, "epsilon": 0.01}
+    opinions = simulate("activity-driven", 200, drawn, steps, seed=1, replicates=100, **options).opinions
+    # All opinions are positive: they fall by 1 % in a step unless the agent is active, and hears somebody.
+    active = (opinions[:, 1:] > 0.99 * opinions[:, :-1] + 1e-6).sum(axis=1).ravel()
+    ranks = (np.arange(20_000) + 0.5) / 20_000
+    lowest = 0.01 ** (1 - gamma)
+    activities = 0.01 ** (1 - ranks) if gamma == 1 else (lowest + ranks * (1 - lowest)) ** (1 / (1 - gamma))
+    for most in (0, 1, 4, 15):
+        expected = binom.cdf(most, steps, activities).mean()
+        tolerated = 4.5 * np.sqrt(expected * (1 - expected) / active.size)
+        assert abs((active <= most).mean() - expected) < tolerated
 
 
 @pytest.mark.parametrize(("method", "order"), [("euler", 1), ("heun", 2), ("rk4", 4)])

@@ -161,9 +161,7 @@ def test_bad_settings_of_groups() -> None:
 def _after_one_pair(network, start, **options) -> set[tuple[float, ...]]:
     """States that one pair can lead to."""
     from opinionsim.classic import MODELS
-    from opinionsim.classic._contacts import SPEAKER, Contacts
-    from opinionsim.classic._pairwise import Timing
-    from opinionsim.classic._random import new_state
+    from opinionsim.classic.kernels import SPEAKER, Contacts, Timing, new_state
 
     model, found = MODELS["sznajd"], set()
     contacts = Contacts.of(Network.of(network), SPEAKER)

@@ -8,9 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opinionsim.classic import simulate, transition
-from opinionsim.classic._process import Process, set_up
-from opinionsim.classic._registry import find_model
+from opinionsim.classic import Process, find_model, set_up, simulate, transition
 from opinionsim.networks import Network
 
 MODEL = find_model("hegselmann-krause")

@@ -6,8 +6,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from opinionsim.classic import simulate, transition
-from opinionsim.classic._linear import friedkin_johnsen_equilibrium, influence_matrix
+from opinionsim.classic import friedkin_johnsen_equilibrium, influence_matrix, simulate, transition
 from opinionsim.errors import SpecError
 
 _RNG = np.random.default_rng(2)

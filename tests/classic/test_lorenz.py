@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 
 from opinionsim.classic import follower_network, lorenz_agents, simulate, transition
-from opinionsim.classic._contacts import Contacts
-from opinionsim.classic._lorenz import _draw_in_turn
-from opinionsim.classic._random import fill, new_state
+from opinionsim.classic.kernels import Contacts, draw_in_turn, fill, new_state
 from opinionsim.errors import SpecError
 from opinionsim.networks import Network
 
@@ -268,7 +266,7 @@ def test_one_word_gives_a_partner_and_a_chance(with_self: bool) -> None:
     queue = np.full(drawn, 2, dtype=np.uint32)
     listeners, speakers = np.empty(drawn, dtype=np.uint32), np.empty(drawn, dtype=np.uint32)
     chances = np.empty(drawn)
-    _draw_in_turn(contacts, queue, 0, words, listeners, speakers, chances)
+    draw_in_turn(contacts, queue, 0, words, listeners, speakers, chances)
     assert (listeners == 2).all()
     partners = [0, 1, 2, 3, 4] if with_self else [0, 1, 3, 4]
     table = np.array([np.histogram(chances[speakers == one], 4, (0, 1))[0] for one in partners])

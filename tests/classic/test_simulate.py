@@ -10,8 +10,19 @@ import pytest
 
 import opinionsim as osim
 from opinionsim.classic import ClassicOpinionModel, simulate, sweep, transition
-from opinionsim.classic._contacts import EDGE, LISTENER, SPEAKER, Contacts, draw_pairs
-from opinionsim.classic._random import draw, fill, index, new_state, shuffle, uniform
+from opinionsim.classic.kernels import (
+    EDGE,
+    LISTENER,
+    SPEAKER,
+    Contacts,
+    draw,
+    draw_pairs,
+    fill,
+    index,
+    new_state,
+    order_queue,
+    uniform,
+)
 from opinionsim.errors import SpecError
 from opinionsim.networks import Network
 
@@ -46,11 +57,11 @@ def test_numbers_lie_where_they_should() -> None:
 
 
 def test_every_order_is_as_likely() -> None:
-    state, counts = new_state(2, "orders", 0), {}
+    state, counts, contacts = new_state(2, "orders", 0), {}, Contacts.of(Network.of(3))
     with np.errstate(over="ignore"):
         for _ in range(3000):
-            items = np.arange(3)
-            shuffle(state, items)
+            items = np.empty(3, dtype=np.int64)
+            order_queue(contacts, 1, state, items)
             counts[tuple(items.tolist())] = counts.get(tuple(items.tolist()), 0) + 1
     chi_square = sum((count - 500) ** 2 / 500 for count in counts.values())
     assert len(counts) == 6
@@ -249,7 +260,7 @@ def test_a_sweep_is_the_simulations_it_stands_for() -> None:
 
 
 def test_a_sweep_may_vary_schemes_and_measure_by_functions() -> None:
-    table = sweep("deffuant", {"order": ["random", "permutation"]}, 10, steps=2, measures={"top": np.max})
+    table = sweep("deffuant", {"order": ["random", "permutation"]}, 10, steps=2, metrics={"top": np.max})
     assert table["order"].tolist() == ["random", "permutation"]
     assert table["top"].between(0, 1).all()
 
@@ -451,9 +462,9 @@ def test_the_one_step_view_takes_opinions_of_the_range(before: list[float], mess
 
 
 def test_a_sweep_measures_against_the_start_and_refuses_first_what_it_cannot_measure() -> None:
-    table = sweep("deffuant", {"epsilon": [0.1, 0.4]}, 10, steps=2, replicates=2, measures=["internal_conflict"])
+    table = sweep("deffuant", {"epsilon": [0.1, 0.4]}, 10, steps=2, replicates=2, metrics=["internal_conflict"])
     for row, epsilon in enumerate((0.1, 0.1, 0.4, 0.4)):
         run = simulate("deffuant", 10, steps=2, replicates=2, epsilon=epsilon).opinions[row % 2]
         assert table["internal_conflict"][row] == pytest.approx(((run[-1] - run[0]) ** 2).sum())
     with pytest.raises(osim.MeasurementError, match="nonsense"):
-        sweep("deffuant", {"epsilon": [0.1]}, 10, steps=10**12, measures=["nonsense"])
+        sweep("deffuant", {"epsilon": [0.1]}, 10, steps=10**12, metrics=["nonsense"])

@@ -13,6 +13,7 @@ from pydantic import PrivateAttr
 
 from opinionsim.classifiers import ChatClassifier, Item, load_classifier
 from opinionsim.opinions import OpinionScale
+from opinionsim.registry import part
 from opinionsim.topics import Claim, Framing
 
 CLAIM = Claim("the Earth is flat", "flat-earth", Framing.FALSEHOOD)
@@ -83,6 +84,7 @@ def judge_model(bench: Bench) -> JudgeModel:
     return model
 
 
+@part("classifier", version=1)
 class BenchClassifier(ChatClassifier):
     """The chat classifier, with the model of the present bench in place of one by name."""
 

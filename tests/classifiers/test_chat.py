@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 
 from opinionsim.classifiers import ChatClassifier, Classifier, Context, Item, asks, items_of, load_classifier
-from opinionsim.classifiers._chat import _Site
 from opinionsim.errors import SpecError
 from opinionsim.llm import MemoryJournal, RunCalls, SlotPool
 from opinionsim.messages import ChatMessage, Reading, Reply, take_as_is
 from opinionsim.opinions import OpinionScale
-from opinionsim.testing._classifiers import ClassifierContract
+from opinionsim.schedules import Turn
+from opinionsim.testing import ClassifierContract
 from tests.classifiers._judge import CLAIM, Bench, by_lexicon, judge_model
 
 ITEM = Item("text", CLAIM)
-_SITE = _Site(0)
+_SITE = Turn(0, 0, 0, "judge")
 
 
 class TestContract(ClassifierContract):
@@ -198,7 +198,7 @@ def test_answers_are_calls_that_are_kept_as_they_are() -> None:
         return float((await classifier.rate(ask, ITEM)).value[0])
 
     assert asyncio.run(story()) == -1
-    assert [(entry.key.part, entry.text, entry.outcome) for entry in journal.records] == [
+    assert [(entry.key.part, entry.text, entry.verdict) for entry in journal.records] == [
         ("judge", "well", "accepted"),
         ("judge.2", "-1", "accepted"),
     ]

@@ -1,16 +1,19 @@
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opinionsim.classifiers import Context, Item
-from opinionsim.classifiers._chat_prompt import chat_prompt
+from opinionsim.classifiers import ChatClassifier, Context, Item
+from opinionsim.messages import ChatMessage, Reply
 from opinionsim.opinions import OpinionScale
 from opinionsim.topics import Claim, Framing
-from tests.classifiers._judge import CLAIM
+from tests.classifiers._judge import CLAIM, Bench, judge_model
 
 QUESTION = "How civil is the tone of the text?"
 TONE = OpinionScale((1, 2, 3), ("rude", "neither", "civil"))
@@ -118,7 +121,16 @@ Answer with one of these numbers only, or with N if the text expresses no opinio
 
 
 def _prompt(item: Item, question: str = "", scale: OpinionScale | None = None) -> str:
-    role, content = chat_prompt(item, scale or OpinionScale(), question)
+    """What a judge is asked about an item."""
+    asked: list[ChatMessage] = []
+
+    async def ask(part: str, messages: Iterable[ChatMessage], **_: Any) -> Reply:
+        asked.extend(messages)
+        return Reply("N")
+
+    judge = ChatClassifier(scale, judge_model(Bench()), question=question)
+    asyncio.run(judge.rate(ask, item))
+    ((role, content),) = asked
     assert role == "user"
     return content
 

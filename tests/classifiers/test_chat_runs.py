@@ -8,19 +8,18 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from opinionsim.classifiers import _registry
 from opinionsim.errors import SpecError
 from opinionsim.experiments import load_experiment, replay
 from opinionsim.store import open_store
 from tests._running import SMALL, assert_same, carry_out, changed, loaded, watched
 from tests.classifiers._judge import Bench, BenchClassifier, by_lexicon
 
-JUDGED = changed(SMALL, measurement={"classifier": "bench"})
+BENCH = "tests.classifiers._judge:BenchClassifier"
+JUDGED = changed(SMALL, measurement={"classifier": BENCH})
 
 
 @pytest.fixture
 def bench(monkeypatch: pytest.MonkeyPatch) -> Bench:
-    monkeypatch.setitem(_registry._CLASSIFIERS, "bench", ("tests.classifiers._judge", "BenchClassifier"))
     monkeypatch.setattr(BenchClassifier, "bench", Bench())
     return BenchClassifier.bench
 
@@ -75,12 +74,12 @@ def test_a_finished_run_is_judged_afterwards(bench: Bench) -> None:
     assert results.runs["status"].tolist() == ["complete"]
     assert_same(results, carry_out(JUDGED, "whole.sqlite")[1])
     # A second court judges anew, beside the first.
-    second = changed(SMALL, measurement={"classifier": {"name": "bench", "options": {"court": 2}}})
+    second = changed(SMALL, measurement={"classifier": {"name": BENCH, "options": {"court": 2}}})
     carry_out(second, "later.sqlite")
     assert len(bench.prompts) == 36
     assert _judgements("later.sqlite")["part"].nunique() == 2
     with open_store("later.sqlite", write=False) as store:
-        assert sorted(each.classifier for each in store.instruments()) == ["bench", "bench", "lexicon"]
+        assert sorted(each.classifier for each in store.instruments()) == ["bench@1", "bench@1", "lexicon"]
 
 
 def test_a_finished_run_stays_complete_when_its_judge_fails(bench: Bench) -> None:

@@ -4,9 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opinionsim.classifiers import parse_closed
-from opinionsim.classifiers._closed import is_abstention
-from opinionsim.llm import _phrases as phrases
+from opinionsim.classifiers import is_abstention, parse_closed
+from opinionsim.llm import phrases
 from opinionsim.opinions import OpinionScale
 
 FIVE = OpinionScale()

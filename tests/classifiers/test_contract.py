@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from opinionsim.classifiers import Classifier, load_classifier
 from opinionsim.opinions import OpinionScale
-from opinionsim.testing._classifiers import ClassifierContract
+from opinionsim.testing import ClassifierContract
 
 
 class TestLexicon(ClassifierContract):

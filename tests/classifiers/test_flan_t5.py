@@ -22,7 +22,7 @@ from opinionsim.classifiers._flan_t5_prompt import Question
 from opinionsim.cli import app
 from opinionsim.errors import MeasurementError, SpecError
 from opinionsim.opinions import OpinionScale
-from opinionsim.testing._classifiers import ClassifierContract
+from opinionsim.testing import ClassifierContract
 from opinionsim.topics import Claim, Framing
 from tests.classifiers._tiny_t5 import byte_folder, save_model, sentencepiece_folder, sentencepiece_tokenizer
 
@@ -553,7 +553,8 @@ def test_a_label_that_cannot_be_spelled(folders: dict[str, Path]) -> None:
 
 def test_naming_it_loads_nothing() -> None:
     code = (
-        "import sys, opinionsim.classifiers as c; c.describe_classifier('flan-t5'); c.FlanT5Classifier;"
+        "import sys, opinionsim.classifiers as c, opinionsim.registry as r; c.FlanT5Classifier;"
+        "r.summary(r.find('classifier', 'flan-t5'));"
         "sys.exit(any(name in sys.modules for name in ('torch', 'transformers', 'huggingface_hub')))"
     )
     root = Path(opinionsim.__file__).parents[1]
@@ -587,9 +588,9 @@ def test_texts_that_were_cut_are_reported(folders: dict[str, Path]) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--option", "model"], "--option 'model': must have the form key=value"),
+        (["--option", "model"], "--option 'model': must have the form KEY=VALUE"),
         (["--option", "eos=[1"], "--option eos"),
-        (["--option", "eos=true", "--option", "eos=false"], "--option eos: given twice"),
+        (["--option", "eos=true", "--option", "eos=false"], "--option eos is given twice"),
         (["--option", "scale=5"], "unknown option 'scale' for classifier 'flan-t5'"),
         (["--option", "modell=large"], "unknown option 'modell' for classifier 'flan-t5'; valid options: model"),
         (["--option", "model=./gone"], "there is no such folder"),

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from opinionsim.classifiers import Item, items_of, load_classifier
 from opinionsim.classifiers._lexicon_words import clauses, stem, tokens
-from opinionsim.llm import _phrases as phrases
+from opinionsim.llm import phrases
 from opinionsim.opinions import OpinionScale
 from opinionsim.topics import Claim, Framing
 

@@ -7,15 +7,16 @@ from pathlib import Path
 import pytest
 
 import opinionsim
-from opinionsim.classifiers import LexiconClassifier, classifier_names, describe_classifier, load_classifier
+from opinionsim.classifiers import LexiconClassifier, load_classifier
 from opinionsim.errors import SpecError
 from opinionsim.opinions import OpinionScale
+from opinionsim.registry import built_in, summary
 
 
-def test_every_name_is_described_without_loading_it():
-    assert {"flan-t5", "lexicon"} <= set(classifier_names())
-    for name in classifier_names():
-        assert describe_classifier(name).endswith(".")
+def test_every_classifier_says_what_it_is():
+    assert {"flan-t5", "lexicon"} <= set(built_in("classifier"))
+    for each in built_in("classifier").values():
+        assert summary(each).endswith(".")
 
 
 def test_lexicon_is_known_and_takes_a_scale():
@@ -25,7 +26,7 @@ def test_lexicon_is_known_and_takes_a_scale():
 
 
 def test_unknown_name_lists_the_valid_ones():
-    with pytest.raises(SpecError, match=r"unknown classifier 'lexikon'; valid names: .*lexicon"):
+    with pytest.raises(SpecError, match=r"unknown classifier 'lexikon' \(did you mean lexicon\?\); valid: .*lexicon"):
         load_classifier("lexikon")
 
 

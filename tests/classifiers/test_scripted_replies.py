@@ -8,7 +8,7 @@ from opinionsim.classifiers import items_of, load_classifier
 from opinionsim.data import data_folder
 from opinionsim.experiments import assemble, load_experiment
 from opinionsim.llm import ScriptedChatModel
-from opinionsim.llm._phrases import stated
+from opinionsim.llm.phrases import stated
 from opinionsim.messages import Message
 from opinionsim.topics import load_topics
 

@@ -11,7 +11,7 @@ import typer
 from typer.testing import CliRunner
 
 import opinionsim
-from opinionsim.cli import _app, app
+from opinionsim.cli import _app
 from opinionsim.cli._console import aligned, clean
 from opinionsim.errors import BudgetExceeded, ModelCallError
 from tests.cli.conftest import Invoke
@@ -39,9 +39,11 @@ def test_help_loads_nothing_heavy(checkout: Path) -> None:
 
 def test_every_command_has_help(invoke: Invoke) -> None:
     listed = invoke("--help").stdout
-    for command in app.registered_commands:
-        assert f" {command.name} " in listed
-        assert invoke(command.name, "--help").exit_code == 0
+    for commands in _app._COMMANDS.values():
+        for name, (_, line) in commands.items():
+            assert f" {name} " in listed
+            assert invoke(name, "--help").exit_code == 0
+            assert line == " ".join((_app._built(name).help or "").split())
 
 
 def test_module_runs_as_the_command(checkout: Path) -> None:

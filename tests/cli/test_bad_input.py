@@ -26,7 +26,7 @@ CHANGES = [
     ("topic.framing=lie", ["topic.framing", "falsehood, truth"]),
     ("topic=3", ["topic", "must be a mapping"]),
     ("measurement.texts=[essay]", ["measurement.texts", "'essay'", "post, report, response, probe"]),
-    ("cognition.memory=perfect", ["cognition.memory", "cumulative, reflective, reflective-as-run"]),
+    ("cognition.memory=perfect", ["cognition.memory", "cumulative, none, reflective, reflective-as-run"]),
     ("cognition.world=flat", ["cognition.world", "closed, open"]),
     ("sweep.cognition.confirmation_bias=[huge]", ["cognition.confirmation_bias", "none, weak, strong"]),
     ("sweep.cognition.mood=[good]", ["cognition.mood", "confirmation_bias"]),
@@ -36,10 +36,10 @@ CHANGES = [
     ("model.options={api_key: x}", ["model.options", "credential"]),
     ("measurement.classifier=oracle", ["classifier", "'oracle'", "lexicon"]),
     ("measurement.classifier={name: lexicon, options: {depth: 3}}", ["'depth'", "lexicon"]),
-    ("interaction.network=web", ["interaction.network", "'web'", "complete, ring"]),
-    ("interaction.network={kind: watts-strogatz, k: 9, p: 0.1}", ["k must be at most population.size = 4"]),
+    ("interaction.network=web", ["interaction.network", "'web'", "complete", "ring"]),
+    ("interaction.network={kind: watts-strogatz, k: 6, p: 0.1}", ["k must be at most N = 4"]),
     ("interaction.network={kind: file, path: gone.graphml}", ["interaction.network", "gone.graphml"]),
-    ("interaction={kind: shouting}", ["interaction.kind", "'shouting'", "dyadic, broadcast"]),
+    ("interaction={kind: shouting}", ["interaction.kind", "'shouting'", "broadcast, dyadic"]),
     ("population.personas=nobody", ["population.personas", "'nobody'", "chuang2024"]),
     ("population.personas=gone.yaml", ["population.personas", "gone.yaml"]),
     ("prompts=gone", ["prompts", "gone"]),
@@ -91,8 +91,8 @@ def test_a_bad_file(invoke: Invoke, tmp_path: Path, command: str, content: bytes
 
 
 def test_several_mistakes_are_told_at_once(invoke: Invoke, spec: Path) -> None:
-    result = invoke("run", spec, "--set", "population.size=0", "--set", "cognition.memory=perfect")
-    _is_one_clear_error(result, ["population.size", "cognition.memory"])
+    result = invoke("run", spec, "--set", "population.size=0", "--set", "model.temperature=-1")
+    _is_one_clear_error(result, ["population.size", "model.temperature"])
     assert len(result.stderr.splitlines()) == 2
 
 
@@ -252,7 +252,8 @@ def test_texts_that_cannot_be_classified(
 
 
 def test_a_latency_without_end(invoke: Invoke, spec: Path) -> None:
-    _is_one_clear_error(invoke("plan", spec, "--latency", "inf"), ["--latency", "finite number of seconds"])
+    for option in ("--latency", "--reply-tokens"):
+        _is_one_clear_error(invoke("plan", spec, option, "inf"), [option, "must be a finite number; got inf"])
 
 
 def test_an_option_that_names_its_field_does_not_name_it_twice(invoke: Invoke, spec: Path) -> None:

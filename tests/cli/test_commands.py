@@ -38,13 +38,6 @@ def test_plan_of_an_adaptive_schedule_claims_no_path(invoke: Invoke, spec: Path)
     assert "known only as the run goes" in invoke("plan", spec, *changed).stdout
 
 
-def test_plan_shows_the_forecast_before_it_complains_about_the_model(invoke: Invoke, spec: Path) -> None:
-    result = invoke("plan", spec, "--set", "model.name=nosuch:model")
-    assert result.exit_code == 2
-    assert "model calls" in result.stdout
-    assert "nosuch:model" in result.stderr
-
-
 def test_preview_prints_prompts_as_they_are_sent(invoke: Invoke, spec: Path) -> None:
     shown = invoke("preview", spec, "--run", 3).stdout
     found = preview(load_experiment(spec), 3)
@@ -222,10 +215,12 @@ EXPECTED: dict[str, set[str]] = {
     "classifiers": {"lexicon", "exact"},
     "templates": {"system", "write", "reflect"},
     "experiments": {"demo", "quickstart", "chuang2024/tables"},
-    "schedules": {"dyadic", "similarity", "bounded-confidence", "rewiring", "feed", "no-role-play", "native"},
+    "interactions": {"dyadic", "similarity", "bounded-confidence", "rewiring", "feed", "no-role-play", "native"},
     "abm": {"deffuant", "lorenz", "voter"},
     "networks": {"complete", "watts-strogatz", "file"},
-    "measures": {"bias", "diversity"},
+    "memories": {"cumulative", "reflective"},
+    "selectors": {"first", "shortest", "longest"},
+    "metrics": {"bias", "diversity"},
 }
 
 

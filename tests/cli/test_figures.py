@@ -18,7 +18,7 @@ OLD, NEW = "default@00aa11bb22cc", "default@00ff11bb22cc"
 @pytest.mark.parametrize(
     ("options", "name", "columns"),
     [
-        (("ribbons", "--measure", "diversity"), "small-ribbons-diversity", {"mean", "low", "high", "n_runs"}),
+        (("ribbons", "--metric", "diversity"), "small-ribbons-diversity", {"mean", "low", "high", "n_runs"}),
         (("density", "--where", "confirmation_bias=strong"), "small-density-strong", {"opinion", "share"}),
         (("network", "--run", 1, "--step", 0, "--step", 2), "small-network-run1", {"agent", "x", "y", "value"}),
         (("transitions", "--by", "confirmation_bias"), "small-transitions-confirmation_bias", {"before", "after"}),
@@ -77,7 +77,7 @@ def test_files_that_cannot_be_written_are_refused_before_anything_is_made(
         (("phase", "--x", "mood"), ["no column 'mood'", "confirmation_bias"]),
         (("density", "--x", "topic"), ["--x goes with --what phase", "got --what density"]),
         (("panels", "--csv", "n.csv"), ["--csv goes with --what ribbons"]),
-        (("ribbons", "--measure", "mood"), ["no measure 'mood'", "diversity"]),
+        (("ribbons", "--metric", "mood"), ["no metric 'mood'", "diversity"]),
         (("ribbons", "--csv", "/dev/null/n.csv"), ["cannot write /dev/null/n.csv"]),
         (("network", "--step", "999"), ["known from step 0", "got 999"]),
         (("network", "--run", "9"), ["--run 9"]),

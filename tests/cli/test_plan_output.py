@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from opinionsim.cli._forecast import comparison_text, rest_text
-from opinionsim.experiments import load_experiment, plan
-from opinionsim.experiments._forecast import Actual
+from opinionsim.cli._forecast import comparison_text
+from opinionsim.cli._run import _compare
+from opinionsim.experiments import Summary, load_experiment, plan
+from opinionsim.store import Paid
 from tests.cli.conftest import Invoke
 
 KEYS = [
-    "experiment", "models", "cells", "runs", "calls", "texts", "longest_path", "width", "run_width", "slots",
-    "useful_slots", "rounds", "speedup", "latency_s", "least_s", "most_s", "sequential_s", "input_characters",
-    "input_tokens", "output_tokens", "cost", "currency", "price_date", "exact", "acted_out", "by_model", "missing",
+    "experiment", "models", "cells", "runs", "calls", "texts", "longest_path", "width", "slots", "useful_slots",
+    "rounds", "least_s", "most_s", "sequential_s", "acted_out", "currency", "price_date", "notes", "run_width",
+    "speedup", "input_characters", "input_tokens", "output_tokens", "cost", "latency_s", "by_model", "missing",
 ]  # fmt: skip
 
 
@@ -26,7 +28,7 @@ def test_json_has_the_figures_of_the_forecast(invoke: Invoke, spec: Path) -> Non
     assert found["input_characters"] == forecast.input_characters
     assert found["input_tokens"] == forecast.input_tokens
     assert found["output_tokens"] == 40 * forecast.calls
-    assert (found["cost"], found["exact"], found["missing"]) == (0, True, None)
+    assert (found["cost"], found["notes"], found["missing"]) == (0, list(forecast.notes), None)
     (model,) = found["by_model"]
     assert (model["name"], model["calls"], model["observed"]) == ("scripted", forecast.calls, 0)
 
@@ -40,7 +42,7 @@ def test_text_says_what_is_counted_and_what_assumed(invoke: Invoke, spec: Path) 
         "free",
         "useful slots",
         "--reply-tokens",
-        "Prompts are those of the runs",
+        f"Prompts of {forecast.acted_out} of {forecast.calls} calls",
     ):
         assert fragment in text
 
@@ -61,19 +63,26 @@ def test_a_store_tells_what_is_missing_and_how_long_replies_are(invoke: Invoke, 
     assert "all are complete in the store" in invoke("plan", spec, "--store", store).stdout
 
 
-def test_models_with_their_prices(invoke: Invoke, spec: Path) -> None:
+def test_models_with_their_prices(invoke: Invoke, spec: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
     (spec.parent / "prices.yaml").write_text(
-        "{date: 2025-01-02, currency: EUR, per: 1000, source: {}, models: {'maker:dear': {input: 2, output: 8}}}"
+        "{date: 2025-01-02, currency: EUR, per: 1000, source: {}, models: {'openai:dear': {input: 2, output: 8}}}"
     )
     result = invoke(
-        "plan", spec, "--set", "sweep={model.name: ['maker:dear', 'maker:unknown']}",
+        "plan", spec, "--set", "sweep={model.name: ['openai:dear', 'openai:unknown']}",
         "--set", "execution.prices=prices.yaml",
     )  # fmt: skip
+    assert result.exit_code == 0
     assert "2,000 and 8,000 EUR a million tokens in and out, 2025-01-02" in result.stdout
-    assert "no price for maker:unknown" in result.stdout
-    # A model that cannot be loaded is complained about after the forecast.
-    assert result.exit_code == 2
-    assert "maker:" in result.stderr
+    assert "no price for openai:unknown" in result.stdout
+
+
+def test_a_model_that_cannot_be_loaded_is_one_error(invoke: Invoke, spec: Path) -> None:
+    refused = [invoke(command, spec, "--set", "model.name=maker:unknown") for command in ("plan", "run")]
+    assert [result.exit_code for result in refused] == [2, 2]
+    assert refused[0].stderr == refused[1].stderr
+    assert "maker:unknown" in refused[0].stderr
+    assert refused[0].stdout == ""
 
 
 def test_a_budget_that_will_not_do(invoke: Invoke, spec: Path) -> None:
@@ -85,13 +94,14 @@ def test_a_budget_that_will_not_do(invoke: Invoke, spec: Path) -> None:
 def test_an_adaptive_schedule_says_so(invoke: Invoke, spec: Path) -> None:
     changed = ("--set", "interaction.kind=similarity")
     assert "Who meets whom depends on measured opinions" in invoke("plan", spec, *changed).stdout
-    assert json.loads(invoke("plan", spec, *changed, "--json").stdout)["exact"] is False
+    assert json.loads(invoke("plan", spec, *changed, "--json").stdout)["longest_path"] is None
 
 
 @pytest.mark.parametrize(
     ("arguments", "fragment"),
     [
         (("--reply-tokens", "nan"), "--reply-tokens"),
+        (("--latency", "inf"), "latency"),
         (("--reply-tokens", "0"), "--reply-tokens"),
         (("--latency", "-1"), "--latency"),
         (("--store", "nowhere.sqlite"), "no store"),
@@ -106,15 +116,22 @@ def test_options_that_cannot_be_used(invoke: Invoke, spec: Path, arguments: tupl
     assert "Traceback" not in result.stderr
 
 
-def test_a_judge_has_a_row_of_its_own(invoke: Invoke, spec: Path) -> None:
+def test_a_judge_has_a_row_of_its_own(invoke: Invoke, spec: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    judge = "{name: chat, options: {model: 'openai:judge'}}"
+    rows = [
+        line.split() for line in invoke("plan", spec, "--set", f"measurement.classifier={judge}").stdout.splitlines()
+    ]
+    assert ["judge", "openai:judge"] in [row[:2] for row in rows]
+    (table,) = [row for row in rows if row[:2] == ["openai:judge", "(judge)"] and len(row) > 5]
+    assert table[2] == "48"
+
+
+def test_a_run_without_a_key_for_its_judge_spends_nothing(invoke: Invoke, spec: Path) -> None:
     judge = "{name: chat, options: {model: 'maker:judge'}}"
     result = invoke("plan", spec, "--set", f"measurement.classifier={judge}")
     assert result.exit_code == 2
     assert "measurement.classifier" in result.stderr
-    rows = [line.split() for line in result.stdout.splitlines()]
-    assert ["judge", "maker:judge"] in [row[:2] for row in rows]
-    (table,) = [row for row in rows if row[:2] == ["maker:judge", "(judge)"] and len(row) > 5]
-    assert table[2] == "48"
 
 
 def test_a_pilot_of_scripted_agents_is_compared_with_nothing(invoke: Invoke, spec: Path) -> None:
@@ -124,23 +141,28 @@ def test_a_pilot_of_scripted_agents_is_compared_with_nothing(invoke: Invoke, spe
     assert "rest of the sweep" not in invoke("run", spec).stderr
 
 
+def test_a_pilot_of_models_is_compared_and_tells_what_the_rest_takes(
+    spec: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    forecast = plan(load_experiment(spec), only=load_experiment(spec).pilot, reply_tokens=40)
+    forecast = replace(forecast, models=(replace(forecast.models[0], name="maker:dear", cost=1.0),))
+    summary = Summary(2, 2, 0, {}, False, "", 24, 0, 0, Paid(24, 9_000, 1_000, 1.5), (), 12.0)
+    _compare(forecast, summary, 72)
+    said = capsys.readouterr().err
+    assert "money (USD)" in said
+    assert "The rest of the sweep: 72 calls, 30,000 tokens, 4.50 USD, at most 36.0 s at the pace of the pilot." in said
+
+
 def test_a_comparison_leaves_out_what_there_is_nothing_to_say_of(spec: Path) -> None:
     forecast = plan(load_experiment(spec), reply_tokens=40)
-    lines = comparison_text(forecast, Actual(48, 10_000, 3840, 0.0, None)).splitlines()
+    lines = comparison_text(forecast, Paid(48, 10_000, 3840, 0.0), None).splitlines()
     assert [line.split("  ")[0] for line in lines[1:]] == ["calls", "input tokens", "output tokens"]
     assert len({len(line) for line in lines}) == 1
 
 
-def test_what_is_left_after_a_pilot_in_words(spec: Path) -> None:
-    forecast = plan(load_experiment(spec), reply_tokens=40, latency=0.5)
-    said = rest_text(forecast)
-    assert said.startswith("48 calls, ")
-    assert said.endswith(f" tokens, {0.5 * forecast.longest_path:.1f} s or more at the rates of the pilot")
-
-
 def test_a_comparison_has_a_line_a_figure(spec: Path) -> None:
     forecast = plan(load_experiment(spec), reply_tokens=40)
-    lines = comparison_text(forecast, Actual(96, None, 3840, 0.25, 60.0)).splitlines()
+    lines = comparison_text(forecast, Paid(96, 1000, 3840, 0.25, uncounted=1), 60.0).splitlines()
     assert [line.split("  ")[0] for line in lines[1:]] == [
         "calls", "input tokens", "output tokens", "money (USD)", "seconds (at least)",
     ]  # fmt: skip

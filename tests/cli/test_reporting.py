@@ -14,8 +14,8 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 
 import opinionsim as osim
+from opinionsim.evidence import NOT_VALIDATED
 from opinionsim.experiments import load_experiment
-from opinionsim.metrics import NOT_VALIDATED
 from opinionsim.store import CanaryRow, open_store
 from tests._running import SMALL, changed
 from tests.cli.conftest import Invoke

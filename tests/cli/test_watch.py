@@ -27,8 +27,7 @@ from rich.cells import cell_len
 import opinionsim as osim
 from opinionsim.cli import _watch, _watch_state
 from opinionsim.cli._reasons import Reason, reasons
-from opinionsim.cli._watch_course import Course, Gathering, Line, shrunk
-from opinionsim.cli._watch_state import Amount, OpenRun, Seen, Watcher
+from opinionsim.cli._watch_state import Amount, Gathering, Line, OpenRun, Seen, Trajectory, Watcher
 from opinionsim.cli._watch_view import ASCII, duration, in_one_line, lines
 from opinionsim.errors import StoreError
 from opinionsim.experiments import load_experiment, under_way
@@ -45,7 +44,7 @@ CLOCK = re.compile(r"\d\d:\d\d:\d\d")
 
 def _seen(**fields: Any) -> Seen:
     """An experiment under way."""
-    course = Course(
+    trajectory = Trajectory(
         3, "stance by lexicon", -2, 2, 1, 6,
         (
             Line("Ada", 1.0, (math.nan, math.nan, 1.0, 1.0, 0.0, 0.0)),
@@ -71,7 +70,7 @@ def _seen(**fields: Any) -> Seen:
         reasons=(Reason(1, "run 00aa, step 3, agent 1 (write): PermissionError: no such account", alike=True),),
         doing=("12 calls in flight of 64, in 2 runs; openai@api.example.org waits 34 s for its rate limit",),
         last_reply_s=0.42,
-        course=course,
+        trajectory=trajectory,
     )
     return replace(seen, **fields)
 
@@ -130,7 +129,7 @@ def test_many_runs_and_long_texts_fit(width: int, height: int | None) -> None:
         open=open_runs,
         doing=("doing a lot " * 30,) * 9,
         reasons=(Reason(7, "went wrong\nbadly " * 40, alike=False),) * 9,
-        course=Course(0, "stance", 0, 100, 1, 1000, agents),
+        trajectory=Trajectory(0, "stance", 0, 100, 1, 1000, agents),
         elsewhere=("another",) * 40,
     )
     found = lines(seen, width, height)
@@ -169,7 +168,7 @@ def test_nothing_is_said_twice_or_without_need() -> None:
 
 
 def test_a_run_that_was_asked_for_and_has_no_opinions_says_so() -> None:
-    assert _text(_seen(course=Course(5, "", 0, 0, 1, 0, ()))).endswith("\n\nrun 5: no opinion is on record")
+    assert _text(_seen(trajectory=Trajectory(5, "", 0, 0, 1, 0, ()))).endswith("\n\nrun 5: no opinion is on record")
 
 
 def test_an_experiment_is_over_when_nobody_is_at_work_on_it_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -221,7 +220,7 @@ def test_control_characters_do_not_reach_the_terminal() -> None:
         open=(OpenRun(0, "under way", 1, 9, odd, None),),
         doing=(odd,),
         reasons=(Reason(1, odd, alike=True),),
-        course=Course(0, odd, 0, 1, 1, 1, (Line(odd, None, (0.0,)),)),
+        trajectory=Trajectory(0, odd, 0, 1, 1, 1, (Line(odd, None, (0.0,)),)),
     )
     assert "\x1b" not in _text(seen)
     assert "\x07" not in _text(seen)
@@ -252,10 +251,15 @@ def test_durations(seconds: float, said: str) -> None:
     assert duration(seconds) == said
 
 
-def test_long_courses_are_drawn_in_the_room_there_is() -> None:
-    assert shrunk([1.0, 2.0], 5) == [1.0, 2.0]
-    assert shrunk(list(range(1, 11)), 5) == [2, 4, 6, 8, 10]
-    assert shrunk(list(range(7)), 3)[-1] == 6
+@pytest.mark.parametrize("steps", [40, 60, 61, 500, 1000])
+def test_long_trajectories_are_drawn_in_the_room_there_is(steps: int) -> None:
+    """Where there is no room for each step, the last of each portion of them is drawn, the very last one always."""
+    values = tuple(float(step) for step in range(steps))
+    told = _text(_seen(trajectory=Trajectory(0, "stance", 0, steps - 1, 1, steps, (Line("Ada", None, values),))))
+    drawn = next(line for line in told.splitlines() if line.startswith("Ada ")).split()[1]
+    assert len(drawn) == min(steps, 80 - len("agent  assigned     now"))
+    assert (drawn[-1], list(drawn)) == ("█", sorted(drawn))
+    assert drawn.count("▄") == pytest.approx(len(drawn) / 7, abs=2)
 
 
 def test_reasons_are_grouped() -> None:
@@ -282,8 +286,8 @@ def test_a_store_is_seen_as_it_is(half: Path) -> None:
     assert (seen.paid["calls"], seen.paid["money"]) == (Amount(29, None), Amount(0.0, None))
     assert seen.last_reply_s is not None
     assert (seen.reasons, seen.elsewhere, seen.away) == ((), (), "")
-    assert seen.course is not None
-    assert (seen.course.row, len(seen.course.lines)) == (1, 4)
+    assert seen.trajectory is not None
+    assert (seen.trajectory.row, len(seen.trajectory.lines)) == (1, 4)
     watcher.close()
     with open_store(str(half), write=False) as store:
         assert store.doing() == list(seen.doing)
@@ -292,13 +296,13 @@ def test_a_store_is_seen_as_it_is(half: Path) -> None:
 def test_a_run_may_be_chosen(half: Path) -> None:
     results = osim.load(str(half))
     watcher = Watcher(str(half), run="2")
-    course = watcher.look().course
+    trajectory = watcher.look().trajectory
     watcher.close()
-    assert course is not None
+    assert trajectory is not None
     run_id = results.runs["run_id"][2]
     own = results.opinions[results.opinions["run_id"] == run_id].sort_values(["step", "turn"])
-    assert (course.first, course.last) == (1, 6)
-    for number, line in enumerate(course.lines):
+    assert (trajectory.first, trajectory.last) == (1, 6)
+    for number, line in enumerate(trajectory.lines):
         last = own[(own["agent"] == number) & own["value"].notna()]["value"]
         assert math.isnan(line.values[-1]) if last.empty else line.values[-1] == last.iloc[-1]
         assert line.assigned == results.agents.set_index(["run_id", "agent"])["assigned_opinion"][run_id, number]
@@ -339,20 +343,20 @@ def test_a_run_that_is_begun_anew_is_gathered_anew(rewritten: _Rewritten) -> Non
         gathering = Gathering(reader, 0, rewritten.cell)
         before = gathering.look()
         assert before is not None
-        assert (before.first, before.last, gathering.over) == (1, 6, True)
+        assert (before.first, before.last) == (1, 6)
         rewritten.begin()
         rewritten.record.flush()
         between = gathering.look()
         assert between is not None
         assert (between.last < between.first, {line.values for line in between.lines}) == (True, {()})
-        assert "nothing is on record yet" in _text(_seen(course=between))
+        assert "nothing is on record yet" in _text(_seen(trajectory=between))
         rewritten.record.add_turn(TurnRow(0, 1, 2, "write", "post", (), "Anew."))
         opinion = OpinionRow(rewritten.cell.instrument_id or "", 0, -1.0, 0.0, (0.0, 1.0, 0.0, 0.0, 0.0))
         rewritten.record.add_opinions([opinion])
         rewritten.record.flush()
         after = gathering.look()
         assert after is not None
-        assert (after.last, gathering.over) == (1, False)
+        assert after.last == 1
         assert [line.values for line in after.lines if not math.isnan(line.values[0])] == [(-1.0,)]
 
 
@@ -426,11 +430,11 @@ def test_a_store_may_go_away_and_come_back(half: Path, tmp_path: Path) -> None:
     path.rename(elsewhere)
     away = watcher.look()
     assert "there is no store at" in away.away
-    assert (away.counts, away.course, away.over) == (before.counts, before.course, False)
+    assert (away.counts, away.trajectory, away.over) == (before.counts, before.trajectory, False)
     assert watcher.look().away
     elsewhere.rename(path)
     back = watcher.look()
-    assert (back.away, back.counts, back.course) == ("", before.counts, before.course)
+    assert (back.away, back.counts, back.trajectory) == ("", before.counts, before.trajectory)
     # Another file under its name is read from its start.
     path.unlink()
     osim.run(load_experiment(changed(SPEC, name="new")), path)
@@ -490,15 +494,15 @@ def test_damage_is_not_waited_out(half: Path, tmp_path: Path) -> None:
 
 def test_what_a_sweep_says_of_itself() -> None:
     model = GatedModel()
-    with under_way(load_experiment(SPEC), "s.sqlite", max_concurrency=3, chat_model=model) as (sweep, future):
+    with under_way(load_experiment(SPEC), "s.sqlite", max_concurrency=3, chat_model=model) as (runner, future):
         until = time.monotonic() + 20
-        while "3 calls in flight" not in sweep._doing() and time.monotonic() < until:
+        while "3 calls in flight" not in runner._context.doing() and time.monotonic() < until:
             time.sleep(0.02)
-        said = sweep._doing()
+        said = runner._context.doing()
         model._open.set()
         future.result()
     assert re.fullmatch(r"3 calls in flight of 3, in \d runs", said)
-    assert sweep._doing() == "0 calls in flight of 3, in 0 runs"
+    assert runner._context.doing() == "0 calls in flight of 3, in 0 runs"
 
 
 def test_accounts_that_wait_are_named_with_the_seconds_left() -> None:

@@ -13,26 +13,27 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from opinionsim.experiments import _runner
+from opinionsim.llm import RunCalls
 from opinionsim.measurement import Measuring
 from opinionsim.store import RunRecord
 from tests._running import carry_out
-from tests.experiments import _context_classifier
-
-_context_classifier.register()
 
 
 def main(spec: str, store: str, log: str, number: str, moment: str) -> None:
     """Carry the experiment out until the kill."""
-    _runner._PORTION = 3
-    code, add = Measuring.code, RunRecord.add_opinions
+    make, code, add = Measuring.__init__, Measuring.code, RunRecord.add_opinions
+    run_ids: dict[Measuring, str] = {}
     written = iter(range(1, 1000))
     kill_at = int(number)
+
+    def made(self: Measuring, instruments: Any, queues: Any, calls: RunCalls, *rest: Any) -> None:
+        make(self, instruments, queues, calls, *rest)
+        run_ids[self] = calls.run_id
 
     async def logged(self: Measuring, instrument: Any, keys: Any, *arguments: Any, **options: Any) -> Any:
         with open(log, "a", encoding="utf-8") as lines:
             for turn, about in keys:
-                lines.write(json.dumps([self._calls.run_id, instrument.instrument_id, turn, about]) + "\n")
+                lines.write(json.dumps([run_ids[self], instrument.instrument_id, turn, about]) + "\n")
         return await code(self, instrument, keys, *arguments, **options)
 
     def added(self: RunRecord, rows: Any) -> None:
@@ -44,6 +45,8 @@ def main(spec: str, store: str, log: str, number: str, moment: str) -> None:
             self.flush()
             os.kill(os.getpid(), signal.SIGKILL)
 
+    Measuring.portion = 3
+    Measuring.__init__ = made  # type: ignore[method-assign]
     Measuring.code = logged  # type: ignore[method-assign]
     RunRecord.add_opinions = added  # type: ignore[method-assign]
     carry_out(Path(spec), store)

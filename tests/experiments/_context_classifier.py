@@ -1,4 +1,4 @@
-"""Classifiers of the tests' own, by name: one that judges with context and one that judges pairs; both compute."""
+"""A classifier of the tests' own, which judges with context and judges pairs, and computes both."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from opinionsim.classifiers import Item, _registry
+import opinionsim as osim
+from opinionsim.classifiers import Item
 from opinionsim.opinions import OpinionEstimates, OpinionScale
 
 
+@osim.part("classifier")
 class HashClassifier:
     """A point of the scale from all that an item holds, so that anything left out or added shows."""
 
@@ -38,8 +40,3 @@ class HashClassifier:
 
 #: Every item any of them was given.
 seen: list[Item] = []
-
-
-def register() -> None:
-    """Let specifications name it."""
-    _registry._CLASSIFIERS["hash"] = (__name__, "HashClassifier")

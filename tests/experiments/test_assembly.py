@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from opinionsim.experiments import assemble, json_schema, load_experiment
-from opinionsim.experiments._interactions import acts_of
+from opinionsim.registry import built_in
 
 
 @pytest.mark.parametrize(
@@ -64,15 +64,12 @@ def test_what_is_known_of_a_schedule_beforehand_is_what_it_declares(
     (run,) = experiment.runs
     schedule = assemble(run, experiment.resources).schedule
     assert tuple(schedule.needs) == run.spec.interaction.needs
-    assert {act.name for act in acts_of(run.spec)} == set(schedule.acts)
-    kinds = {schema["properties"]["kind"]["const"] for schema in _interactions()}
-    assert kinds - {"native"} == {each["kind"] for each in INTERACTIONS}
+    assert {act.name for act in run.spec.acts} == set(schedule.acts)
 
 
-def _interactions() -> list[dict[str, Any]]:
-    schema = json_schema()
-    return [found for found in schema["$defs"].values() if "kind" in found["properties"] and _is_interaction(found)]
-
-
-def _is_interaction(schema: dict[str, Any]) -> bool:
-    return {"steps", "reports"} & schema["properties"].keys() != set()
+def test_every_interaction_is_among_them() -> None:
+    kinds = {each["kind"] for each in INTERACTIONS}
+    assert kinds == set(built_in("interaction")) - {"native"}
+    defined = json_schema()["$defs"]
+    forms = [defined.get(form.get("$ref", "").rpartition("/")[2], form) for form in defined["Interaction"]["anyOf"]]
+    assert {form["properties"]["kind"].get("const") for form in forms} == kinds | {"native", None}

@@ -20,7 +20,8 @@ from opinionsim import background
 from opinionsim.cli import app
 from opinionsim.errors import SpecError
 from opinionsim.experiments import Summary, _cluster, load_experiment, run, under_way
-from opinionsim.experiments._cluster import Chunk, Cluster, LostError
+from opinionsim.experiments._cluster import Cluster, LostError
+from opinionsim.experiments._worker import Chunk
 from opinionsim.messages import ChatMessage
 from opinionsim.store import open_store
 from opinionsim.testing import StubProvider, scripted_reply
@@ -180,7 +181,7 @@ def test_a_killed_workers_runs_finish_elsewhere_and_nothing_stored_is_asked_agai
     stub: StubProvider, gate: Gate, url: str, processes: str, database: Database
 ) -> None:
     spec = _asking(stub)
-    with under_way(load_experiment(spec), url, cluster=processes) as (sweep, future):
+    with under_way(load_experiment(spec), url, cluster=processes) as (runner, future):
         assert gate.reached.wait(_PATIENCE_S)
         stored = _kill_a_worker(database)
         gate.open.set()
@@ -189,7 +190,7 @@ def test_a_killed_workers_runs_finish_elsewhere_and_nothing_stored_is_asked_agai
     assert stored
     assert not _asked_again(stub) & stored
     assert summary.answered > 0
-    assert sweep.progress().complete == 8
+    assert runner.progress().complete == 8
     carry_out(spec, "local.sqlite")
     assert_same(loaded(url), loaded("local.sqlite"))
 
@@ -212,15 +213,33 @@ def test_a_chunk_that_is_given_up_leaves_its_runs_incomplete(
     assert any("gave a chunk of runs up because 1 workers died" in error for error in summary.errors.values())
 
 
+def test_a_stop_that_no_worker_hears_ends_the_sweep(
+    stub: StubProvider, gate: Gate, url: str, threads: LocalCluster
+) -> None:
+    scheduler: Any = threads.scheduler
+    with under_way(load_experiment(_asking(stub)), url, cluster=scheduler.address) as (runner, future):
+        assert gate.reached.wait(_PATIENCE_S)
+        for lost in list(scheduler.workers):
+            scheduler.loop.add_callback(scheduler.remove_worker, lost, stimulus_id="test", expected=False)
+        _until(lambda: not scheduler.workers)
+        background.call_soon(runner.stop)
+        summary = future.result(_PATIENCE_S)
+        gate.open.set()
+    assert summary.stopped
+    assert set(summary.errors.values()) == {
+        "no worker is left; the runs they had begun go on from their last stored reply"
+    }
+
+
 def test_an_interrupt_ends_the_chunks_and_a_second_run_goes_on(
     stub: StubProvider, gate: Gate, url: str, address: str, database: Database
 ) -> None:
     spec = _asking(stub)
-    with under_way(load_experiment(spec), url, cluster=address) as (sweep, future):
+    with under_way(load_experiment(spec), url, cluster=address) as (runner, future):
         assert gate.reached.wait(_PATIENCE_S)
         # What workers tell meanwhile is seen.
-        _until(lambda: sweep.progress().in_flight and sweep.progress().made >= 26)
-        background.call_soon(sweep.stop)
+        _until(lambda: runner.progress().in_flight and runner.progress().made >= 26)
+        background.call_soon(runner.stop)
         background.call_soon(gate.open.set)
         summary = future.result()
     assert summary.stopped
@@ -281,14 +300,13 @@ def test_money_is_counted_by_the_table_of_whoever_started_the_sweep(url: str, ad
 
 def test_slots_are_shared_out_and_no_password_is_sent(url: str, address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     sent: list[Chunk] = []
-    carry: Callable[..., Any] = Cluster.map
+    carry_out = Cluster.carry_out
 
-    def watched(self: Cluster, chunks: Any, n_at_once: int) -> Any:
-        given = list(chunks)
-        sent.extend(given)
-        return carry(self, given, n_at_once)
+    async def watched(self: Cluster, chunk: Chunk) -> Summary:
+        sent.append(chunk)
+        return await carry_out(self, chunk)
 
-    monkeypatch.setattr(Cluster, "map", watched)
+    monkeypatch.setattr(Cluster, "carry_out", watched)
     secret = url.replace("postgres@", "postgres:hunter2@")
     assert secret != url
     results = run(load_experiment(SWEEP), secret, max_concurrency=9, cluster=address)

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import opinionsim as osim
+from opinionsim.analysis import tables
 from opinionsim.errors import StoreError
-from opinionsim.experiments import tables
 from opinionsim.store import open_store
 from tests._running import SMALL, assert_same, carry_out, changed, loaded, watched
 

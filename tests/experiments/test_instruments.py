@@ -17,30 +17,24 @@ import yaml
 from pandas.testing import assert_frame_equal
 
 import opinionsim as osim
+from opinionsim.analysis import tables
 from opinionsim.errors import SpecError
-from opinionsim.experiments import load_experiment, replay, tables
+from opinionsim.experiments import load_experiment, replay
 from opinionsim.store import RunRecord, open_store
 from tests._running import SMALL, assert_same, carry_out, changed, content, loaded, watched
 from tests.experiments import _context_classifier
 
+HASH = "tests.experiments._context_classifier:HashClassifier"
 SEVEN = {"points": [1, 2, 3, 4, 5, 6, 7]}
-CIVILITY = {"variable": "civility", "classifier": "hash", "scale": SEVEN, "texts": ["report", "post"], "context": True}
-AGREEMENT = {"variable": "agreement", "classifier": "hash", "scale": SEVEN, "texts": ["report"], "about": "reads"}
+CIVILITY = {"variable": "civility", "classifier": HASH, "scale": SEVEN, "texts": ["report", "post"], "context": True}
+AGREEMENT = {"variable": "agreement", "classifier": HASH, "scale": SEVEN, "texts": ["report"], "about": "reads"}
 ALL = changed(SMALL, replicates=2, measurement={"instruments": [CIVILITY, AGREEMENT]})
 STANCE = changed(SMALL, replicates=2)
 
 
 @pytest.fixture(autouse=True)
-def _named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("opinionsim.classifiers._registry._CLASSIFIERS", dict(_registered()))
-    _context_classifier.register()
+def _unseen() -> None:
     _context_classifier.seen.clear()
-
-
-def _registered() -> dict[str, tuple[str, str]]:
-    from opinionsim.classifiers import _registry
-
-    return _registry._CLASSIFIERS
 
 
 def test_every_instrument_codes_what_it_reads_and_nothing_else() -> None:
@@ -250,8 +244,9 @@ def test_instruments_that_cannot_be_are_refused_before_any_call(text: str, told:
     assert pd.Series([_refused(text)]).str.contains(told, regex=True).all(), _refused(text)
 
 
-def test_a_forecast_counts_what_judges_of_pairs_are_asked() -> None:
+def test_a_forecast_counts_what_judges_of_pairs_are_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     """Six reports that read one post each; posts read nothing."""
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
     judge = {"name": "chat", "options": {"model": "openai:gpt-4o-mini", "question": "Do the two agree?"}}
     pairs = {"variable": "agreement", "classifier": judge, "texts": ["report", "post"], "about": "reads"}
     forecast = osim.plan(load_experiment(changed(SMALL, measurement={"instruments": [pairs]})))

@@ -118,7 +118,8 @@ def test_a_manifest_names_versions_and_models() -> None:
     assert environment["opinionsim"] == opinionsim.__version__
     assert environment["models"] == ["scripted"]
     assert {"numpy", "pandas", "mesa", "langchain-core"} <= set(environment["packages"])
-    assert set(environment) == {"opinionsim", "python", "packages", "git", "models"}
+    assert set(environment) == {"opinionsim", "python", "packages", "git", "models", "parts"}
+    assert environment["parts"] == {}
     assert manifest(load_experiment(SMALL))["environment"]["models"] == []
 
 

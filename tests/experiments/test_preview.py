@@ -6,7 +6,6 @@ import pytest
 
 from opinionsim.errors import SpecError
 from opinionsim.experiments import load_experiment, preview
-from opinionsim.experiments._plan import PLACEHOLDER
 from tests._running import SMALL, carry_out, changed
 from tests.experiments.test_plan import INTERACTIONS
 
@@ -41,7 +40,7 @@ def test_a_message_from_outside_is_shown_and_one_of_an_agent_stands_open() -> No
     outside = preview(load_experiment(changed(SMALL, interaction=INTERACTIONS["external"] | {"order": "sequence"})))
     assert "One." in outside.prompts["review"][-1].content
     inside = preview(load_experiment(SMALL))
-    assert PLACEHOLDER in inside.prompts["review"][-1].content
+    assert "(the text of another agent's post)" in inside.prompts["review"][-1].content
 
 
 def test_a_run_that_does_not_exist() -> None:

@@ -64,7 +64,8 @@ def test_every_shipped_experiment_is_known_here() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_shipped_experiment_loads_plans_and_previews(name: str) -> None:
+def test_a_shipped_experiment_loads_plans_and_previews(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
     experiment = osim.load_experiment(name)
     forecast = osim.plan(experiment)
     assert (forecast.cells, forecast.runs, forecast.calls) == SIZES[name]

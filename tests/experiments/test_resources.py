@@ -7,18 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import networkx as nx
+import numpy as np
 import pytest
 
 from opinionsim.documents import validate
 from opinionsim.errors import SpecError
-from opinionsim.experiments._resources import Resources
-from opinionsim.experiments._spec import (
-    ExternalSpec,
-    FileNetworkSpec,
-    InlineTopicSpec,
-    NamedTopicSpec,
-    PopulationSpec,
-)
+from opinionsim.experiments import ExperimentSpec, Resources
+from opinionsim.networks import Network, NetworkKind
 
 PERSONAS = {
     "name": "pair",
@@ -36,12 +31,22 @@ def _write(folder: Path, name: str, value: Any) -> Path:
     return path
 
 
-def _external(messages: Any) -> ExternalSpec:
-    return validate(ExternalSpec, {"kind": "external", "steps": 1, "messages": messages})
+def _spec(**fields: Any) -> ExperimentSpec:
+    given = {"name": "read", "topic": {"name": "flat-earth"}, "interaction": {"kind": "dyadic", "steps": 1}, **fields}
+    return validate(ExperimentSpec, given)
 
 
-def _network(path: str) -> FileNetworkSpec:
-    return FileNetworkSpec(kind="file", path=path)
+def _people(personas: Any = None) -> Any:
+    return _spec(population={} if personas is None else {"personas": personas}).population
+
+
+def _topic(**fields: Any) -> Any:
+    return _spec(topic=fields).topic
+
+
+def _network(resources: Resources, path: str, size: int) -> Network:
+    kind: NetworkKind = NetworkKind.read({"kind": "file", "path": path})
+    return kind.build(size, np.random.default_rng(0), resources.network)
 
 
 @pytest.fixture
@@ -57,15 +62,15 @@ def folder(tmp_path: Path) -> Path:
 
 def _ask_all(resources: Resources) -> list[Any]:
     """The answer to every kind of question."""
-    arrows = resources.network(_network("arrows.graphml"), 4)
+    arrows = _network(resources, "arrows.graphml", 4)
     return [
-        resources.personas(PopulationSpec(personas="people.json")),
-        resources.personas(PopulationSpec()),
-        resources.topic(NamedTopicSpec(name="tea", file="topics.json")),
-        resources.topic(NamedTopicSpec(name="flat-earth")),
+        resources.personas(_people("people.json")),
+        resources.personas(_people()),
+        resources.topic(_topic(name="tea", file="topics.json")),
+        resources.topic(_topic(name="flat-earth")),
         resources.pack("default").contents,
-        resources.messages(_external("posts.txt")),
-        resources.network(_network("ring.edges"), 3).edges[0].tolist(),
+        resources.messages("posts.txt"),
+        _network(resources, "ring.edges", 3).edges[0].tolist(),
         (arrows.directed, arrows.edges[0].tolist(), arrows.n),
     ]
 
@@ -98,57 +103,57 @@ def test_contents_win_over_files(folder: Path) -> None:
     _ask_all(original)
     carried = original.contents()
     _write(folder, "posts.txt", "Something else.")
-    assert Resources.from_contents(carried, folder).messages(_external("posts.txt"))[0] == "First post."
-    assert Resources(folder).messages(_external("posts.txt")) == ("Something else.",)
+    assert Resources.from_contents(carried, folder).messages("posts.txt")[0] == "First post."
+    assert Resources(folder).messages("posts.txt") == ("Something else.",)
 
 
 def test_only_topics_in_use_are_carried(folder: Path) -> None:
     resources = Resources(folder)
-    resources.topic(NamedTopicSpec(name="flat-earth"))
+    resources.topic(_topic(name="flat-earth"))
     assert [list(found) for found in resources.contents()["topics"].values()] == [["flat-earth"]]
 
 
 def test_files_are_read_once(folder: Path) -> None:
     resources = Resources(folder)
-    first = resources.personas(PopulationSpec(personas="people.json"))
+    first = resources.personas(_people("people.json"))
     (folder / "people.json").unlink()
-    assert resources.personas(PopulationSpec(personas="people.json")) == first
+    assert resources.personas(_people("people.json")) == first
 
 
 def test_what_a_specification_writes_out_needs_no_file() -> None:
     resources = Resources()
-    assert [p.name for p in resources.personas(PopulationSpec(personas=PERSONAS)).personas] == ["Zoe", "Abe"]
-    topic = resources.topic(InlineTopicSpec(definition=TOPICS["topics"][0]))
+    assert [p.name for p in resources.personas(_people(PERSONAS)).personas] == ["Zoe", "Abe"]
+    topic = resources.topic(_topic(definition=TOPICS["topics"][0]))
     assert topic.claim("falsehood").text == "tea is a stone"
-    assert resources.messages(_external(["Hello."])) == ("Hello.",)
-    assert resources.messages(_external(["Hello."])) == ("Hello.",)
+    assert resources.messages(("Hello.",)) == ("Hello.",)
+    assert resources.messages(("Hello.",)) == ("Hello.",)
     assert not any(resources.contents().values())
 
 
 def test_both_forms_of_a_message_file_agree(folder: Path) -> None:
     resources = Resources(folder)
-    assert resources.messages(_external("posts.txt")) == resources.messages(_external("posts.yaml"))
+    assert resources.messages("posts.txt") == resources.messages("posts.yaml")
 
 
 def test_weights_and_directions_of_a_network_are_kept(folder: Path, tmp_path: Path) -> None:
     nx.write_graphml(nx.DiGraph([(2, 0, {"weight": -0.5}), (0, 1)]), folder / "heavy.graphml")
     resources = Resources(folder)
     for size in (3, 5):
-        network = resources.network(_network("heavy.graphml"), size)
+        network = _network(resources, "heavy.graphml", size)
         assert (network.n, network.directed) == (size, True)
         assert [each.tolist() for each in network.edges] == [[[0, 1], [2, 0]], [1.0, -0.5]]
     pinned = Resources.from_contents(resources.contents(), tmp_path / "elsewhere")
-    again = pinned.network(_network("heavy.graphml"), 4)
+    again = _network(pinned, "heavy.graphml", 4)
     assert [each.tolist() for each in again.edges] == [[[0, 1], [2, 0]], [1.0, -0.5]]
     assert again.directed
 
 
 def test_one_network_file_serves_populations_of_several_sizes(folder: Path) -> None:
     resources = Resources(folder)
-    assert resources.network(_network("ring.edges"), 5).n == 5
-    assert resources.network(_network("ring.edges"), 3).n == 3
-    with pytest.raises(SpecError, match=r"agents 0\.\.1"):
-        resources.network(_network("ring.edges"), 2)
+    assert _network(resources, "ring.edges", 5).n == 5
+    assert _network(resources, "ring.edges", 3).n == 3
+    with pytest.raises(SpecError, match=r"agents must be 0\.\.1 \(N = 2\); got agent 2"):
+        _network(resources, "ring.edges", 2)
 
 
 @pytest.mark.parametrize(
@@ -161,21 +166,21 @@ def test_one_network_file_serves_populations_of_several_sizes(folder: Path) -> N
 def test_useless_message_files(tmp_path: Path, content: str | bytes, message: str) -> None:
     (tmp_path / "posts.txt").write_bytes(content.encode() if isinstance(content, str) else content)
     with pytest.raises(SpecError, match=message):
-        Resources(tmp_path).messages(_external("posts.txt"))
+        Resources(tmp_path).messages("posts.txt")
 
 
 def test_references_that_lead_nowhere(tmp_path: Path) -> None:
     resources = Resources(tmp_path)
     with pytest.raises(SpecError, match=r"unknown persona set 'chuang'; valid: .*chuang2024"):
-        resources.personas(PopulationSpec(personas="chuang"))
+        resources.personas(_people("chuang"))
     with pytest.raises(SpecError, match=r"crowd\.yaml: no such file"):
-        resources.personas(PopulationSpec(personas="crowd.yaml"))
+        resources.personas(_people("crowd.yaml"))
     with pytest.raises(SpecError, match="unknown topic 'tea'; valid: flat-earth, t-rex"):
-        resources.topic(NamedTopicSpec(name="tea"))
+        resources.topic(_topic(name="tea"))
     with pytest.raises(SpecError, match=r"posts\.txt: cannot be read: No such file"):
-        resources.messages(_external("posts.txt"))
+        resources.messages("posts.txt")
     with pytest.raises(SpecError, match="no such file"):
-        resources.network(_network("none.edges"), 3)
+        _network(resources, "none.edges", 3)
     with pytest.raises(SpecError, match="neither 'default' nor a folder"):
         resources.pack("nowhere")
 
@@ -192,4 +197,4 @@ def test_contents_are_checked() -> None:
 def test_a_blank_message_in_a_file(tmp_path: Path) -> None:
     _write(tmp_path, "posts.yaml", "messages:\n- One.\n- ' '\n")
     with pytest.raises(SpecError, match=r"posts\.yaml:3: messages\[1\]: must not be blank"):
-        Resources(tmp_path).messages(_external("posts.yaml"))
+        Resources(tmp_path).messages("posts.yaml")

@@ -13,19 +13,19 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 
 import opinionsim as osim
 from opinionsim import background
-from opinionsim.classifiers import _registry
 from opinionsim.errors import MeasurementError, SpecError, StoreError
 from opinionsim.experiments import (
     LoadedParts,
+    Runner,
     Summary,
-    Sweep,
-    _runner,
     default_store,
     load_experiment,
     replay,
     under_way,
 )
-from opinionsim.llm import Entry
+from opinionsim.experiments._context import Context
+from opinionsim.experiments._executors import LocalExecutor
+from opinionsim.llm import Entry, Limits
 from opinionsim.simulation import Simulation
 from opinionsim.store import Results, RunState, Store, open_store
 from tests._editing import edit, rewrite
@@ -66,9 +66,9 @@ def test_a_sweep_stopped_in_the_middle_is_finished_by_the_next_run(sequential: R
     experiment = load_experiment(MIXED)
     reached = threading.Event()
     model, watch = watched(noticed=lambda number: reached.set() if number == calls else None)
-    with under_way(experiment, "stopped.sqlite", max_concurrency=5, chat_model=model) as (sweep, future):
+    with under_way(experiment, "stopped.sqlite", max_concurrency=5, chat_model=model) as (runner, future):
         assert reached.wait(30)
-        background.call_soon(sweep.stop)
+        background.call_soon(runner.stop)
         summary = future.result()
     assert summary.stopped
     assert summary.complete < summary.total
@@ -230,9 +230,9 @@ def test_the_default_store_is_named_after_the_experiment(tmp_path: Path) -> None
 def test_progress_counts_runs_and_calls() -> None:
     experiment = load_experiment(changed(SMALL, replicates=3))
     model, _ = watched()
-    with under_way(experiment, "counted.sqlite", chat_model=model) as (sweep, future):
+    with under_way(experiment, "counted.sqlite", chat_model=model) as (runner, future):
         summary = future.result()
-        after = sweep.progress()
+        after = runner.progress()
     assert (after.complete, after.incomplete, after.open, after.made, after.in_flight) == (3, 0, 0, 36, 0)
     assert (summary.made, summary.answered, summary.stopped, summary.errors) == (36, 0, False, {})
 
@@ -278,26 +278,22 @@ def test_cells_that_differ_in_what_is_coded_share_runs() -> None:
 # -- measuring -----------------------------------------------------------------------------------------------
 
 
+BLUNT = "tests._running:BluntClassifier"
+
+
 @pytest.fixture
-def _blunt(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let specifications name a second classifier."""
-    monkeypatch.setitem(
-        _registry._CLASSIFIERS,
-        "blunt",
-        ("tests._running", "BluntClassifier"),
-    )
+def _uncounted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the second classifier count its texts from 0."""
     monkeypatch.setattr(BluntClassifier, "coded", 0)
 
 
-@pytest.mark.usefixtures("_blunt")
+@pytest.mark.usefixtures("_uncounted")
 def test_cells_that_differ_in_classifier_share_runs() -> None:
     spec = changed(SMALL, replicates=2)
     carry_out(spec, "coded.sqlite")
     alone = loaded("coded.sqlite").opinions
     model, watch = watched()
-    both = changed(
-        spec, sweep={"measurement.classifier": ["lexicon", "blunt", {"name": "blunt", "options": {"gain": 1}}]}
-    )
+    both = changed(spec, sweep={"measurement.classifier": ["lexicon", BLUNT, {"name": BLUNT, "options": {"gain": 1}}]})
     summary, results = carry_out(both, "coded.sqlite", model)
     assert watch.asked == []
     assert (summary.total, summary.complete) == (2, 2)
@@ -309,7 +305,7 @@ def test_cells_that_differ_in_classifier_share_runs() -> None:
     assert len(by_cell) == 3
     lexicon = by_cell["measurement.classifier=lexicon"]
     assert content(lexicon.drop(columns="cell")) == content(alone.drop(columns="cell"))
-    strong = by_cell["measurement.classifier=blunt"]
+    strong = by_cell[f"measurement.classifier={BLUNT}"]
     assert set(strong["value"].dropna()) <= {-2.0, 0.0, 2.0}
     assert (strong["value"].to_numpy() == lexicon["value"].clip(-1, 1).to_numpy() * 2)[lexicon["value"].notna()].all()
     # Coded together from the start, the rows are the same, and coding again adds nothing.
@@ -320,24 +316,26 @@ def test_cells_that_differ_in_classifier_share_runs() -> None:
     assert BluntClassifier.coded == 0
 
 
-@pytest.mark.usefixtures("_blunt")
+@pytest.mark.usefixtures("_uncounted")
 def test_another_instrument_under_the_same_name_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(_registry._CLASSIFIERS, "blunt", ("tests._running", "BluntClassifier"))
-    spec = changed(SMALL, measurement={"classifier": "blunt"})
+    spec = changed(SMALL, measurement={"classifier": BLUNT})
     before = carry_out(spec, "one.sqlite")[1]
     # As when the weights under a path were exchanged.
     monkeypatch.setattr(BluntClassifier, "options", property(lambda self: {"gain": 2, "weights": "other"}))
-    with pytest.raises(SpecError, match=r"measurement.classifier: 'blunt' .*: weights was None and is 'other'"):
+    with pytest.raises(SpecError, match=rf"measurement.classifier: '{BLUNT}' .*: weights was None and is 'other'"):
         carry_out(changed(spec, replicates=2), "one.sqlite")
     assert_same(loaded("one.sqlite"), before)
     # As does a worker of a cluster whose own files are others.
     experiment = load_experiment(spec)
-    with open_store("one.sqlite") as store, pytest.raises(SpecError, match=r"weights was None and is 'other'"):
-        background.run(Sweep(experiment, store, LoadedParts(experiment), part=True).execute())
+    with open_store("one.sqlite") as store:
+        context = Context(experiment, store, LoadedParts(experiment), share=Limits())
+        runner = Runner(context, LocalExecutor(context))
+        with pytest.raises(SpecError, match=r"weights was None and is 'other'"):
+            background.run(runner.execute())
     assert_same(loaded("one.sqlite"), before)
 
 
-@pytest.mark.usefixtures("_blunt")
+@pytest.mark.usefixtures("_uncounted")
 def test_a_text_that_cannot_be_coded_stops_no_other_run(monkeypatch: pytest.MonkeyPatch) -> None:
     spec = changed(SMALL, replicates=3)
     carry_out(spec, "coded.sqlite")
@@ -352,7 +350,7 @@ def test_a_text_that_cannot_be_coded_stops_no_other_run(monkeypatch: pytest.Monk
             raise MeasurementError("out of memory")
         return classify(self, items)
 
-    wider = changed(spec, replicates=5, measurement={"classifier": "blunt"})
+    wider = changed(spec, replicates=5, measurement={"classifier": BLUNT})
     with monkeypatch.context() as patched:
         patched.setattr(BluntClassifier, "classify", once)
         summary, results = carry_out(wider, "coded.sqlite")
@@ -368,10 +366,10 @@ def test_a_text_that_cannot_be_coded_stops_no_other_run(monkeypatch: pytest.Monk
     assert_same(results, carry_out(wider, "whole.sqlite")[1])
 
 
-@pytest.mark.usefixtures("_blunt")
+@pytest.mark.usefixtures("_uncounted")
 def test_a_kind_of_text_added_later_is_coded_alone() -> None:
     def spec(*kinds: str) -> dict[str, Any]:
-        return changed(SMALL, measurement={"classifier": "blunt", "texts": list(kinds)})
+        return changed(SMALL, measurement={"classifier": BLUNT, "texts": list(kinds)})
 
     first = carry_out(spec("report"), "kinds.sqlite")[1].opinions
     assert BluntClassifier.coded == 6
@@ -389,12 +387,12 @@ def _ratings(store: str, run_id: str) -> list[Entry]:
         return [entry for entry in opened.entries(run_id) if entry.source == "instrument"]
 
 
-@pytest.mark.usefixtures("_blunt")
+@pytest.mark.usefixtures("_uncounted")
 def test_an_adaptive_run_journals_the_ratings_it_acts_on() -> None:
     spec = changed(
         SMALL,
         interaction={"kind": "similarity", "steps": 12, "strength": 2.0},
-        measurement={"classifier": "blunt", "texts": ["report"]},
+        measurement={"classifier": BLUNT, "texts": ["report"]},
     )
     _, results = carry_out(spec, "adaptive.sqlite")
     assert set(results.calls["part"]) == {"reply"}, "what an instrument says is no call"
@@ -411,12 +409,12 @@ def test_an_adaptive_run_journals_the_ratings_it_acts_on() -> None:
     assert content(carry_out(other, "adaptive.sqlite")[1].turns) != content(results.turns)
 
 
-@pytest.mark.usefixtures("_blunt")
+@pytest.mark.usefixtures("_uncounted")
 def test_an_interrupted_adaptive_run_acts_on_the_ratings_on_record() -> None:
     spec = changed(
         SMALL,
         interaction={"kind": "similarity", "steps": 12, "strength": 2.0},
-        measurement={"classifier": "blunt", "texts": ["report"]},
+        measurement={"classifier": BLUNT, "texts": ["report"]},
     )
     model, _ = watched(fails=lambda n: n == 20)
     _, broken = carry_out(spec, "adaptive.sqlite", model)
@@ -644,7 +642,7 @@ def test_a_fresh_start_takes_the_weights_that_are_loaded() -> None:
 @pytest.fixture
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Look again at once at runs that others hold."""
-    monkeypatch.setattr(_runner, "_LOOK_AGAIN_S", 0.01)
+    monkeypatch.setattr("opinionsim.experiments._context._LOOK_AGAIN_S", 0.01)
 
 
 @pytest.mark.usefixtures("_impatient")
@@ -656,13 +654,13 @@ def test_a_run_that_is_taken_over_stops_no_other_and_is_finished_in_the_end(numb
 
     def deprive(asked: int) -> None:
         if asked == number:
-            (sweep,) = box
-            box.append(held := next(iter(sweep._open)))
-            assert sweep._store.claim(held, "somebody else")
+            (context,) = box
+            box.append(held := next(iter(context.playing)))
+            assert context.store.claim(held, "somebody else")
 
     model, _ = watched(noticed=deprive, latency=lambda seed: 0.005)
-    with under_way(experiment, "taken.sqlite", chat_model=model, max_concurrency=4) as (sweep, future):
-        box.append(sweep)
+    with under_way(experiment, "taken.sqlite", chat_model=model, max_concurrency=4) as (runner, future):
+        box.append(runner._context)
         summary = future.result()
     assert (summary.complete, summary.errors, summary.stopped) == (6, {}, False)
     with open_store("taken.sqlite", write=False) as store:
@@ -691,7 +689,7 @@ def test_a_run_that_is_taken_over_while_it_is_started_anew_is_not_lost(monkeypat
     assert_same(results, carry_out(SMALL, "whole.sqlite")[1])
 
 
-@pytest.mark.usefixtures("_blunt", "_impatient")
+@pytest.mark.usefixtures("_uncounted", "_impatient")
 def test_a_run_that_others_finished_is_measured_as_this_experiment_wants(monkeypatch: pytest.MonkeyPatch) -> None:
     carry_out(changed(SMALL, replicates=2), "others.sqlite")
     states = Store.states
@@ -707,7 +705,7 @@ def test_a_run_that_others_finished_is_measured_as_this_experiment_wants(monkeyp
 
     monkeypatch.setattr(Store, "states", earlier)
     model, watch = watched()
-    other = changed(SMALL, replicates=2, measurement={"classifier": "blunt"})
+    other = changed(SMALL, replicates=2, measurement={"classifier": BLUNT})
     summary, results = carry_out(other, "others.sqlite", model)
     assert (summary.complete, summary.errors, watch.asked, len(looks)) == (2, {}, [], 3)
     assert_same(results, carry_out(other, "whole.sqlite")[1])

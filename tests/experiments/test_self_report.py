@@ -10,7 +10,6 @@ import pytest
 import opinionsim.prompts
 from opinionsim.errors import SpecError
 from opinionsim.experiments import load_experiment, replay
-from opinionsim.experiments._identity import run_fields
 from tests._running import SMALL, assert_same, carry_out, changed, watched
 
 ASKED = changed(SMALL, measurement={"self_report": {"before": 1, "after": 2}})
@@ -61,13 +60,10 @@ def test_refusals_are_missing_and_keep_their_rate() -> None:
     assert own["off_scale"][~seen].isna().all()
 
 
-def test_every_measurement_of_a_run_has_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    from opinionsim.classifiers import _registry
-
+def test_every_measurement_of_a_run_has_them() -> None:
     first = carry_out(ASKED, "twice.sqlite")[1]
-    monkeypatch.setitem(_registry._CLASSIFIERS, "blunt", ("tests._running", "BluntClassifier"))
     model, watch = watched()
-    blunt = changed(ASKED, measurement={**ASKED["measurement"], "classifier": "blunt"})
+    blunt = changed(ASKED, measurement={**ASKED["measurement"], "classifier": "tests._running:BluntClassifier"})
     summary, second = carry_out(blunt, "twice.sqlite", model)
     assert (summary.complete, watch.asked) == (1, [])
     columns = ["turn", "value", "off_scale"]
@@ -90,8 +86,6 @@ def test_slots_change_nothing_and_adaptive_schedules_take_them_too() -> None:
 
 def test_specifications_without_them_keep_their_runs() -> None:
     experiment = load_experiment(SMALL)
-    fields = run_fields(experiment.runs[0].spec, experiment.resources)
-    assert "measurement" not in fields
     zero = load_experiment(changed(SMALL, measurement={"self_report": {"before": 0, "after": 0}}))
     assert zero.runs[0].run_id == experiment.runs[0].run_id
 

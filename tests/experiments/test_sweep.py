@@ -13,10 +13,9 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from opinionsim.data import data_folder
 from opinionsim.errors import SpecError
-from opinionsim.experiments._plan import plan, preview
-from opinionsim.experiments._spec import ExperimentSpec
-from opinionsim.experiments._sweep import Experiment, load_experiment
+from opinionsim.experiments import Experiment, ExperimentSpec, load_experiment, plan, preview
 
 BASE: dict[str, Any] = {
     "name": "small",
@@ -122,7 +121,7 @@ def test_a_list_of_grids_is_their_union() -> None:
         {"topic.framing": ["truth"], "cognition.memory": ["cumulative", "reflective"]},
     ]
     cells = load_experiment({**BASE, "sweep": sweep}).cells
-    assert [(cell.spec.topic.framing, cell.spec.cognition.memory) for cell in cells] == [
+    assert [(cell.spec.topic.framing, cell.spec.cognition.memory.name) for cell in cells] == [
         ("falsehood", "cumulative"),
         ("truth", "cumulative"),
         ("truth", "reflective"),
@@ -156,7 +155,7 @@ sweep:
         load_experiment(path)
     found = sorted(str(caught.value).replace(str(path), "FILE").splitlines())
     assert found == [
-        "FILE:3: interaction.networks: unknown field (did you mean network?); valid: steps, exposures, network, kind",
+        "FILE:3: interaction.networks: unknown field (did you mean network?); valid: kind, steps, exposures, network",
         "FILE:5: sweep population.size=0: population.size: must be at least 1; got 0",
         "FILE:8: sweep topic.framing=lie: topic.framing: unknown value 'lie'; valid: falsehood, truth",
     ]
@@ -190,16 +189,14 @@ def test_paths_start_from_the_folder_of_the_file(tmp_path: Path, monkeypatch: py
     assert _id(path) == experiment.runs[0].run_id
 
 
-def test_an_experiment_of_the_package_goes_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "group").mkdir()
-    _write(tmp_path, BASE, "first.yaml")
-    _write(tmp_path / "group", {**BASE, "name": "second"}, "inner.yaml")
-    monkeypatch.setattr("opinionsim.experiments._sweep.data_folder", lambda kind: tmp_path)
-    assert load_experiment("first").spec.name == "small"
-    assert load_experiment("group/inner").spec.name == "second"
-    assert load_experiment("group/inner.yaml").spec.name == "second"
+def test_an_experiment_of_the_package_goes_by_its_name() -> None:
+    folder = data_folder("experiments")
+    inner = load_experiment(folder / "chuang2024" / "figure4.yaml").spec
+    assert load_experiment("quickstart").spec == load_experiment(folder / "quickstart.yaml").spec != inner
+    assert load_experiment("chuang2024/figure4").spec == load_experiment("chuang2024/figure4.yaml").spec == inner
     with pytest.raises(
-        SpecError, match=r"third: no such file, and no experiment of that name; .*: first, group/inner$"
+        SpecError,
+        match=r"third: no such file, and no experiment of that name; .*: chuang2024/controls, .*, quickstart,",
     ):
         load_experiment("third")
 
@@ -458,8 +455,8 @@ _MATTERS_NOT: list[tuple[str, Any]] = [
     ("execution.max_concurrency", 2),
     ("execution.timeout_s", 5),
     ("execution.lookahead", 3),
-    ("measurement.classifier", {"name": "lexicon", "options": {"threshold": 0.3}}),
-    ("measurement.classifier", "flan_t5"),
+    ("measurement.classifier", {"name": "flan-t5", "options": {"off_scale_threshold": 0.3}}),
+    ("measurement.classifier", "flan-t5"),
     ("measurement.texts", ["post"]),
     ("scale", {"points": [-2, -1, 0, 1, 2]}),
     ("population.initial_opinions", "uniform"),
@@ -485,11 +482,11 @@ def test_a_sweep_and_more_replicates_leave_identities_as_they_were() -> None:
 
 def test_an_adaptive_schedule_makes_the_classifier_part_of_the_run() -> None:
     spec = {**BASE, "interaction": {"kind": "similarity", "steps": 5}}
-    assert _id(_changed(spec, "measurement.classifier", "flan_t5")) != _id(spec)
+    assert _id(_changed(spec, "measurement.classifier", "flan-t5")) != _id(spec)
 
 
 def test_cells_that_differ_in_the_classifier_share_runs() -> None:
-    cells = {"measurement.classifier": ["lexicon", "flan_t5"]}
+    cells = {"measurement.classifier": ["lexicon", "flan-t5"]}
     first, second = load_experiment({**BASE, "sweep": cells}).runs
     assert first.run_id == second.run_id
     assert first.cell.instrument_id != second.cell.instrument_id
@@ -503,7 +500,9 @@ def test_instrument_identity() -> None:
     assert measured("measurement.classifier", {"name": "lexicon"}) == plain
     assert measured("measurement.texts", ["post"]) == plain
     assert measured("topic.name", "t-rex") == plain
-    assert measured("measurement.classifier", {"name": "lexicon", "options": {"x": 1}}) != plain
+    coder = measured("measurement.classifier", "flan-t5")
+    assert coder != plain
+    assert measured("measurement.classifier", {"name": "flan-t5", "options": {"off_scale_threshold": 0.3}}) != coder
     assert measured("scale", {"points": [-1, 0, 1]}) != plain
 
 

@@ -48,8 +48,9 @@ class Client:
     async def call(self, messages: Sequence[ChatMessage], seed: int) -> AIMessage:
         self.prompts.append(tuple(messages))
         self.seeds.append(seed)
+        number = len(self.seeds)
         await asyncio.sleep(self.latency)
-        reply = self.replies[len(self.seeds) - 1]
+        reply = self.replies[number - 1]
         if isinstance(reply, Exception):
             raise reply
         return reply if isinstance(reply, AIMessage) else AIMessage(reply)
@@ -70,7 +71,7 @@ class Desk:
     @property
     def attempts(self) -> list[tuple[int, str, str]]:
         """Attempt, text and outcome of every entry, in the order of arrival."""
-        return [(record.key.attempt, record.text, record.outcome) for record in self.journal.records]
+        return [(record.key.attempt, record.text, record.verdict) for record in self.journal.records]
 
 
 def fails(desk: Desk, error: type[Exception], message: str, reading: Reading = AS_IS) -> None:

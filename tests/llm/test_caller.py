@@ -20,9 +20,11 @@ from opinionsim.llm import (
     EntryKey,
     Limits,
     MemoryJournal,
-    Patience,
     Price,
     ReplayOnly,
+    RetryPolicy,
+    RunCalls,
+    SlotPool,
     Usage,
 )
 from opinionsim.messages import ChatMessage, Prompt, Reply, prompt_hash
@@ -176,7 +178,7 @@ def test_a_failed_call_is_asked_again_under_the_same_key_and_seed() -> None:
 
 
 def test_a_call_without_an_answer_in_time_is_given_up() -> None:
-    desk = Desk(Client("Yes.", latency=9.0), patience=Patience(2.5, transient=0))
+    desk = Desk(Client("Yes.", latency=9.0), retry=RetryPolicy(2.5, transient=0))
 
     async def story() -> None:
         with pytest.raises(ModelCallError, match=r"step 3, agent 2 \(write\): no reply within 2\.5 s"):
@@ -189,7 +191,7 @@ def test_a_call_without_an_answer_in_time_is_given_up() -> None:
 
 
 def test_waiting_for_a_slot_is_no_waiting_for_a_reply() -> None:
-    desk = Desk(Client("Yes.", "No.", latency=2.0), patience=Patience(2.5, transient=0))
+    desk = Desk(Client("Yes.", "No.", latency=2.0), retry=RetryPolicy(2.5, transient=0))
 
     async def story() -> list[Reply]:
         return await asyncio.gather(desk.ask(), desk.ask(part="reply.2"))
@@ -321,7 +323,7 @@ def test_a_passing_failure_is_repeated_under_the_same_key_and_seed() -> None:
 
 
 def test_repetitions_are_bounded_and_counted() -> None:
-    desk = Desk(Client(*[ConnectionError("reset")] * 9), patience=Patience(transient=3))
+    desk = Desk(Client(*[ConnectionError("reset")] * 9), retry=RetryPolicy(transient=3))
     fails(desk, ModelCallError, r"ConnectionError: reset \(after 4 tries\)$")
     assert len(desk.client.seeds) == 4
     assert desk.journal.records == []
@@ -333,13 +335,88 @@ def test_what_will_not_pass_is_not_repeated() -> None:
     assert len(desk.client.seeds) == 1
 
 
+class _Unauthorized(Exception):
+    status_code = 401
+
+
+def _team(client: Client, pool: SlotPool, n: int) -> list[RunCalls]:
+    """Several runs that share a model and the slots."""
+    impatient = RetryPolicy(first_wait_s=1e6, longest_wait_s=1e6)
+    endpoint = Endpoint(client)
+    return [RunCalls(f"run-{i}", MemoryJournal(), [endpoint] * 3, pool, retry=impatient) for i in range(n)]
+
+
+def test_what_any_request_would_meet_ends_those_that_wait_for_a_slot_too() -> None:
+    pool, client = SlotPool(1), Client(_Unauthorized("wrong key"), "never asked")
+    other = RunCalls("other", MemoryJournal(), Client("Yes."), pool)
+
+    async def story() -> None:
+        asking = [asyncio.create_task(calls.ask(TURN, "reply", PROMPT)) for calls in _team(client, pool, 3)]
+        going_on = asyncio.create_task(other.ask(TURN, "reply", PROMPT))
+        for number, task in enumerate(asking):
+            with pytest.raises(ModelCallError, match=rf"^run run-{number}, step 3, agent 2 \(write\): .*wrong key"):
+                await task
+            assert asyncio.get_running_loop().time() == 1.0
+        assert await going_on == Reply("Yes.")
+        # Those that begin later make no request either.
+        with pytest.raises(ModelCallError, match="wrong key"):
+            await _team(client, pool, 1)[0].ask(TURN, "reply", PROMPT)
+
+    run_virtual(story())
+    assert (len(client.seeds), pool.in_flight) == (1, 0)
+    # Another pool is another sweep: there it is tried again.
+    assert run_virtual(_team(client, SlotPool(1), 1)[0].ask(TURN, "reply", PROMPT)) == Reply("never asked")
+
+
+def test_what_any_request_would_meet_ends_a_back_off_and_lets_replies_on_their_way_arrive() -> None:
+    class Mixed(Client):
+        """The first reply takes longest."""
+
+        async def call(self, messages: Sequence[ChatMessage], seed: int) -> AIMessage:
+            self.latency = 5.0 if not self.seeds else float(len(self.seeds))
+            return await super().call(messages, seed)
+
+    pool, client = SlotPool(3), Mixed("Yes.", ConnectionError("reset"), _Unauthorized("wrong key"))
+
+    async def story() -> None:
+        first, *failing = [asyncio.create_task(calls.ask(TURN, "reply", PROMPT)) for calls in _team(client, pool, 3)]
+        for task in failing:
+            with pytest.raises(ModelCallError, match="wrong key"):
+                await task
+        assert asyncio.get_running_loop().time() == 2.0
+        assert await first == Reply("Yes.")
+
+    run_virtual(story())
+    assert (len(client.seeds), pool.in_flight) == (3, 0)
+
+
+def test_several_requests_that_meet_it_together_tell_one_error() -> None:
+    pool, client = SlotPool(3), Client(*(_Unauthorized(f"refused with id {i}") for i in range(3)))
+
+    async def story() -> list[BaseException | Reply]:
+        asking = (calls.ask(TURN, "reply", PROMPT) for calls in _team(client, pool, 3))
+        return await asyncio.gather(*asking, return_exceptions=True)
+
+    assert {str(error).partition("): ")[2] for error in run_virtual(story())} == {
+        "_Unauthorized: refused with id 0 (any request of this model would fail so: nothing more is sent)"
+    }
+
+
+def test_what_concerns_one_prompt_leaves_the_others_alone() -> None:
+    pool, client = SlotPool(1), Client(PermissionError("this text"), "Yes.")
+    one, other = _team(client, pool, 2)
+    with pytest.raises(ModelCallError, match=r"PermissionError: this text$"):
+        run_virtual(one.ask(TURN, "reply", PROMPT))
+    assert run_virtual(other.ask(TURN, "reply", PROMPT)) == Reply("Yes.")
+
+
 def test_a_time_out_is_repeated() -> None:
     class Slow(Client):
         async def call(self, messages: Sequence[ChatMessage], seed: int) -> AIMessage:
             self.latency = 9.0 if not self.seeds else 1.0
             return await super().call(messages, seed)
 
-    desk = Desk(Slow("", "Yes."), patience=Patience(2.5))
+    desk = Desk(Slow("", "Yes."), retry=RetryPolicy(2.5))
     assert run_virtual(desk.ask()) == Reply("Yes.")
     # The time given is that of the attempt that succeeded.
     assert desk.journal.records[0].latency_s == 1.0
@@ -361,15 +438,15 @@ def test_a_provider_is_left_alone_as_long_as_it_asks() -> None:
 
 def test_rate_limits_are_counted_apart_from_other_failures() -> None:
     failures = [_TooMany(1.0), ConnectionError("reset"), _TooMany(1.0), ConnectionError("reset"), "Yes."]
-    desk = Desk(Client(*failures), patience=Patience(transient=2, rate_limited=2))
+    desk = Desk(Client(*failures), retry=RetryPolicy(transient=2, rate_limited=2))
     assert run_virtual(desk.ask()) == Reply("Yes.")
-    desk = Desk(Client(*failures), patience=Patience(transient=2, rate_limited=1))
+    desk = Desk(Client(*failures), retry=RetryPolicy(transient=2, rate_limited=1))
     fails(desk, ModelCallError, r"too many requests \(after 3 tries\)")
 
 
 def test_no_slot_is_held_during_back_off() -> None:
     desk = Desk(
-        Client(ConnectionError("reset"), "other", "Yes."), patience=Patience(first_wait_s=1e3, longest_wait_s=1e3)
+        Client(ConnectionError("reset"), "other", "Yes."), retry=RetryPolicy(first_wait_s=1e3, longest_wait_s=1e3)
     )
 
     async def story() -> None:
@@ -384,7 +461,7 @@ def test_no_slot_is_held_during_back_off() -> None:
 
 
 def test_stop_ends_a_back_off_at_once() -> None:
-    desk = Desk(Client(ConnectionError("reset")), patience=Patience(first_wait_s=1e6, longest_wait_s=1e6))
+    desk = Desk(Client(ConnectionError("reset")), retry=RetryPolicy(first_wait_s=1e6, longest_wait_s=1e6))
 
     async def story() -> None:
         asking = asyncio.create_task(desk.ask())
@@ -404,7 +481,7 @@ def test_a_reply_that_is_no_answer_is_kept_and_flagged(condition: str) -> None:
     reply = run_virtual(desk.ask(PICKY))
     assert reply.condition == condition
     (record,) = desk.journal.records
-    assert (record.condition, record.outcome) == (condition, "accepted")
+    assert (record.condition, record.verdict) == (condition, "accepted")
     assert run_virtual(Desk(ReplayOnly(), desk.journal).ask(PICKY)) == reply
 
 
@@ -427,7 +504,7 @@ def test_asking_again_is_bounded_and_keeps_what_comes_last() -> None:
     twice = Client(MISSING["empty"], MISSING["refused"], "Yes.", "No.")
     desk = Desk([Endpoint(twice, replies=policy)] * 3)
     assert run_virtual(desk.ask()) == Reply("Yes.")
-    assert [(r.key.attempt, r.condition, r.outcome) for r in desk.journal.records] == [
+    assert [(r.key.attempt, r.condition, r.verdict) for r in desk.journal.records] == [
         (0, "empty", "rejected"),
         (1, "refused", "rejected"),
         (2, "answered", "accepted"),

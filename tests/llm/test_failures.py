@@ -35,7 +35,8 @@ EXPECTED = {
     # The server says that it is overloaded.
     **dict.fromkeys(("rate-limited", "http-503"), "rate-limited"),
     "blocked": "content-filter",
-    **dict.fromkeys(Faults.PERMANENT, "permanent"),
+    **dict.fromkeys(("quota", "unauthorized", "unknown-model"), "any-request"),
+    "too-long": "this-request",
 }
 
 
@@ -90,13 +91,20 @@ def test_a_server_that_is_not_there_may_come_back(stub: StubProvider) -> None:
 
 
 def test_an_address_that_cannot_be_used_will_never_do(stub: StubProvider) -> None:
-    assert _failure(stub, "", base_url="gopher://127.0.0.1/v1", fast=False).kind == "permanent"
+    assert _failure(stub, "", base_url="gopher://127.0.0.1/v1", fast=False).kind == "any-request"
+
+
+def test_an_option_the_model_does_not_take_concerns_every_request() -> None:
+    with StubProvider(unsupported=["model"]) as picky:
+        failure = _failure(picky, "")
+    assert failure.kind == "any-request"
+    assert "Unsupported parameter: 'model'" in failure.reason
 
 
 def test_a_refused_key_is_not_quoted(stub: StubProvider) -> None:
     wrong = "sk-live-000011112222"
     failure = _failure(stub, "", api_key=wrong)
-    assert failure.kind == "permanent"
+    assert failure.kind == "any-request"
     assert "401" in failure.reason
     assert wrong not in failure.reason
 
@@ -119,7 +127,9 @@ def _response(status: int = 429, **headers: str) -> SimpleNamespace:
 @pytest.mark.parametrize(
     ("status", "kind"),
     [
-        *((status, "permanent") for status in (301, 400, 401, 402, 403, 404, 405, 413, 422, 451, 501, 505)),
+        *((status, "any-request") for status in (301, 401, 402, 404, 405, 407, 410, 501, 505)),
+        # A firewall answers 403 to texts that it does not like.
+        *((status, "this-request") for status in (400, 403, 413, 422, 451)),
         *((status, "transient") for status in (200, 408, 409, 425, 500, 502, 503, 504, 520, 524, 529)),
         (429, "rate-limited"),
     ],
@@ -150,7 +160,7 @@ def test_a_status_decides_wherever_it_stands(status: int, kind: str, place: str)
             ),
             "content-filter",
         ),
-        (_error("BadRequestError", "Your credit balance is too low", status_code=400), "permanent"),
+        (_error("BadRequestError", "Your credit balance is too low", status_code=400), "any-request"),
         # Azure: the filter that spoke is one level deeper.
         (
             _error(
@@ -169,7 +179,7 @@ def test_a_status_decides_wherever_it_stands(status: int, kind: str, place: str)
             "rate-limited",
         ),
         (_error("ResponseError", "model runner has unexpectedly stopped", status_code=-1), "transient"),
-        (_error("ResponseError", "model 'x' not found", status_code=404), "permanent"),
+        (_error("ResponseError", "model 'x' not found", status_code=404), "any-request"),
         # Google, with words and no status; Amazon, with both.
         (_error("APIError", status="RESOURCE_EXHAUSTED"), "rate-limited"),
         (_error("APIError", status="UNAVAILABLE"), "transient"),
@@ -178,8 +188,20 @@ def test_a_status_decides_wherever_it_stands(status: int, kind: str, place: str)
             "rate-limited",
         ),
         # A used-up account is no rate limit.
-        (_error("RateLimitError", status_code=429, code="insufficient_quota"), "permanent"),
-        (_error("RateLimitError", status_code=429, body='{"error": {"type": "insufficient_quota"}}'), "permanent"),
+        (_error("RateLimitError", status_code=429, code="insufficient_quota"), "any-request"),
+        (_error("RateLimitError", status_code=429, body='{"error": {"type": "insufficient_quota"}}'), "any-request"),
+        # What every request asks for, and what only this one does.
+        (_error("BadRequestError", status_code=400, code="unsupported_parameter", param="seed"), "any-request"),
+        (_error("BadRequestError", status_code=400, code="decimal_above_max_value", param="top_p"), "any-request"),
+        (_error("BadRequestError", status_code=400, body={"param": "reasoning.effort"}), "any-request"),
+        (_error("PermissionDeniedError", status_code=403, code="model_not_found"), "any-request"),
+        (_error("PermissionDeniedError", status_code=403, body={"error": {"type": "permission_error"}}), "any-request"),
+        (_error("ClientError", "API key not valid. Please pass another.", status_code=400), "any-request"),
+        (_error("BadRequestError", status_code=400, code="context_length_exceeded", param="messages"), "this-request"),
+        (_error("BadRequestError", status_code=400, code="context_length_exceeded", param="model"), "this-request"),
+        (_error("BadRequestError", status_code=400, code="invalid_value", param="messages[0].content"), "this-request"),
+        (_error("BadRequestError", status_code=400, code=None, param="input_tokens"), "this-request"),
+        (_error("BadRequestError", status_code=400, code="400", param="None"), "this-request"),
         # Errors that came with a success.
         (ValueError({"message": "boom", "code": "server_error"}), "transient"),
         (ValueError({"message": "later", "code": "rate_limit_exceeded"}), "rate-limited"),
@@ -195,15 +217,15 @@ def test_a_status_decides_wherever_it_stands(status: int, kind: str, place: str)
         (_error("ContentFilterFinishReasonError"), "content-filter"),
         (json.JSONDecodeError("Expecting value", "", 0), "transient"),
         # Nothing another try could mend, and what nothing is known of.
-        (ssl.SSLCertVerificationError("self-signed"), "permanent"),
-        (_error("InvalidURL"), "permanent"),
-        (_error("LocalProtocolError", "Illegal header value"), "permanent"),
-        (FileNotFoundError(2, "no such file"), "permanent"),
-        (PermissionError(13, "denied"), "permanent"),
-        (MemoryError(), "permanent"),
-        (RuntimeError("something"), "permanent"),
-        (ValueError("something"), "permanent"),
-        (_error("APIStatusError", status_code=True, code=7, status="odd", body=3, response="text"), "permanent"),
+        (ssl.SSLCertVerificationError("self-signed"), "any-request"),
+        (_error("InvalidURL"), "any-request"),
+        (_error("LocalProtocolError", "Illegal header value"), "any-request"),
+        (FileNotFoundError(2, "no such file"), "this-request"),
+        (PermissionError(13, "denied"), "this-request"),
+        (MemoryError(), "this-request"),
+        (RuntimeError("something"), "this-request"),
+        (ValueError("something"), "this-request"),
+        (_error("APIStatusError", status_code=True, code=7, status="odd", body=3, response="text"), "this-request"),
     ],
 )
 def test_words_and_classes_decide_where_statuses_do_not(error: Exception, kind: str) -> None:
@@ -213,8 +235,8 @@ def test_words_and_classes_decide_where_statuses_do_not(error: Exception, kind: 
 @pytest.mark.parametrize("error", [ValueError("a"), TypeError("a"), KeyError("a"), IndexError(), AttributeError("a")])
 def test_behind_a_network_a_reply_that_cannot_be_read_may_be_whole_the_next_time(error: Exception) -> None:
     assert classify_failure(error, networked=True).kind == "transient"
-    assert classify_failure(error).kind == "permanent"
-    assert classify_failure(RuntimeError("a"), networked=True).kind == "permanent"
+    assert classify_failure(error).kind == "this-request"
+    assert classify_failure(RuntimeError("a"), networked=True).kind == "this-request"
 
 
 def _caused(*errors: Exception) -> Exception:
@@ -229,17 +251,17 @@ def test_causes_decide_where_the_error_itself_says_nothing() -> None:
     assert classify_failure(limited).retry_after_s == 3.0
     # A lost connection that is none.
     certificate = _caused(_error("APIConnectionError"), _error("ConnectError"), ssl.SSLCertVerificationError("expired"))
-    assert classify_failure(certificate).kind == "permanent"
+    assert classify_failure(certificate).kind == "any-request"
     # What happened while an error was handled caused nothing.
     handling = RuntimeError("another")
     handling.__context__ = TimeoutError()
-    assert classify_failure(handling).kind == "permanent"
+    assert classify_failure(handling).kind == "this-request"
 
 
 def test_a_circle_of_causes_ends() -> None:
     one, other = RuntimeError("one"), RuntimeError("other")
     one.__cause__, other.__cause__ = other, one
-    assert classify_failure(one).kind == "permanent"
+    assert classify_failure(one).kind == "this-request"
 
 
 # --- Retry-After ------------------------------------------------------------------------------------------------
@@ -283,7 +305,7 @@ def test_odd_headers_are_passed_over(headers: object) -> None:
     assert classify_failure(_error(status_code=429, response=SimpleNamespace(headers=headers))).retry_after_s is None
 
 
-def test_a_permanent_failure_has_no_other_time() -> None:
+def test_a_lasting_failure_has_no_other_time() -> None:
     assert classify_failure(_error(status_code=401, response=_response(retry_after="5"))).retry_after_s is None
 
 
@@ -324,7 +346,7 @@ def test_an_error_that_cannot_be_shown_is_named() -> None:
         def __str__(self) -> str:
             raise ValueError("not now")
 
-    assert classify_failure(Shy()) == Failure("permanent", "Shy")
+    assert classify_failure(Shy()) == Failure("this-request", "Shy")
 
 
 # --- back-off ---------------------------------------------------------------------------------------------------

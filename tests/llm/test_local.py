@@ -28,15 +28,15 @@ from opinionsim import load_chat_model
 from opinionsim.errors import SpecError
 from opinionsim.llm import ModelClient
 from opinionsim.llm._failures import classify_failure
-from opinionsim.llm._local import LocalChatModel, load_local
-from opinionsim.llm._local_batching import Batcher, _alike, _Call
+from opinionsim.llm._local import LocalChatModel, LocalOptions, load_local
+from opinionsim.llm._local_batching import Batcher, Call, alike
 from opinionsim.llm._local_decoder import (
     Answer,
     Decoder,
     PromptError,
     Question,
     Sampling,
-    _SeededSampling,
+    SeededSampling,
     load_decoder,
 )
 from opinionsim.messages import ChatMessage
@@ -68,8 +68,7 @@ def says(text: str) -> list[BaseMessage]:
 
 
 def decoder_at(folder: Path, sampling: Sampling, **options: Any) -> Decoder:
-    given = {"device": "cpu", "dtype": None, "revision": None, "adapter": None, "chat_template": None}
-    return load_decoder(str(folder), **{**given, "template_options": {}, "sampling": sampling, **options})
+    return load_decoder(str(folder), LocalOptions(**{"device": "cpu", **options}), sampling)
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -175,7 +174,7 @@ def test_noisy_scores_are_greatest_as_often_as_tokens_are_probable(
 ) -> None:
     scores = torch.tensor([2.0, -1.0, 0.5, 1.9, -3.0, 0.0, 1.0, 0.9, -0.5, 1.5, 0.4, -8.0])
     rows = scores.expand(3000, -1)
-    sampler = _SeededSampling(Sampling(temperature, top_p, top_k), range(len(rows)), scores.device)
+    sampler = SeededSampling(Sampling(temperature, top_p, top_k), range(len(rows)), scores.device)
     probability = (scores / temperature).softmax(0)
     ranked = probability.argsort(descending=True)
     kept = top_k or (1 + int((probability[ranked].cumsum(0) < top_p).sum()) if top_p else len(scores))
@@ -375,7 +374,7 @@ def test_messages_the_model_cannot_take_are_an_error(
     with pytest.raises(PromptError, match=complaint) as error:
         model.invoke(messages)
     networked = ModelClient(model).networked
-    assert classify_failure(error.value, networked=networked).kind == "permanent"
+    assert classify_failure(error.value, networked=networked).kind == "this-request"
 
 
 def test_options_of_a_call_that_it_cannot_honour_are_refused(model: LocalChatModel) -> None:
@@ -492,7 +491,7 @@ def test_a_name_the_hub_cannot_be_asked_for_is_one_clear_error() -> None:
 )
 def test_an_option_that_is_not_valid_is_named(folder: Path, options: dict[str, Any], complaint: str) -> None:
     with pytest.raises(SpecError, match=complaint):
-        load_local(str(folder), **options)
+        load_chat_model(f"hf:{folder}", **options)
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
@@ -648,8 +647,8 @@ def test_a_process_ends_in_the_middle_of_a_reply() -> None:
 
 @given(st.lists(st.integers(0, 100), min_size=1, max_size=30), st.integers(1, 8))
 def test_a_batch_holds_the_oldest_and_those_most_like_it(lengths: list[int], size: int) -> None:
-    calls: list[_Call[int, int]] = [_Call(index, length) for index, length in enumerate(lengths)]
-    batch = _alike(calls, size)
+    calls: list[Call[int, int]] = [Call(index, length) for index, length in enumerate(lengths)]
+    batch = alike(calls, size)
     assert calls[0] in batch
     assert len(batch) == min(size, len(calls))
     assert [call.length for call in batch] == sorted(call.length for call in batch)

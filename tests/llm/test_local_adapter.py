@@ -10,7 +10,7 @@ from peft import LoraConfig, get_peft_model
 from transformers import AutoModelForCausalLM
 
 from opinionsim.errors import SpecError
-from opinionsim.llm._local import load_local
+from opinionsim.llm._local import LocalOptions, load_local
 from opinionsim.llm._local_decoder import Question, Sampling, load_decoder
 from tests.llm._tiny import save_tiny
 
@@ -28,8 +28,7 @@ def test_an_adapter_is_merged_and_enters_the_identity(tmp_path: Path) -> None:
     model = load_local(str(folder), max_tokens=8, adapter=str(place))
     assert model.model.rpartition("@")[2] != plain.model.rpartition("@")[2]
 
-    options = {"device": "cpu", "dtype": None, "revision": None, "chat_template": None, "template_options": {}}
-    decoder = load_decoder(str(folder), adapter=str(place), sampling=Sampling(max_tokens=8), **options)
+    decoder = load_decoder(str(folder), LocalOptions(device="cpu", adapter=str(place)), Sampling(max_tokens=8))
     question = Question(({"role": "user", "content": "Is the earth flat?"},), None)
     (answer,) = decoder.answer([question], lambda row: False)
     ids = decoder._tokenizer(decoder.rendered(question.messages), add_special_tokens=False)["input_ids"]

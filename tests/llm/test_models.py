@@ -21,8 +21,7 @@ from pydantic import Field, PrivateAttr, SecretStr
 
 from opinionsim import background
 from opinionsim.errors import SpecError
-from opinionsim.llm import GivenReplies, ModelClient, ScriptedChatModel, _models, load_chat_model
-from opinionsim.llm._reply import read_reply
+from opinionsim.llm import GivenReplies, ModelClient, ScriptedChatModel, load_chat_model, read_reply
 from opinionsim.messages import ChatMessage, Prompt
 from opinionsim.testing import Faults, StubProvider
 
@@ -229,7 +228,7 @@ def test_of_a_prompt_that_begins_like_another_only_the_rest_is_converted(
         made.append(content)
         return HumanMessage(content)
 
-    monkeypatch.setitem(_models._MESSAGE_TYPES, "user", counted)
+    monkeypatch.setattr("opinionsim.llm._models._MESSAGE_TYPES", {"user": counted})
     model = Careful(lambda prompt: prompt[-1].content)
     calling = client(model)
     first, *others = _prompts(length, 5)

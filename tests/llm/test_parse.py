@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage
 
 from opinionsim.errors import JournalMismatch, ModelCallError, Rejected, ScheduleError
-from opinionsim.llm import Endpoint, MemoryJournal, Patience, ReplayOnly
+from opinionsim.llm import Endpoint, MemoryJournal, ReplayOnly, RetryPolicy
 from opinionsim.messages import Message, Reading, Reply, take_as_is
 from opinionsim.streams import call_seed
 from opinionsim.testing import run_virtual
@@ -91,7 +91,7 @@ def test_each_part_is_read_as_is_said_for_it() -> None:
 def test_rejected_replies_are_attempts_with_seeds_of_their_own() -> None:
     desk = Desk(Client(LONG, "also too long", "Yes."))
     assert run_virtual(desk.ask(PICKY)) == Reply("Yes.", decision="YES.")
-    assert [(r.key.attempt, r.text, r.outcome, r.reason) for r in desk.journal.records] == [
+    assert [(r.key.attempt, r.text, r.verdict, r.reason) for r in desk.journal.records] == [
         (0, LONG, "rejected", "12 letters are too many"),
         (1, "also too long", "rejected", "13 letters are too many"),
         (2, "Yes.", "accepted", ""),
@@ -115,7 +115,7 @@ def test_no_acceptable_reply_stops_with_place_and_reason() -> None:
     desk = Desk(Client(LONG, "long as well", "the longest of all"))
     words = "none of 3 replies was acceptable; the last one: 18 letters are too many$"
     fails(desk, ModelCallError, f"{PLACE}: {words}", PICKY)
-    assert [record.outcome for record in desk.journal.records] == ["rejected"] * 3
+    assert [record.verdict for record in desk.journal.records] == ["rejected"] * 3
     # Whoever carries the run out anew asks anew, as often as before.
     again = Desk(Client(LONG, "Yes."), desk.journal)
     assert run_virtual(again.ask(PICKY)) == Reply("Yes.", decision="YES.")
@@ -126,7 +126,7 @@ def test_no_acceptable_reply_stops_with_place_and_reason() -> None:
 def test_a_run_that_is_carried_out_anew_has_as_many_attempts_as_before_and_no_more() -> None:
     desk = Desk(Client(*[LONG] * 3))
     fails(desk, ModelCallError, "none of 3 replies was acceptable", PICKY)
-    broken_off = Desk(Client(LONG, LONG, ConnectionAbortedError("gone")), desk.journal, patience=Patience(transient=0))
+    broken_off = Desk(Client(LONG, LONG, ConnectionAbortedError("gone")), desk.journal, retry=RetryPolicy(transient=0))
     fails(broken_off, ModelCallError, "ConnectionAbortedError: gone", PICKY)
     again = Desk(Client("the longest of all", "Yes."), desk.journal)
     fails(again, ModelCallError, "none of 3 replies was acceptable; the last one: 18 letters", PICKY)
@@ -248,7 +248,7 @@ def _unparsed(text: str = "seven") -> Desk:
 def test_a_parse_that_breaks_loses_no_reply() -> None:
     desk = _unparsed()
     (record,) = desk.journal.records
-    assert (record.text, record.outcome, record.condition) == ("seven", "unparsed", "answered")
+    assert (record.text, record.verdict, record.condition) == ("seven", "unparsed", "answered")
     assert record.reason.startswith("parse failed with ValueError: invalid literal")
     assert desk.calls.made == 1
 
@@ -302,7 +302,7 @@ def test_an_accepted_reply_that_is_now_rejected_is_a_change_of_the_run() -> None
     desk = Desk(Client("seven"))
     run_virtual(desk.ask(Reading(lenient)))
     changed = Desk(Client("7"), desk.journal)
-    words = r"a stored reply that was accepted is now rejected: 'seven' is no number; how act 'write' .*--fresh$"
+    words = r"a stored reply that was accepted is now rejected: 'seven' is no number\. How act 'write' .*--fresh$"
     fails(changed, JournalMismatch, f"{PLACE}: {words}", Reading(strict))
     assert changed.client.seeds == []
     assert desk.attempts == [(0, "seven", "accepted")]

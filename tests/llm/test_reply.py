@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage
 
-from opinionsim.llm._reply import Arrival, read_reply
+from opinionsim.llm import ParsedReply, read_reply
 
 TEXTS = st.text(st.characters(exclude_characters="<"), min_size=1).filter(str.strip)
 
@@ -48,8 +48,8 @@ def test_tags_inside_an_answer_belong_to_it() -> None:
 
 def test_reasoning_of_providers_is_split_off() -> None:
     blocks = [{"type": "reasoning", "reasoning": "Hm."}, {"type": "text", "text": "Yes."}]
-    assert read_reply(AIMessage(content=blocks)) == Arrival("Yes.", "Hm.")
-    assert read_reply(AIMessage("Yes.", additional_kwargs={"reasoning_content": "Hm."})) == Arrival("Yes.", "Hm.")
+    assert read_reply(AIMessage(content=blocks)) == ParsedReply("Yes.", "Hm.")
+    assert read_reply(AIMessage("Yes.", additional_kwargs={"reasoning_content": "Hm."})) == ParsedReply("Yes.", "Hm.")
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_usage_is_read_whole() -> None:
         "output_token_details": {"reasoning": 5},
     }
     message = AIMessage("Yes.", usage_metadata=usage, response_metadata={"finish_reason": "stop", "model_name": "m-2"})
-    assert read_reply(message) == Arrival("Yes.", "", "answered", "stop", "m-2", 11, 7, 8, 5)
+    assert read_reply(message) == ParsedReply("Yes.", "", "answered", "stop", "m-2", 11, 7, 8, 5)
 
 
 def test_the_words_of_a_refusal_are_its_text() -> None:

@@ -19,9 +19,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 
 import opinionsim
 from opinionsim.errors import SpecError
-from opinionsim.llm import PRESETS, ScriptedChatModel, ScriptedParameters
-from opinionsim.llm import _phrases as phrases
-from opinionsim.llm._scripted import latent
+from opinionsim.llm import PRESETS, ScriptedChatModel, ScriptedParameters, latent, phrases
 from opinionsim.messages import ChatMessage, Message
 from opinionsim.opinions import OpinionScale
 from opinionsim.personas import Persona
@@ -390,7 +388,7 @@ def test_every_reply_states_one_level_and_never_the_claim(act: str, masked: bool
     speaker = model(noise=1.0)
     for seed in range(200):
         text = reply(speaker, prompt(act, posts=(said(1),) if act == "review" else (), masked=masked), seed)
-        levels = [phrases.stated(sentence) for sentence in phrases._sentences(text)]
+        levels = [phrases.stated(sentence) for sentence in phrases.sentences(text)]
         assert sum(level is not None for level in levels) == 1
         assert "moon" not in text.lower()
         assert "cheese" not in text.lower()
@@ -413,7 +411,7 @@ def test_without_a_persona_a_report_says_i() -> None:
 
 def test_probes_are_one_sentence_and_posts_fit_a_short_message() -> None:
     for seed in range(50):
-        assert len(phrases._sentences(reply(model(), prompt("probe"), seed))) == 1
+        assert len(phrases.sentences(reply(model(), prompt("probe"), seed))) == 1
         assert len(reply(model(), prompt("write"), seed)) <= 280
 
 
@@ -600,7 +598,7 @@ def test_replies_to_the_pack_have_the_form_of_their_task(masked: bool) -> None:
         assert ("theory" in texts[act].lower()) is masked
     assert texts["review"].startswith("I, Maya Jackson, ")
     assert texts["report"].startswith("I, Maya Jackson, ")
-    assert len(phrases._sentences(texts["probe"])) == 1
+    assert len(phrases.sentences(texts["probe"])) == 1
     assert len(texts["write"]) <= 280
 
 

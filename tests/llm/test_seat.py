@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from opinionsim.errors import ModelCallError, ScheduleError, SpecError, StoreError
-from opinionsim.llm import Budget, Endpoint, Entry, EntryKey, Limits, MemoryJournal, Patience, Seat
+from opinionsim.llm import Budget, Endpoint, Entry, EntryKey, Limits, MemoryJournal, RetryPolicy, Seat
 from opinionsim.messages import ChatMessage, Prompt, Reading, Reply, prompt_hash
 from opinionsim.schedules import Turn
 from opinionsim.testing import run_virtual
@@ -110,7 +110,7 @@ def test_a_person_who_writes_nothing_has_written_nothing_and_is_not_asked_again(
     table = Table((5.0, text), (5.0, "Yes."))
     assert run_virtual(table.ask(PICKY)) == Reply(text, "empty")
     (record,) = table.journal.records
-    assert (record.condition, record.outcome, record.finish_reason) == ("empty", "accepted", "")
+    assert (record.condition, record.verdict, record.finish_reason) == ("empty", "accepted", "")
     assert len(table.person.asked) == 1
 
 
@@ -163,7 +163,7 @@ def test_an_answer_that_comes_late_is_not_taken_and_the_message_stays_empty() ->
     assert run_virtual(story()) == (Reply("", "empty"), 60.0)
     (record,) = table.journal.records
     assert (record.text, record.condition, record.finish_reason) == ("", "empty", "timeout")
-    assert (record.outcome, record.source, record.latency_s) == ("accepted", "person", 60.0)
+    assert (record.verdict, record.source, record.latency_s) == ("accepted", "person", 60.0)
     assert table.person.left == 1
 
 
@@ -192,7 +192,7 @@ def test_every_attempt_has_the_whole_time() -> None:
 
 
 def test_the_time_out_of_calls_is_not_that_of_a_seat() -> None:
-    table = Table((30 * DAY_S, "Yes."), patience=Patience(timeout_s=2.5, transient=0))
+    table = Table((30 * DAY_S, "Yes."), retry=RetryPolicy(timeout_s=2.5, transient=0))
     assert run_virtual(table.ask()) == Reply("Yes.")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 import pytest
 from hypothesis import given, settings
@@ -13,8 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from langchain_core.messages import AIMessage
 
 from opinionsim.errors import SpecError
-from opinionsim.llm import Endpoint, MemoryJournal, Patience, RunCalls, SlotPool
-from opinionsim.llm._slots import Lane
+from opinionsim.llm import Endpoint, Lane, MemoryJournal, RetryPolicy, RunCalls, SlotPool
 from opinionsim.messages import ChatMessage
 from opinionsim.schedules import Turn
 from opinionsim.testing import VirtualClockLoop, run_virtual
@@ -471,13 +471,15 @@ async def _at(moment: tuple[float, int], action: Callable[[], object]) -> None:
 
 
 @settings(max_examples=300)
-@given(workers, st.integers(1, 3), st.booleans(), st.none() | moments)
-def test_no_slot_is_lost_whoever_is_cancelled_fails_or_is_stopped(work, limit, networked, stop_at) -> None:
+@given(workers, st.integers(1, 3), st.booleans(), st.none() | moments, st.none() | moments)
+def test_no_slot_is_lost_whoever_is_cancelled_fails_is_stopped_or_refused(
+    work, limit, networked, stop_at, refuse_at
+) -> None:
     async def story() -> None:
         pool, client, journal = SlotPool(limit), _Slow(), MemoryJournal()
         endpoint = Endpoint(client, "account", networked)
-        patience = Patience(timeout_s=1.25, transient=0)
-        calls = RunCalls("run", journal, [endpoint], pool, patience=patience)
+        patience = RetryPolicy(timeout_s=1.25, transient=0)
+        calls = RunCalls("run", journal, [endpoint], pool, retry=patience)
 
         async def worker(index: int, start: float, lasts: float, priority: int, fails: bool) -> None:
             await asyncio.sleep(start)
@@ -492,6 +494,9 @@ def test_no_slot_is_lost_whoever_is_cancelled_fails_or_is_stopped(work, limit, n
                 interventions.append(asyncio.create_task(_at(cancel_at, task.cancel)))
         if stop_at is not None:
             interventions.append(asyncio.create_task(_at(stop_at, calls.stop)))
+        if refuse_at is not None:
+            refuse = partial(pool.refuse, client, "refused")
+            interventions.append(asyncio.create_task(_at(refuse_at, refuse)))
         results = await asyncio.gather(*tasks, return_exceptions=True)
         await asyncio.gather(*interventions)
         assert client.peak <= limit
@@ -500,7 +505,7 @@ def test_no_slot_is_lost_whoever_is_cancelled_fails_or_is_stopped(work, limit, n
         assert [lane.take() for _ in range(limit + 1)] == [True] * limit + [False]
         # Whoever was left alone and could be served was served.
         for index, (result, (_, lasts, _, fails, cancel_at)) in enumerate(zip(results, work, strict=True)):
-            if cancel_at is None and stop_at is None and not fails and lasts < 1.25:
+            if cancel_at is None and stop_at is None and refuse_at is None and not fails and lasts < 1.25:
                 assert not isinstance(result, BaseException), (index, result)
         arrived = {record.key.turn for record in journal.records}
         assert {i for i, result in enumerate(results) if not isinstance(result, BaseException)} <= arrived

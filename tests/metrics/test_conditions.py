@@ -7,8 +7,7 @@ import pytest
 
 from opinionsim.errors import MeasurementError, SpecError
 from opinionsim.metrics import condition_axes, condition_metrics, order_levels, run_metrics
-from opinionsim.metrics._conditions import _FIXED
-from opinionsim.store._frames import COLUMNS
+from opinionsim.store import COLUMNS
 from tests.metrics._frames import Frames, final, make, opinion_rows, run_row
 
 
@@ -120,8 +119,12 @@ def test_a_condition_that_is_not_set_is_a_level() -> None:
 
 
 def test_every_column_that_is_not_fixed_is_a_swept_axis() -> None:
-    assert set(COLUMNS["runs"]) == _FIXED
     frames = _frames({("a", 0): [2, 2], ("a", 1): [-2, -2]})
+    varied = frames.runs.assign(**{column: ["x", "y"] for column in COLUMNS["runs"]})
+    assert set(condition_axes(varied)) == {
+        *("framing", "confirmation_bias", "memory", "world", "model", "interaction", "network", "n_agents", "steps"),
+        "topic",
+    }
     frames.runs["prompts"] = ["default", "terse"]
     assert condition_axes(frames.runs) == ("prompts",)
     assert _conditions(frames)["bias"].tolist() == [2, -2]

@@ -1,4 +1,4 @@
-"""Measures of stance where other things were measured beside it, and where others than participants took part."""
+"""Metrics of stance where other things were measured beside it, and where others than participants took part."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ import pytest
 
 from opinionsim import metrics
 from opinionsim.errors import MeasurementError
-from opinionsim.metrics import NOT_VALIDATED, condition_metrics, cut, run_metrics, scale_of, stance_rows
+from opinionsim.evidence import NOT_VALIDATED
+from opinionsim.metrics import condition_metrics, cut, run_metrics, scale_of, stance_rows
 from opinionsim.plots import Frames
 from tests.metrics._instruments import CIVILITY, FIVE, SEVEN, assert_same, beside, coded, measured, moderated, plain
 

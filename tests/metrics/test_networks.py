@@ -1,4 +1,4 @@
-"""Measures on networks, against sums over ties one by one."""
+"""Metrics on networks, against sums over ties one by one."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from hypothesis import strategies as st
 
 from opinionsim import metrics
 from opinionsim.errors import MeasurementError
-from opinionsim.metrics import MEASURES
+from opinionsim.metrics import METRICS
 
 RANGE = (-1.0, 1.0)
-NAMES = [name for name, measure in MEASURES.items() if "network" in measure.needs]
+NAMES = [name for name, metric in METRICS.items() if "network" in metric.needs]
 
 
 @dataclass
 class Network:
-    """What measures use of a network."""
+    """What metrics use of a network."""
 
     n: int
     speakers: np.ndarray
@@ -33,12 +33,12 @@ class Network:
 
 
 def _measured(name: str, values: Any, network: Any) -> Any:
-    options = {"range": RANGE} if "range" in MEASURES[name].needs else {}
-    return MEASURES[name].function(values, network=network, **options)
+    options = {"range": RANGE} if "range" in METRICS[name].needs else {}
+    return METRICS[name].function(values, network=network, **options)
 
 
 def _slowly(name: str, x: np.ndarray, ties: list[tuple[int, int, float]]) -> float:
-    """The measure by its definition; ties are (speaker, listener, weight)."""
+    """The metric by its definition; ties are (speaker, listener, weight)."""
     ties = [(s, v, w) for s, v, w in ties if s != v and not math.isnan(x[s] + x[v]) and w > 0]
     if name == "disagreement":
         return sum(w * (x[s] - x[v]) ** 2 for s, v, w in ties) / 2 if not np.isnan(x).all() else math.nan

@@ -1,8 +1,9 @@
-"""Measures of frames, and the page that lists the measures."""
+"""Metrics of frames, and the page that lists the metrics."""
 
 from __future__ import annotations
 
 import math
+import runpy
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,7 @@ import pandas as pd
 import pytest
 
 from opinionsim.errors import MeasurementError
-from opinionsim.metrics import MEASURES, measure_opinions, opinion_metrics, step_metrics, trajectories
-from opinionsim.metrics._page import renewed
+from opinionsim.metrics import METRICS, compute_metrics, opinion_metrics, step_metrics, trajectories
 from tests.metrics._frames import study
 
 NAMES = ["bias", "diversity", "esteban_ray"]
@@ -32,7 +32,7 @@ def test_frames_of_classic_models_are_measured_as_arrays() -> None:
     ties = (ring, np.roll(ring, 1))
     frame = opinion_metrics(classic_frame(opinions, times).sample(frac=1, random_state=1), range=(0, 1), network=ties)
     frame = frame.sort_values(["run_id", "step"], ignore_index=True)
-    expected = measure_opinions(opinions, range=(0, 1), network=ties)
+    expected = compute_metrics(opinions, range=(0, 1), network=ties)
     assert list(frame.columns) == ["run_id", "cell", "step", "n", "n_missing", *expected, "evidence"]
     for name, values in expected.items():
         np.testing.assert_allclose(frame[name], values.ravel(), atol=1e-12)
@@ -99,12 +99,13 @@ def test_bad_frames_are_named(frame: pd.DataFrame, message: str) -> None:
 
 def test_the_page_is_what_the_registry_says(checkout: Path) -> None:
     page = (checkout / "docs" / "metrics.md").read_text(encoding="utf-8")
-    assert renewed(page) == page, "run python -m opinionsim.metrics._page docs/metrics.md"
-    assert all(f"| `{name}` |" in page for name in MEASURES)
+    script = runpy.run_path(str(checkout / "docs" / "metrics.py"))
+    assert script["renewed"](page) == page, "run python docs/metrics.py"
+    assert all(f"| `{name}` |" in page for name in METRICS)
 
 
 def test_every_measure_states_what_and_whence() -> None:
-    for name, measure in MEASURES.items():
-        assert all((measure.meaning, measure.formula, measure.values)), name
-        assert bool(measure.source) == bool(measure.doi), name
-        assert "|" not in measure.formula + measure.meaning + measure.pitfall, name
+    for name, metric in METRICS.items():
+        assert all((metric.meaning, metric.formula, metric.values)), name
+        assert bool(metric.source) == bool(metric.doi), name
+        assert "|" not in metric.formula + metric.meaning + metric.pitfall, name

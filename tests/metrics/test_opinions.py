@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opinionsim.errors import MeasurementError
-from opinionsim.metrics import EVIDENCE, bias, distribution, diversity, evidence_statement
+from opinionsim.evidence import EVIDENCE, evidence_statement
+from opinionsim.metrics import bias, distribution, diversity
 from opinionsim.opinions import OpinionScale
 
 UNIFORM = [-2, -2, -1, -1, 0, 0, 1, 1, 2, 2]
@@ -55,8 +56,8 @@ def test_shares_give_back_bias_and_diversity(values: list[float]) -> None:
 
 @given(st.lists(st.lists(st.one_of(st.floats(-2, 2), st.just(math.nan)), min_size=7, max_size=7), min_size=1))
 def test_several_distributions_are_measured_as_one_by_one(rows: list[list[float]]) -> None:
-    for measure in (bias, diversity):
-        np.testing.assert_allclose(measure([rows]), [[measure(row) for row in rows]], atol=1e-12)
+    for metric in (bias, diversity):
+        np.testing.assert_allclose(metric([rows]), [[metric(row) for row in rows]], atol=1e-12)
 
 
 def test_diversity_needs_more_opinions_than_ddof() -> None:

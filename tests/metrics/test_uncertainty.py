@@ -82,11 +82,11 @@ def test_missing_opinions_stay_where_they_are() -> None:
     camps[::5] = np.nan
     seen: list[np.ndarray] = []
 
-    def measure(opinions: np.ndarray, network: Any) -> Any:
+    def metric(opinions: np.ndarray, network: Any) -> Any:
         seen.append(np.atleast_2d(opinions))
         return neighbour_correlation(opinions, network)
 
-    permutation_null(camps, TIES, measure, n=20)
+    permutation_null(camps, TIES, metric, n=20)
     assert (np.isnan(seen[1]) == np.isnan(camps)).all()
     assert (np.nansum(seen[1], axis=1) == np.nansum(camps)).all()
     assert len(np.unique(np.nan_to_num(seen[1]), axis=0)) > 1

@@ -200,7 +200,7 @@ def test_small_squares_are_matrices_as_arrays_and_edges_as_lists() -> None:
         (2**32, None, "there can be at most 4294967295 agents"),
         (nx.Graph(), None, "there must be at least 1 agent; got 0"),
         ([[0, 1]], 0, "there must be at least 1 agent; got 0"),
-        ([[0, 1]], 1, r"an edge joins two agents, and there is but one \(N = 1\); got agent 1"),
+        ([[0, 1]], 1, r"edges must join agents 0\.\.0 \(N = 1\); got agent 1"),
         ([[0, 1]], 2.5, "the number of agents must be an integer; got 2.5"),
         (True, None, "must be a Network"),
         ("ring", None, "must be a Network"),

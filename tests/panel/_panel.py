@@ -250,7 +250,7 @@ class Session:
     def turns(self) -> list[tuple[Any, ...]]:
         return [
             (turn.index, turn.step, turn.agent, turn.act, turn.reads, *message)
-            for turn, message in self.simulation.engine.transcript()
+            for turn, message in self.simulation.engine.graph.transcript()
         ]
 
     @property

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from opinionsim.errors import SpecError
-from opinionsim.metrics import EVIDENCE, NOT_VALIDATED
+from opinionsim.evidence import EVIDENCE, NOT_VALIDATED
 from opinionsim.opinions import OpinionScale
-from opinionsim.plots import Frames, final_data, opinion_colours, panels_data, trajectory_data
-from opinionsim.plots._style import model_colours
+from opinionsim.plots import Frames, final_data, model_colours, opinion_colours, panels_data, trajectory_data
 from tests.metrics._frames import final, make, one_run, opinion_rows, run_row, study
 
 #: What is said of runs that carry an error although they are complete.

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from opinionsim import plots
 from opinionsim.errors import SpecError
-from opinionsim.metrics import EVIDENCE
+from opinionsim.evidence import EVIDENCE
 from tests.metrics._frames import one_run, study
 
 SCRIPTED = EVIDENCE["scripted"]
@@ -85,15 +85,15 @@ def test_files_that_cannot_be_written_are_named(tmp_path: Path) -> None:
         plots.save(figure, tmp_path / "file" / "a.png")
 
 
-def test_the_axis_of_time_counts_sweeps_where_an_equation_went_by_its_own_schedule() -> None:
+def test_the_axis_of_time_is_named_below_the_lowest_panels() -> None:
     native = {"interaction": "native", "model": "deffuant", "evidence": "equation", "classifier": "exact"}
-    assert plots.trajectories(study([native], steps=5)).get_xlabel() == "sweep"
+    assert plots.trajectories(study([native], steps=5)).get_xlabel() == "step"
     alone = plots.panels(study([native, native | {"framing": "truth"}], steps=5)).axes
-    assert sorted(ax.get_xlabel() for ax in alone) == ["agents", "agents", "sweep", "sweep"]
+    assert sorted(ax.get_xlabel() for ax in alone) == ["agents", "agents", "step", "step"]
     kinds = (native, native | {"interaction": "dyadic"})
     rows = [kind | {"framing": framing} for kind in kinds for framing in ("falsehood", "truth")]
     mixed = plots.panels(study(rows, steps=5), rows="interaction", columns="framing").axes
-    assert sorted(ax.get_xlabel() for ax in mixed) == [*[""] * 2, *["agents"] * 2, *["step"] * 2, *["sweep"] * 2]
+    assert sorted(ax.get_xlabel() for ax in mixed) == [*[""] * 4, *["agents"] * 2, *["step"] * 2]
 
 
 def test_lines_of_equations_are_drawn_at_their_values() -> None:

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from opinionsim import plots
 from opinionsim.errors import SpecError
 from tests.metrics._frames import Frames, study
-from tests.plots.test_courses_data import SWEEP, classic
+from tests.plots.test_over_time_data import SWEEP, classic
 
 OLD, NEW = "default@00aa11bb22cc", "default@00ff11bb22cc"
 LEFT_OUT = f"runs of an earlier wording of the prompts, left out: 4 ({OLD}: 4)"

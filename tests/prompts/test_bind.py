@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from opinionsim.errors import SpecError
-from opinionsim.memory import MEMORIES
+from opinionsim.memory import find_memory
 from opinionsim.messages import Message
 from opinionsim.prompts import AgentPrompts, Past, PromptPack
 from opinionsim.schedules import PROBE, REPORT, REVIEW, SELF_REPORT, WRITE, ActSpec
@@ -110,7 +110,7 @@ def test_an_act_without_any_template_is_an_error_that_lists_what_there_is(pack: 
 def test_a_pack_need_only_hold_what_its_run_uses(pack: PromptPack, agent: Agent) -> None:
     small = _without(pack, "probe", "report", "self-report", "reflect", "recollection")
     assert small.tasks == ("review", "write")
-    bound = small.bind([WRITE, REVIEW], MEMORIES["cumulative"].templates)
+    bound = small.bind([WRITE, REVIEW], find_memory("cumulative").templates)
     assert agent(bound).task(REVIEW, (_POST,), Past()) == agent().task(REVIEW, (_POST,), Past())
     assert "no task template 'probe'" in _refusal(small, WRITE, PROBE)
 
@@ -118,11 +118,16 @@ def test_a_pack_need_only_hold_what_its_run_uses(pack: PromptPack, agent: Agent)
 @pytest.mark.parametrize("memory", ["reflective", "reflective-as-run"])
 def test_a_memory_needs_its_frames(pack: PromptPack, memory: str) -> None:
     small = _without(pack, "reflect")
-    assert pack.bind([WRITE], MEMORIES[memory].templates).frames == ("system", "event", "reflect", "recollection")
-    assert _refusal(small, WRITE, frames=MEMORIES[memory].templates) == (
+    assert pack.bind([WRITE], find_memory(memory).templates).frames == (
+        "system",
+        "event",
+        "reflect",
+        "recollection",
+    )
+    assert _refusal(small, WRITE, frames=find_memory(memory).templates) == (
         "prompt pack mine has no template reflect.j2, which the memory of this run needs"
     )
-    assert small.bind([WRITE], MEMORIES["none"].templates).name == "default"
+    assert small.bind([WRITE], find_memory("none").templates).name == "default"
 
 
 # What a template may use

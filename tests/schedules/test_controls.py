@@ -258,7 +258,7 @@ def _simulated(schedule: AnySchedule, memory: str) -> list[tuple[Turn, str]]:
         measuring = Measuring([lexicon], Queues(), calls, claim)
         simulation = Simulation(schedule, [Member(actor) for actor in actors], calls, measuring=measuring)
         await simulation.run()
-        return [(happening.turn, happening.message.text) for happening in simulation.happenings()]
+        return [(result.turn, result.message.text) for result in simulation.results()]
 
     return run_virtual(story())
 

@@ -94,7 +94,7 @@ def test_pairs_of_a_seed_are_pinned() -> None:
     ("network", "steps", "pairs", "message"),
     [
         (1, 3, None, "N >= 2 agents; got population.size = 1"),
-        (3, -1, None, "steps must be at least 0; got -1"),
+        (3, -1, None, "interaction.steps: must be at least 0; got -1"),
         (nx.empty_graph(3), 3, None, "has no edge"),
         (3, 2, [(0, 1)], "for each of the 2 steps"),
         (3, 0, [(0, 1)], "for each of the 0 steps"),

@@ -73,7 +73,7 @@ def _pairs(schedule: SimilarityDyads, rate: Callable[[Turn], float] = lambda tur
         engine = Engine(schedule, [_Echo() for _ in range(schedule.n_agents)], _Calls(), rate=rated)
         engine.start()
         await engine.wait()
-        turns = [turn for turn, _ in engine.transcript()]
+        turns = [turn for turn, _ in engine.graph.transcript()]
         assert [turn.act for turn in turns] == ["write", "review"] * schedule.steps
         assert [turn.reads for turn in turns[1::2]] == [(turn.index,) for turn in turns[::2]]
         return [(write.agent, review.agent) for write, review in zip(turns[::2], turns[1::2], strict=True)]
@@ -211,9 +211,9 @@ def test_the_same_decisions_at_every_call() -> None:
 @pytest.mark.parametrize(
     ("network", "strength", "opinions", "message"),
     [
-        (3, -0.1, [0, 0, 0], "strength must be a number of at least 0; got -0.1"),
-        (3, NAN, [0, 0, 0], "strength must be a number of at least 0; got nan"),
-        (3, float("inf"), [0, 0, 0], "strength must be a number of at least 0; got inf"),
+        (3, -0.1, [0, 0, 0], "strength: must be at least 0; got -0.1"),
+        (3, NAN, [0, 0, 0], "strength: must be a finite number; got nan"),
+        (3, float("inf"), [0, 0, 0], "strength: must be a finite number; got inf"),
         (3, 1.0, [0, 0], "one number for each of the 3 agents"),
         (1, 1.0, [0], "N >= 2"),
         (nx.empty_graph(3), 1.0, [0, 0, 0], "has no edge"),

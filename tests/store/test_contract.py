@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from opinionsim.llm import Journal, MemoryJournal
-from opinionsim.testing._stores import JournalContract, StoreContract
+from opinionsim.testing import JournalContract, StoreContract
 from tests._postgres import Server
 
 

@@ -15,9 +15,8 @@ import pytest
 from sqlalchemy import Table, Text
 
 from opinionsim.errors import DamagedError, StoreError
-from opinionsim.store import CanaryRow, EdgeRow, Store, TieRow, _schema, follow, load, open_store
-from opinionsim.store._frames import FRAMES
-from opinionsim.testing._store_rows import (
+from opinionsim.store import FRAMES, CanaryRow, EdgeRow, Store, TieRow, follow, load, open_store
+from opinionsim.testing.rows import (
     CAST,
     begun,
     call,
@@ -28,9 +27,8 @@ from opinionsim.testing._store_rows import (
     run_row,
     turn_row,
 )
+from tests._editing import SEALED, seal
 
-#: Tables whose rows carry a check sum.
-_SEALED = [table for table in _schema.runs.metadata.sorted_tables if "crc" in table.columns]
 #: By these, rows are found: one that has another is missing where it was, which is looked for elsewhere.
 _FOUND_BY = {"run_id", "experiment_id"}
 
@@ -104,7 +102,7 @@ def _other(value: Any, column: Any) -> Any:
     return value + "x" if isinstance(value, str) else value + 1
 
 
-@pytest.mark.parametrize("table", _SEALED, ids=lambda table: table.name)
+@pytest.mark.parametrize("table", SEALED.values(), ids=lambda table: table.name)
 def test_a_value_that_was_changed_is_named(path: Path, table: Table) -> None:
     (*_, last) = _do(path, f"SELECT * FROM {table.name} ORDER BY 1, 2")  # noqa: S608
     row = dict(zip(table.columns.keys(), last, strict=True))
@@ -223,23 +221,28 @@ def test_whoever_follows_a_run_is_told_that_a_row_is_missing(path: Path) -> None
     [
         ("runs", "status", "halted", "run r1 is 'halted'; valid: pending, running"),
         ("journal", "source", "oracle", "source 'oracle' of run r1, turn 2, part 'reply'; valid: import, instrument"),
-        ("journal", "outcome", "lost", "outcome 'lost' of run r1"),
+        ("journal", "verdict", "lost", "verdict 'lost' of run r1"),
         ("journal", "condition", "bored", "condition 'bored' of run r1"),
-        ("turns", "reads", "[0", "what turn 2 of run r1 read cannot be read"),
-        ("agents", "persona", "{", "the persona of agent 1 of (run )?r1 cannot be read"),
-        ("opinions", "probabilities", "nothing", "an opinion of turn 2 of run r1 cannot be read"),
+        ("turns", "reads", "[0", "in table turns the reads of run_id r1, turn 2 cannot be read"),
+        ("agents", "persona", "{", "in table agents the persona of run_id r1, agent 1 cannot be read"),
+        (
+            "opinions",
+            "probabilities",
+            "nothing",
+            "in table opinions the probabilities of run_id r1, .*, turn 2, about 1 cannot be read",
+        ),
         ("opinions", "probabilities", "[0.5,0.5]", "an opinion of turn 2 of run r1 has 2 probabilities"),
-        ("instruments", "points", "", "instrument m1 cannot be read"),
-        ("designs", "spec", "spec", "the specification of quick cannot be read"),
-        ("designs", "runs", "[", "the runs of quick cannot be read"),
-        ("runs", "fields", "'", "the fields of run r1 cannot be read"),
+        ("instruments", "points", "", "in table instruments the points of instrument_id m1 cannot be read"),
+        ("designs", "spec", "spec", "in table designs the spec of experiment_id e1, design 1 cannot be read"),
+        ("designs", "runs", "[", "in table designs the runs of experiment_id e1, design 1 cannot be read"),
+        ("runs", "fields", "'", "in table runs the fields of run_id r1 cannot be read"),
     ],
 )
 def test_a_value_that_means_nothing_is_named(path: Path, table: str, column: str, value: str, what: str) -> None:
-    made = _schema.runs.metadata.tables[table]
+    made = SEALED[table]
     (*_, last) = _do(path, f"SELECT * FROM {table} ORDER BY 1, 2")  # noqa: S608
     row = {**dict(zip(made.columns.keys(), last, strict=True)), column: value}
-    sound = _schema.seal(made, [row[each.name] for each in made.columns][:-1])
+    sound = seal(made, [row[each.name] for each in made.columns][:-1])
     _do(path, f"REPLACE INTO {table} VALUES ({', '.join('?' * len(sound))})", *sound)  # noqa: S608
     with pytest.raises(StoreError, match=f"the store is damaged: {what}"):
         _load_all(path)

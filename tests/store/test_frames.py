@@ -9,11 +9,10 @@ import pandas as pd
 import pytest
 
 from opinionsim.errors import StoreError
+from opinionsim.evidence import NOT_VALIDATED
 from opinionsim.messages import ChatMessage
-from opinionsim.metrics import NOT_VALIDATED
-from opinionsim.store import AgentRow, DesignRow, ExperimentRun, OpinionRow, Results, load, open_store
-from opinionsim.store._frames import COLUMNS, FRAMES
-from opinionsim.testing._store_rows import (
+from opinionsim.store import COLUMNS, FRAMES, AgentRow, DesignRow, ExperimentRun, OpinionRow, Results, load, open_store
+from opinionsim.testing.rows import (
     CAST,
     EDGES,
     TURNS,
@@ -267,13 +266,13 @@ def test_of_the_journal_the_calls_are_what_models_said(tmp_path: Path) -> None:
         store.save_design(design_row())
         record = begun(store)
         record.begin(CAST, EDGES)
-        record.append(call(0, "A model's.", outcome="unparsed"))
+        record.append(call(0, "A model's.", verdict="unparsed"))
         for turn, source in enumerate(("person", "instrument", "import"), start=1):
             record.append(call(turn, "Not a model's.", source=source))
         record.append(replace(call(4, part="rating.m1", source="instrument"), prompt=None, prompt_hash=""))
     results = load(_url(tmp_path))
     assert list(results.calls["reply"]) == ["A model's."]
-    assert list(results.calls["outcome"]) == ["unparsed"]
+    assert list(results.calls["verdict"]) == ["unparsed"]
     assert results.prompt("r1", 1) == [ChatMessage("system", "Hello.")]
     with pytest.raises(StoreError, match=r"part 'rating\.m1'"):
         results.prompt("r1", 4, "rating.m1")

@@ -17,14 +17,12 @@ from hypothesis import strategies as st
 from sqlalchemy import event
 from sqlalchemy.exc import DBAPIError
 
-from opinionsim.cli._stores import spelled
 from opinionsim.errors import SpecError, StoreError
 from opinionsim.llm import EntryKey
 from opinionsim.messages import text_id
-from opinionsim.store import Store, TieRow, _following, _postgres, follow, load, open_store, shown
-from opinionsim.store._frames import FRAMES
-from opinionsim.testing._store_case import wait_until
-from opinionsim.testing._store_rows import (
+from opinionsim.store import FRAMES, Store, TieRow, follow, load, open_store, shown
+from opinionsim.testing import wait_until
+from opinionsim.testing.rows import (
     TURNS,
     add,
     begun,
@@ -120,7 +118,7 @@ def test_a_database_that_is_away_for_a_while_is_waited_for(postgres: Server, url
 def test_a_database_that_stays_away_is_told_to_every_later_append(
     postgres: Server, url: str, ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_postgres, "PATIENCE_S", 0.1)
+    monkeypatch.setattr("opinionsim.store._postgres.PATIENCE_S", 0.1)
     store = open_store(url)
     record = begun(store)
     _refuse(postgres, url)
@@ -137,8 +135,8 @@ def test_a_database_that_stays_away_is_told_to_every_later_append(
 def test_whoever_follows_a_run_waits_for_a_database_that_is_away(
     postgres: Server, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_following, "_OFTEN_S", 0.01)
-    monkeypatch.setattr(_following, "_SELDOM_S", 0.05)
+    monkeypatch.setattr("opinionsim.store._following._OFTEN_S", 0.01)
+    monkeypatch.setattr("opinionsim.store._following._SELDOM_S", 0.05)
     with open_store(url) as store, ThreadPoolExecutor(1) as pool:
         record = begun(store)
         lead(record, turns=[turn_row(0)], opinions=())
@@ -157,8 +155,8 @@ def test_whoever_follows_a_run_waits_for_a_database_that_is_away(
 def test_whoever_follows_a_run_is_told_when_the_database_stays_away(
     postgres: Server, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_following, "_SELDOM_S", 0.01)
-    monkeypatch.setattr(_following, "_PATIENCE_S", 0.1)
+    monkeypatch.setattr("opinionsim.store._following._SELDOM_S", 0.01)
+    monkeypatch.setattr("opinionsim.store._following._PATIENCE_S", 0.1)
     with open_store(url) as store:
         lead(begun(store), turns=[turn_row(0)], opinions=())
         store.flush()
@@ -325,7 +323,7 @@ def test_a_password_opens_the_store_and_is_never_shown(locked: str) -> None:
             store.claim("absent", "one")
         seen.append(str(missing.value))
     results = load(again)
-    seen += [repr(results), results.url, shown(locked), spelled(locked), pickle.dumps(results.url)]
+    seen += [repr(results), results.url, shown(locked), pickle.dumps(results.url)]
     assert not [text for text in seen if "s3cret" in str(text)]
     assert len(results.runs) == 1
     assert list(load(str(results.url)).runs["run_id"]) == ["r1"]

@@ -12,8 +12,8 @@ import pytest
 from sqlalchemy import event
 
 from opinionsim.errors import StoreError
-from opinionsim.store import RunState, Store, _workers, open_store
-from opinionsim.testing._store_rows import (
+from opinionsim.store import EXPIRY_S, RunState, Store, open_store
+from opinionsim.testing.rows import (
     CAST,
     EDGES,
     add,
@@ -31,7 +31,7 @@ from tests.store._served import age, cut
 _WORKER = """
 import sys
 from opinionsim.store import open_store
-from opinionsim.testing._store_rows import CAST, add, begun, opinion_row, turn_row
+from opinionsim.testing.rows import CAST, add, begun, opinion_row, turn_row
 
 store = open_store(sys.argv[1])
 record = begun(store, owner="child")
@@ -49,7 +49,7 @@ while True:
 _MEASURER = """
 import sys
 from opinionsim.store import open_store
-from opinionsim.testing._store_rows import completed
+from opinionsim.testing.rows import completed
 
 store = open_store(sys.argv[1])
 completed(store)
@@ -70,7 +70,7 @@ def test_a_run_under_way_is_taken_over_once_its_owner_gives_no_sign_of_life(url:
         record.append(call(0, "kept"))
         record.flush()
         assert two.claim("r1", "two") is None
-        age(ask, _workers.EXPIRY_S - 5)
+        age(ask, EXPIRY_S - 5)
         assert two.claim("r1", "two") is None
         assert two.states()["r1"] == RunState("running", 1, "one", "", held=True)
         age(ask, 10)
@@ -95,7 +95,7 @@ def test_every_claim_is_a_sign_of_life(url: str, ask) -> None:
     with open_store(url) as one, open_store(url) as two:
         one.register([run_row("r1"), run_row("r2")])
         claimed(one, "r1", "one")
-        age(ask, _workers.EXPIRY_S + 1)
+        age(ask, EXPIRY_S + 1)
         claimed(one, "r2", "one")
         assert two.claim("r2", "two") is None
 
@@ -117,7 +117,7 @@ def test_a_run_that_failed_can_be_claimed_by_anybody(url: str) -> None:
 
 
 def test_a_store_goes_on_giving_signs_of_life(url: str, ask, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_workers, "HEARTBEAT_S", 0.01)
+    monkeypatch.setattr("opinionsim.store._workers.HEARTBEAT_S", 0.01)
     with open_store(url) as store:
         store.register([run_row("r1"), run_row("r2")])
         claimed(store, "r1", "one")
@@ -185,7 +185,7 @@ def test_whoever_takes_a_run_over_waits_for_what_is_being_written_of_it(url: str
         record.begin(CAST, EDGES)
         record.flush()
         age(ask, 100)
-        event.listen(one._database._writing, "commit", hold)
+        event.listen(one._database.writing, "commit", hold)
         add(record, turn_row(0))
         assert arrived.wait(20)
         taken = pool.submit(begun, two, owner="two")
@@ -230,7 +230,7 @@ def test_a_run_is_measured_anew_once_whoever_measured_it_is_dead(url: str, ask) 
         record = one.record("r1", epoch)
         record.add_opinions([opinion_row(0)])
         record.flush()
-        age(ask, _workers.EXPIRY_S - 5)
+        age(ask, EXPIRY_S - 5)
         assert two.claim_complete("r1", "two") is None
         with pytest.raises(StoreError, match="run r1 is being measured by one and cannot be started anew"):
             two.forget(["r1"])

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from opinionsim.errors import StoreError
 from opinionsim.llm import Entry, EntryKey
-from opinionsim.store import HeldElsewhereError, OpinionRow, RunRecord, TieRow, TurnRow, _database, open_store
-from opinionsim.testing._store_case import Faults, Moment, numbered, seqs
-from opinionsim.testing._store_rows import CAST, EDGES, begun, call, opinion_row, reply, turn_row
+from opinionsim.store import HeldElsewhereError, OpinionRow, RunRecord, TieRow, TurnRow, open_store
+from opinionsim.testing import Moment, StoreFaults
+from opinionsim.testing.rows import CAST, EDGES, begun, call, numbered, opinion_row, reply, seqs, turn_row
 
 _Row = TurnRow | TieRow | OpinionRow
 
@@ -95,7 +95,7 @@ class _Run:
     def fault(self, number: int) -> None:
         self.store.flush()
         self.durable = len(self.log)
-        Faults(self.store, get_args(Moment)[number % 3]).left = 1
+        StoreFaults(self.store, get_args(Moment)[number % 3]).left = 1
 
     def after_its_claim(self, number: int) -> None:
         if self.stale:
@@ -200,7 +200,7 @@ def test_a_record_is_the_list_of_what_was_added(
 ) -> None:
     folder: Path = tmp_path_factory.mktemp("record")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_database, "_FIRST_WAIT_S", 0.001)
+        patch.setattr("opinionsim.store._database._FIRST_WAIT_S", 0.001)
         run = _Run(str(folder / "a.sqlite"))
         try:
             for name, number in steps:

@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from opinionsim.errors import StoreError
-from opinionsim.store import EdgeRow, OpinionRow, Results, RunRecord, Store, TieRow, TurnRow, load, open_store
-from opinionsim.store._frames import FRAMES
-from opinionsim.testing._store_rows import (
+from opinionsim.store import FRAMES, EdgeRow, OpinionRow, Results, RunRecord, Store, TieRow, TurnRow, load, open_store
+from opinionsim.testing.rows import (
     CAST,
     EDGES,
     add,
@@ -163,7 +162,7 @@ def test_runs_say_under_which_wording_they_were_begun_and_when(store: Store) -> 
     store.save_design(design_row(runs=("r1", "r2", "r3", "r4")))
     for run_id in ("r2", "r3"):
         completed(store, run_id)
-    store.save_inputs("r1", "made of these", "pack@3")
+    store.save_inputs("r1", "made of these", "pack@3", {})
     runs = load(store.url).runs.set_index("run_id")
     assert runs["wording"].fillna("-").to_dict() == {"r1": "-", "r2": "pack@2", "r3": "-", "r4": "-"}
     assert runs["begun_at"].notna().to_dict() == {"r1": False, "r2": True, "r3": True, "r4": False}

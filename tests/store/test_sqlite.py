@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sqlalchemy import event
+from sqlalchemy import MetaData, event
 
 from opinionsim.errors import StoreError
 from opinionsim.llm import EntryKey
 from opinionsim.messages import ChatMessage, prompt_hash, prompt_identity, text_id
-from opinionsim.store import RunState, _migrations, open_store
-from opinionsim.testing._store_rows import (
+from opinionsim.store import RunState, open_store
+from opinionsim.testing.rows import (
     CAST,
     EDGES,
     add,
@@ -35,7 +35,7 @@ from opinionsim.testing._store_rows import (
 _APPENDER = """
 import sys
 from opinionsim.store import open_store
-from opinionsim.testing._store_rows import CAST, EDGES, add, begun, call, opinion_row, turn_row
+from opinionsim.testing.rows import CAST, EDGES, add, begun, call, opinion_row, turn_row
 
 store = open_store(sys.argv[1])
 records = [begun(store, run, "child") for run in ("r1", "r2")]
@@ -67,7 +67,7 @@ with open_store(sys.argv[1]):
 _MEASURER = """
 import sys
 from opinionsim.store import open_store
-from opinionsim.testing._store_rows import completed
+from opinionsim.testing.rows import completed
 
 store = open_store(sys.argv[1])
 completed(store)
@@ -268,7 +268,7 @@ def _truncated(path: Path) -> None:
     [
         (_garbage, "not a database"),
         (_foreign, "database of another program"),
-        (_newer, "schema version 7, this version of opinionsim knows up to 1"),
+        (_newer, "schema version 7, this version of opinionsim knows version 2"),
         (_truncated, "malformed"),
         (Path.mkdir, "is a folder|there is no store at"),
     ],
@@ -290,10 +290,10 @@ def test_a_store_that_cannot_be_created_leaves_nothing_behind(tmp_path: Path, mo
     with pytest.raises(StoreError, match=r"cannot write the store .*: .*file is not a folder"):
         open_store(str(tmp_path / "file" / "a.sqlite"))
 
-    def fail(connection: object) -> None:
+    def fail(tables: object, connection: object) -> None:
         raise OSError("no space left")
 
-    monkeypatch.setattr(_migrations, "MIGRATIONS", [*_migrations.MIGRATIONS, fail])
+    monkeypatch.setattr(MetaData, "create_all", fail)
     with pytest.raises(StoreError, match="no space left"):
         open_store(str(tmp_path / "new" / "folder" / "a.sqlite"))
     assert [each.name for each in tmp_path.iterdir()] == ["file"]

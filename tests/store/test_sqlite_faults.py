@@ -13,9 +13,9 @@ import pytest
 from sqlalchemy import Connection, event
 
 from opinionsim.errors import StoreError
-from opinionsim.store import RunRecord, Store, _files, _workers, open_store
-from opinionsim.testing._store_case import numbered, seqs, wait_until
-from opinionsim.testing._store_rows import CAST, EDGES, add, begun, call, claimed, lead, run_row, turn_row
+from opinionsim.store import RunRecord, Store, open_store
+from opinionsim.testing import wait_until
+from opinionsim.testing.rows import CAST, EDGES, add, begun, call, claimed, lead, numbered, run_row, seqs, turn_row
 
 
 def _begun(store: Store) -> RunRecord:
@@ -126,7 +126,7 @@ def test_whoever_replaced_the_file_of_a_store_is_left_alone(tmp_path: Path) -> N
 def test_the_signs_of_life_of_a_store_whose_file_is_gone_disturb_nobody(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_workers, "HEARTBEAT_S", 0.01)
+    monkeypatch.setattr("opinionsim.store._workers.HEARTBEAT_S", 0.01)
     path = tmp_path / "a.sqlite"
     store = open_store(str(path))
     store.tell(lambda: "1 of 2")
@@ -143,7 +143,7 @@ def test_the_signs_of_life_of_a_store_whose_file_is_gone_disturb_nobody(
 def test_another_process_that_keeps_the_file_locked_is_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_files, "_BUSY_TIMEOUT_S", 0.01)
+    monkeypatch.setattr("opinionsim.store._files._BUSY_TIMEOUT_S", 0.01)
     path = tmp_path / "a.sqlite"
     with open_store(str(path)) as store, closing(sqlite3.connect(path, isolation_level=None)) as other:
         record = _begun(store)
@@ -158,8 +158,8 @@ def test_another_process_that_keeps_the_file_locked_is_waited_for(
 
 
 def test_another_process_that_does_not_let_go_is_named_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_files, "_BUSY_TIMEOUT_S", 0.01)
-    monkeypatch.setattr(_files, "PATIENCE_S", 0.2)
+    monkeypatch.setattr("opinionsim.store._files._BUSY_TIMEOUT_S", 0.01)
+    monkeypatch.setattr("opinionsim.store._files.PATIENCE_S", 0.2)
     path = tmp_path / "a.sqlite"
     store = open_store(str(path))
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
@@ -205,7 +205,7 @@ def test_a_full_disk_is_waited_for(tmp_path: Path) -> None:
 
 
 def test_a_disk_that_stays_full_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_files, "PATIENCE_S", 0.2)
+    monkeypatch.setattr("opinionsim.store._files.PATIENCE_S", 0.2)
     path = tmp_path / "a.sqlite"
     store = open_store(str(path))
     record = _begun(store)

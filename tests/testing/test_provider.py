@@ -215,7 +215,7 @@ def test_what_a_real_client_raises(kind: str, transport: str) -> None:
 
 
 def test_every_kind_of_error_is_in_the_table() -> None:
-    assert set(RAISED) == {*Faults.TRANSPORT, *Faults.PERMANENT, "blocked"}
+    assert set(RAISED) == {*Faults.TRANSPORT, *Faults.ANY_REQUEST, *Faults.THIS_REQUEST, "blocked"}
 
 
 #: Kind: content, finish reason and refusal that a real client hands on; %s stands for the true reply.

@@ -1,0 +1,22 @@
+"""What a record says: tables of final opinions, and transcripts of what was said.
+
+Names are loaded when they are first used: a transcript does without pandas.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from opinionsim.analysis._tables import Table, further_table, table, table1, table2, tables
+    from opinionsim.analysis._transcript import transcript
+
+__all__ = ["Table", "further_table", "table", "table1", "table2", "tables", "transcript"]
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name from its module on first use (PEP 562)."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{'_transcript' if name == 'transcript' else '_tables'}"), name)

@@ -1,0 +1,215 @@
+"""What was said in a run, as text a person can read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sqlalchemy import text as sql
+
+from opinionsim.errors import SpecError, StoreError
+from opinionsim.store import AgentRow, DesignRow, ExperimentRun, Results, Store, TurnRow, open_store
+
+
+def transcript(results: Results, run: int | str = 0, agent: int | None = None, turn: int | None = None) -> str:
+    """The messages of one run, in order, with what each agent read and how its text was coded.
+
+    Everybody is shown, and who is no participant is named with its role. A text that is no answer is marked by its
+    condition: refused, empty, truncated or skipped. Codes are those of the run's own instrument of stance for a text by
+    itself. Where agents differ in what plays them, each is named with its own model and kind of evidence.
+
+    Parameters
+    ----------
+    results : Results
+        From :func:`opinionsim.load` or :func:`opinionsim.run`.
+    run : int or str
+        Row number in ``results.runs``, or a run id.
+    agent : int, optional
+        Only the turns of this agent.
+    turn : int, optional
+        Only the turn of this index.
+
+    Returns
+    -------
+    str
+        One paragraph a turn.
+
+    Raises
+    ------
+    SpecError
+        If there is no such run, agent or turn.
+    StoreError
+        If the store cannot be read.
+
+    Notes
+    -----
+    The run is read from the store anew, and nothing else is: of a run that is under way, what is on record now.
+    """
+    with open_store(results.url, write=False) as store:
+        design = _design(store, results)
+        return spelled(_told(store, design, _cell(design, run), agent, turn), agent, turn)
+
+
+# -- reading -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a transcript tells of, in one state of the store.
+
+    Attributes
+    ----------
+    about : mapping of str to Any
+        The run's row of the frame ``runs``.
+    agents : sequence of AgentRow
+        Who takes part, by index.
+    turns : sequence of TurnRow
+        At least those that are told, in order.
+    authors : mapping of int to int
+        Who wrote each turn of the run.
+    values : mapping of int to float
+        What the run's own instrument says of turns; NaN where it found no answer.
+    """
+
+    about: Mapping[str, Any]
+    agents: Sequence[AgentRow]
+    turns: Sequence[TurnRow]
+    authors: Mapping[int, int]
+    values: Mapping[int, float]
+
+
+def _design(store: Store, results: Results) -> DesignRow:
+    for design in store.designs():
+        if (design.name, design.design) == (results.name, results.design):
+            return design
+    raise StoreError(f"the store {store.url} no longer has design {results.design} of experiment {results.name!r}")
+
+
+def _cell(design: DesignRow, run: int | str) -> ExperimentRun:
+    """A cell and replicate, by its row in the frame ``runs`` or the id of its run."""
+    cells = sorted(design.runs, key=lambda each: (each.cell, each.replicate, each.run_id, each.instrument_id or ""))
+    if isinstance(run, int):
+        if not 0 <= run < len(cells):
+            raise SpecError(f"run {run} does not exist; valid: {_span(len(cells))}")
+        return cells[run]
+    found = [each for each in cells if each.run_id.startswith(run)]
+    n_runs = len({each.run_id for each in found})
+    if n_runs != 1:
+        raise SpecError(f"run {run!r} names {n_runs} runs; give a row number or a longer run id")
+    return found[0]
+
+
+def _told(store: Store, design: DesignRow, cell: ExperimentRun, agent: int | None, turn: int | None) -> Told:
+    """What is on record of a run, as far as it is told."""
+    run_id = cell.run_id
+    store.require_whole([run_id])
+    while True:
+        generation = _generation(store, run_id)
+        authors = _authors(store, run_id)
+        told = Told(
+            store.cells(replace(design, runs=(cell,)))[0],
+            store.agents(run_id),
+            # Those of one agent are a fraction of a long run.
+            store.turns(run_id, authors.get(turn) if agent is None and turn is not None else agent),
+            authors,
+            _values(store, cell),
+        )
+        # It is read bit by bit: a run that was begun anew meanwhile would be told from two records.
+        if _generation(store, run_id) == generation:
+            return told
+
+
+def _generation(store: Store, run_id: str) -> int | None:
+    """How often a run was begun anew; None where it is not registered, which its frame complains of."""
+    return next((state.generation for state in store.states([run_id]).values()), None)
+
+
+def _authors(store: Store, run_id: str) -> dict[int, int]:
+    """Who wrote each turn of a run: without their texts, which take most of the time."""
+    with store.reading() as connection:
+        rows = connection.execute(sql("SELECT turn, agent FROM turns WHERE run_id = :run"), {"run": run_id})
+        return {row.turn: row.agent for row in rows}
+
+
+def _values(store: Store, cell: ExperimentRun) -> dict[int, float]:
+    """What a cell's own instrument says of the turns of its run, each by itself."""
+    rows = store.opinions(cell.run_id)
+    return {row.turn: row.value for row in rows if row.instrument_id == cell.instrument_id and row.about is None}
+
+
+# -- telling -------------------------------------------------------------------------------------------------
+
+
+def spelled(told: Told, agent: int | None = None, turn: int | None = None) -> str:
+    """What :func:`transcript` returns, of what is on record.
+
+    Raises
+    ------
+    SpecError
+        If there is no such agent or turn.
+    """
+    about = told.about
+    if agent is not None and agent not in {each.agent for each in told.agents}:
+        raise SpecError(f"agent {agent} does not exist; valid: {_span(len(told.agents))}")
+    if turn is not None and turn not in told.authors:
+        raise SpecError(f"turn {turn} does not exist; valid: {_span(len(told.authors))}")
+    lines = [
+        f"run {about['run_id']} · {about['cell']} · replicate {about['replicate']} · {about['status']} · "
+        f"evidence: {about['evidence']}",
+        f"claim: {about['claim']}",
+    ]
+    if about["validation"]:
+        lines.append(f"coded by {about['classifier']}: {about['validation']}")
+    names = {each.agent: _name(each) for each in told.agents}
+    players = _players(told.agents)
+    for each in told.turns:
+        if agent not in (None, each.agent) or turn not in (None, each.turn):
+            continue
+        read = [_author(ref, names, told.authors) for ref in each.reads]
+        after = f" after reading {', '.join(read)}" if read else ""
+        player = f", {players[each.agent]}" if players.get(each.agent) else ""
+        lines.append(
+            f"\nstep {each.step}, turn {each.turn}: {names.get(each.agent, each.agent)} (agent {each.agent}{player}) "
+            f"{each.act}{after}{_mark(each, told.values)}\n{each.text}"
+        )
+    return "\n".join(lines)
+
+
+def _name(agent: AgentRow) -> str:
+    """Name of an agent, with the role of one that is no participant unless its name says it."""
+    if agent.role in ("", "participant") or agent.name.casefold() == agent.role.casefold():
+        return agent.name
+    return f"{agent.name}, {agent.role}" if agent.name else agent.role
+
+
+def _players(agents: Sequence[AgentRow]) -> dict[int, str]:
+    """What plays each agent, as far as they differ in it."""
+    told = [name for name in ("model", "evidence") if len({getattr(each, name) for each in agents}) > 1]
+    # A scripted agent beside others is called what it is, and once, as its model has the same name.
+    return {each.agent: ", ".join(dict.fromkeys(getattr(each, name) for name in told)) for each in agents}
+
+
+def _span(count: int) -> str:
+    return f"0..{count - 1}" if count else "none, nothing is on record yet"
+
+
+def _author(ref: int | str, names: Mapping[int, str], authors: Mapping[int, int]) -> str:
+    """Who wrote what a turn read."""
+    if isinstance(ref, str):
+        return f"the message {ref}"
+    return f"{names.get(authors.get(ref, -1), '?')} (turn {ref})"
+
+
+def _mark(turn: TurnRow, values: Mapping[int, float]) -> str:
+    """What a turn's text is worth: why it is no answer, or how it was coded if it was."""
+    if turn.condition != "answered":
+        return f"  [{turn.condition}]"
+    return f"  [{_coded(values[turn.turn])}]" if turn.turn in values else ""
+
+
+def _coded(value: float) -> str:
+    if math.isnan(value):
+        return "no answer"
+    return f"coded {value:+g}" if value else "coded 0"

@@ -1,0 +1,138 @@
+"""The dataflow graph of a run's turns, as far as it is known."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+
+from opinionsim.engine._contracts import Actor, calls_per_event
+from opinionsim.errors import ScheduleError
+from opinionsim.messages import Message, as_message
+from opinionsim.schedules import ActSpec, AnySchedule, Turn
+
+
+class Node:
+    """A turn in the dataflow graph, and what has become of it."""
+
+    __slots__ = (
+        *("actor", "done", "followers", "message", "priority", "published"),
+        *("readers", "rest", "spec", "turn", "waiting"),
+    )
+
+    def __init__(self, turn: Turn, spec: ActSpec, actor: Actor) -> None:
+        self.turn = turn
+        self.spec = spec
+        self.actor = actor
+        self.waiting = 0
+        self.readers: list[Node] = []
+        self.followers: list[Node] = []
+        self.priority = 0.0
+        self.rest = 0.0
+        self.message: Message | None = None
+        self.published: asyncio.Future[Message] | None = None
+        self.done = False
+
+
+class TurnGraph:
+    """Turns joined to what they depend on.
+
+    Parameters
+    ----------
+    schedule : StaticSchedule or AdaptiveSchedule
+        Declares acts, steps and external messages.
+    actors : sequence of Actor
+        By agent number.
+
+    Attributes
+    ----------
+    nodes : list of Node
+        The turns taken in so far, by index.
+    """
+
+    def __init__(self, schedule: AnySchedule, actors: Sequence[Actor]) -> None:
+        self.nodes: list[Node] = []
+        self._steps = schedule.steps
+        self._acts = schedule.acts
+        self._actors = actors
+        self._after = [calls_per_event(actor) for actor in actors]
+        self._externals = {name: as_message(value) for name, value in schedule.externals.items()}
+        self._last_keeping: dict[int, Node] = {}
+
+    def take(self, turn: Turn) -> Node:
+        """Check a turn against the contract and join it to what it depends on."""
+        index, nodes = turn.index, self.nodes
+        if index != len(nodes) or (nodes and turn.step < nodes[-1].turn.step):
+            raise ScheduleError(f"turn {index} of step {turn.step} is out of order; expected index {len(nodes)}")
+        if not 0 <= turn.step <= self._steps:
+            raise ScheduleError(f"turn {index} is of step {turn.step}; valid: 0..{self._steps}")
+        spec = self._acts.get(turn.act)
+        if spec is None or not 0 <= turn.agent < len(self._actors):
+            raise ScheduleError(
+                f"turn {index} names act {turn.act!r} and agent {turn.agent}; "
+                f"valid: {', '.join(self._acts)} and agents 0..{len(self._actors) - 1}"
+            )
+        node = Node(turn, spec, self._actors[turn.agent])
+        for ref in turn.reads:
+            if isinstance(ref, int):
+                if not 0 <= ref < index:
+                    raise ScheduleError(f"turn {index} reads turn {ref}, which is not an earlier turn")
+                if nodes[ref].message is None:
+                    nodes[ref].readers.append(node)
+                    node.waiting += 1
+            elif ref.name not in self._externals:
+                raise ScheduleError(
+                    f"turn {index} reads external message {ref.name!r}, which the schedule does not hold"
+                )
+        if spec.memory != "none":
+            before = self._last_keeping.get(turn.agent)
+            if before is not None and not before.done:
+                before.followers.append(node)
+                node.waiting += 1
+            elif spec.memory == "fork":
+                node.actor = node.actor.fork()
+            if spec.memory == "keep":
+                self._last_keeping[turn.agent] = node
+        nodes.append(node)
+        return node
+
+    def set_priorities(self) -> None:
+        """Longest remaining path of every turn, in calls, from the last turn to the first."""
+        for node in reversed(self.nodes):
+            after = self._after[node.turn.agent] if node.spec.memory == "keep" else 0
+            rest = max([other.priority for other in node.readers], default=0.0)
+            own = max([other.priority for other in node.followers], default=0.0)
+            node.rest = after + own
+            node.priority = 1.0 + max(rest, node.rest)
+
+    def transcript(self, start: int = 0, until: int | None = None) -> Iterator[tuple[Turn, Message]]:
+        """Turns from index `start` to step `until` that have published, with their messages, by index."""
+        for index in range(start, len(self.nodes)):
+            node = self.nodes[index]
+            if until is not None and node.turn.step > until:
+                return
+            if node.message is not None:
+                yield node.turn, node.message
+
+    def received(self, turn: Turn) -> list[Message]:
+        """The messages a turn is shown: those it reads, as far as they are passed on.
+
+        Raises
+        ------
+        ScheduleError
+            If one of them is not there yet.
+        """
+        found = []
+        for ref in turn.reads:
+            message = self.nodes[ref].message if isinstance(ref, int) else self._externals[ref.name]
+            if message is None:
+                raise ScheduleError(f"turn {ref} is read before it has published")
+            if message.condition == "answered" or message.passed_on:
+                found.append(message)
+        return found
+
+    def published(self, index: int) -> tuple[Turn, Message]:
+        """A turn that has published, with its message."""
+        node = self.nodes[index]
+        if node.message is None:
+            raise ScheduleError(f"turn {index} has not published")
+        return node.turn, node.message

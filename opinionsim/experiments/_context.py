@@ -1,0 +1,307 @@
+"""What the parts of a runner share: what is to be run, where it is kept, what has come of it, and the wish to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import os
+import secrets
+import socket
+from collections.abc import Callable, Collection, Coroutine, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import astuple, dataclass
+from functools import partial
+from typing import Any, TypeVar
+
+from opinionsim.errors import BudgetExceeded, DamagedError, OpinionSimError
+from opinionsim.experiments._cells import Experiment, PlannedRun
+from opinionsim.experiments._coding import instruments_by_run
+from opinionsim.experiments._loaded import LoadedParts
+from opinionsim.experiments._spending import Spending
+from opinionsim.llm import Endpoint, Limits, RetryPolicy, RunCalls, Seat, SlotPool
+from opinionsim.measurement import Queues
+from opinionsim.simulation import Simulation
+from opinionsim.store import Paid, RunRecord, Store
+from opinionsim.streams import digest
+
+_T = TypeVar("_T")
+
+STOPPED = "stopped before it was finished"
+#: How often runs that other workers hold are looked at again, seconds.
+_LOOK_AGAIN_S = 5.0
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a sweep is, at one moment.
+
+    Attributes
+    ----------
+    total, complete, incomplete, open : int
+        Runs in all, finished, ended unfinished, and under way.
+    made, answered : int
+        Calls the model has answered, and calls the store has answered.
+    in_flight : int
+        Calls waiting for the model now.
+    """
+
+    total: int = 0
+    complete: int = 0
+    incomplete: int = 0
+    open: int = 0
+    made: int = 0
+    answered: int = 0
+    in_flight: int = 0
+
+    def __add__(self, other: Progress) -> Progress:
+        return Progress(*(here + there for here, there in zip(astuple(self), astuple(other), strict=True)))
+
+
+@dataclass(frozen=True)
+class Summary:
+    """How a sweep ended.
+
+    Attributes
+    ----------
+    total, complete, already : int
+        Distinct runs in all, those that are complete, and those of them that were so beforehand.
+    errors : dict of str to str
+        Why each run that is not complete, or no longer agrees with its prompts, is in that state.
+    stopped : bool
+        Whether it was asked to stop, or stopped for its budget.
+    exceeded : str
+        The limit of its budget that stopped it, in words; empty when none did.
+    made, answered, repeated : int
+        Calls the model has answered, calls the store has answered, and attempts that failed and were repeated.
+    paid : Paid
+        Calls, tokens and money of these runs on record, whenever they were paid.
+    notes : tuple of str
+        What a reader of the results should know of the models.
+    seconds : float
+        Wall time.
+    """
+
+    total: int
+    complete: int
+    already: int
+    errors: dict[str, str]
+    stopped: bool
+    exceeded: str
+    made: int
+    answered: int
+    repeated: int
+    paid: Paid
+    notes: tuple[str, ...]
+    seconds: float
+
+
+class Stopped(OpinionSimError):
+    """The sweep was asked to stop."""
+
+    def __init__(self, message: str = STOPPED) -> None:
+        super().__init__(message)
+
+
+class Context:
+    """What the parts of a runner share: what is to be run, where it is kept, what has come of it, and the wish to stop.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        What to run.
+    store : Store
+        Open for writing.
+    loaded : LoadedParts
+        Its models and instruments.
+    max_concurrency : int, optional
+        Calls in flight at most; default that of the specification.
+    fresh : bool
+        Start a run anew when its stored calls answer other questions than those now asked.
+    only : collection of str, optional
+        Ids of the runs to carry out; the others stay as they are. Default all.
+    share : Limits, optional
+        Carry out runs that another runner has put on record, and nothing else: no canary questions, no manifest. These
+        are the limits of what the runs may have cost when they are over. Default: the runner puts them on record
+        itself, and the experiment's budget holds.
+
+    Attributes
+    ----------
+    registers : bool
+        Whether the experiment is put on record, too.
+    planned, distinct : list of PlannedRun
+        Runs to carry out, and all runs of the experiment, each once.
+    instruments : dict of str to list of Instrument
+        The instruments that read the texts of each run.
+    complete : set of str
+        Ids of runs that are complete and measured.
+    errors : dict of str to str
+        Why each other run that was looked at is not.
+    exceeded : str
+        The limit of the budget that stopped the sweep, in words; empty when none did.
+    defect : Exception or None
+        The first defect of the program that stopped a run.
+    made, answered, repeated : int
+        Calls of runs that are over.
+    playing : dict of str to Simulation
+        Runs under way.
+    stopping : asyncio.Event
+        Set when nothing more is to be begun.
+    """
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        store: Store,
+        loaded: LoadedParts,
+        *,
+        max_concurrency: int | None = None,
+        fresh: bool = False,
+        only: Collection[str] | None = None,
+        share: Limits | None = None,
+    ) -> None:
+        self.experiment, self.store, self.loaded, self.fresh = experiment, store, loaded, fresh
+        self.experiment_id = digest(f"experiment:{experiment.spec.name}")
+        self.owner = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
+        self.distinct = list({run.run_id: run for run in experiment.runs}.values())
+        self.planned = [run for run in self.distinct if only is None or run.run_id in only]
+        self.instruments = instruments_by_run(experiment.runs, loaded)
+        self.slots = SlotPool(max_concurrency or experiment.spec.execution.max_concurrency)
+        self.registers = share is None
+        limited = None if share is None else [run.run_id for run in self.planned]
+        self.spending = Spending(store, self.experiment_id, share or loaded.limits, limited)
+        self.complete: set[str] = set()
+        self.errors: dict[str, str] = {}
+        self.exceeded = ""
+        self.defect: Exception | None = None
+        self.made = self.answered = self.repeated = 0
+        self.playing: dict[str, Simulation] = {}
+        self._calls: set[RunCalls] = set()
+        self.stopping = asyncio.Event()
+        # SQLite and classification block; each has a thread of its own so that dispatch goes on.
+        self._threads = [ThreadPoolExecutor(1, f"opinionsim-{name}") for name in ("store", "open", "measure")]
+        self.queues = Queues(self._threads[2])
+
+    # -- what is going on ----------------------------------------------------------------------------------
+
+    def progress(self) -> Progress:
+        """How far the runs of this process are; may be asked from any thread."""
+        calls = list(self._calls)
+        return Progress(
+            total=len(self.planned),
+            complete=len(self.complete),
+            incomplete=len(self.errors),
+            open=len(self.playing),
+            made=self.made + sum(each.made for each in calls),
+            answered=self.answered + sum(each.answered for each in calls),
+            in_flight=self.slots.in_flight,
+        )
+
+    def doing(self) -> str:
+        """What is being done, in one line; may be asked from any thread."""
+        runs, calls = len(self._calls), self.slots.in_flight
+        parts = [
+            f"{calls} {'call' if calls == 1 else 'calls'} in flight of {self.slots.limit}, "
+            f"in {runs} {'run' if runs == 1 else 'runs'}"
+        ]
+        waiting = self.slots.waiting().items()
+        parts += [f"{account} waits {math.ceil(seconds)} s for its rate limit" for account, seconds in waiting]
+        parts += ["stopping"] if self.stopped else []
+        return "; ".join(parts)
+
+    def begin(self, planned: PlannedRun, record: RunRecord, answering: Sequence[Endpoint | Seat] = ()) -> RunCalls:
+        """The calls of a run, which are stopped with the sweep and count as its own until :meth:`count`."""
+        execution = planned.spec.execution
+        retry = RetryPolicy(execution.timeout_s, **execution.retry.model_dump())
+        budget = self.spending.budget
+        calls = RunCalls(planned.run_id, record, answering, self.slots, retry=retry, budget=budget)
+        self._calls.add(calls)
+        if self.stopped:
+            calls.stop()
+        return calls
+
+    def count(self, over: RunCalls | Summary) -> None:
+        """Add the calls of something that is over."""
+        if isinstance(over, RunCalls):
+            self._calls.discard(over)
+        self.made += over.made
+        self.answered += over.answered
+        self.repeated += over.repeated
+
+    def settle(self, run_id: str, error: object = None) -> None:
+        """Count a run as complete and measured, or as not for a reason."""
+        if error is None:
+            self.complete.add(run_id)
+        else:
+            self.errors[run_id] = str(error)
+
+    # -- stopping ------------------------------------------------------------------------------------------
+
+    @property
+    def stopped(self) -> bool:
+        """Whether nothing more is to be begun."""
+        return self.stopping.is_set()
+
+    def stop(self) -> None:
+        """Dispatch nothing more; calls in flight go on to their end."""
+        self.stopping.set()
+        for simulation in self.playing.values():
+            simulation.engine.stop(Stopped())
+        for calls in self._calls:
+            calls.stop()
+
+    def heed(self, error: OpinionSimError | None) -> None:
+        """Stop the sweep where an error says that the budget is used up."""
+        if isinstance(error, BudgetExceeded):
+            self.exceeded = self.exceeded or str(error)
+            self.stop()
+
+    async def pause(self) -> None:
+        """Wait for a while before runs that others hold are looked at again; no longer than until the stop."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self.stopping.wait(), _LOOK_AGAIN_S)
+
+    # -- threads -------------------------------------------------------------------------------------------
+
+    async def in_store(self, function: Callable[..., _T], *arguments: Any) -> _T:
+        """Call the store in its thread."""
+        return await asyncio.get_running_loop().run_in_executor(self._threads[0], partial(function, *arguments))
+
+    async def in_opening(self, function: Callable[..., _T], *arguments: Any) -> _T:
+        """Call the store on behalf of a run that waits to start, not behind those that are over."""
+        return await asyncio.get_running_loop().run_in_executor(self._threads[1], partial(function, *arguments))
+
+    async def close(self) -> None:
+        """Wait for the threads to end."""
+        # The loop is shared with other sweeps and models, which must not wait for what these threads still do.
+        for thread in self._threads:
+            await asyncio.to_thread(thread.shutdown)
+
+
+def damage(run_id: str, error: DamagedError) -> str:
+    """What is wrong with the record of a run, and what can be done about it."""
+    return f"run {run_id}: {error}. Take the store from a copy, or start these runs anew with --fresh"
+
+
+async def together(*work: Coroutine[Any, Any, None], meanwhile: Coroutine[Any, Any, None] | None = None) -> None:
+    """Carry out several things at once, all of which end with the first error.
+
+    Parameters
+    ----------
+    *work : coroutine
+        To be carried out.
+    meanwhile : coroutine, optional
+        Goes on beside them, and is cancelled when all have ended.
+    """
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(each) for each in work]
+            if meanwhile is not None:
+                beside = group.create_task(meanwhile)
+                await asyncio.wait(tasks)
+                beside.cancel()
+    except ExceptionGroup as failures:
+        error: Exception = failures
+        while isinstance(error, ExceptionGroup):
+            error = error.exceptions[0]
+        raise error from None

@@ -1,0 +1,146 @@
+"""Executors, which carry out the runs of a sweep: the port that a runner asks for, and the one of this process."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from contextlib import suppress
+from typing import Protocol
+
+from opinionsim.errors import DamagedError, JournalMismatch, SpecError
+from opinionsim.experiments._assembly import assemble
+from opinionsim.experiments._context import STOPPED, Context, Progress, together
+from opinionsim.experiments._runs import Opened, Played, conclude, measure_finished, open_anew, open_run, play
+from opinionsim.experiments._sorting import Pending
+from opinionsim.schedules import AdaptiveSchedule, critical_path
+from opinionsim.store import HeldElsewhereError
+from opinionsim.streams import canonical_json
+
+
+class Executor(Protocol):
+    """Carries out the runs of a sweep; made of a :class:`Context`, in which it settles them.
+
+    Attributes
+    ----------
+    warnings : list of str
+        Sentences that a user should read beforehand.
+    """
+
+    warnings: list[str]
+
+    async def carry_out(self, pending: list[Pending]) -> None:
+        """Carry out runs to their end, or until the sweep is stopped."""
+        ...
+
+    def progress(self) -> Progress:
+        """How far the sweep is; may be asked from any thread."""
+        ...
+
+
+class LocalExecutor:
+    """Carries out runs in this process, all of them on one event loop.
+
+    Parameters
+    ----------
+    context : Context
+        Shared with the runner.
+    """
+
+    def __init__(self, context: Context) -> None:
+        self.warnings: list[str] = []
+        self._context = context
+        #: Runs that other workers took over while they were under way here.
+        self._taken_over: list[Pending] = []
+
+    def progress(self) -> Progress:
+        """How far the sweep is."""
+        return self._context.progress()
+
+    async def carry_out(self, pending: list[Pending]) -> None:
+        """Carry out runs to their end; those that other workers hold are waited for."""
+        while pending:
+            n_open = self._open_at_once(pending)
+            opened: asyncio.Queue[Opened | None] = asyncio.Queue(1 if self._context.store.shared else max(n_open, 1))
+            await together(self._open_ahead(pending, opened, n_open), *(self._work(opened) for _ in range(n_open)))
+            lost, self._taken_over = self._taken_over, []
+            pending = await self._not_done_elsewhere(lost)
+
+    def _open_at_once(self, pending: list[Pending]) -> int:
+        """Runs under way at a time: enough to fill every slot four times over, so that none stands idle."""
+        widths: dict[str, float] = {}
+        for each in pending:
+            spec = each.planned.spec
+            shape = canonical_json([spec.interaction.model_dump(mode="json"), spec.population.size])
+            if shape not in widths:
+                with suppress(SpecError):
+                    schedule = assemble(each.planned, self._context.experiment.resources).schedule
+                    if isinstance(schedule, AdaptiveSchedule):
+                        widths[shape] = 1.0  # it decides one step at a time
+                    else:
+                        widths[shape] = critical_path(schedule).mean_width
+        # The narrowest runs may be all that is left in the end.
+        width = max(1.0, min(widths.values(), default=1.0))
+        # A store that other workers use as well leaves the rest to them.
+        rounds, least = (1, 1) if self._context.store.shared else (4, 8)
+        return min(max(least, math.ceil(rounds * self._context.slots.limit / width)), len(pending))
+
+    async def _open_ahead(self, pending: list[Pending], opened: asyncio.Queue[Opened | None], n_open: int) -> None:
+        """Claim runs and read their journals before their turn comes, so that no slot waits for the store."""
+        while pending:
+            held = []
+            for each in pending:
+                if self._context.stopped:
+                    self._context.settle(each.run_id, STOPPED)
+                    continue
+                try:
+                    if (ready := await open_run(self._context, each)) is not None:
+                        await opened.put(ready)
+                except HeldElsewhereError:
+                    held.append(each)
+            pending = await self._not_done_elsewhere(held)
+        for _ in range(n_open):
+            await opened.put(None)
+
+    async def _not_done_elsewhere(self, held: list[Pending]) -> list[Pending]:
+        """Those runs that another worker holds and has not finished a while later: it may die over them."""
+        context = self._context
+        if not held or context.stopped:
+            for each in held:
+                context.settle(each.run_id, STOPPED)
+            return []
+        await context.pause()
+        states = await context.in_opening(context.store.states, [each.run_id for each in held])
+        done = {run_id for run_id, state in states.items() if state.status == "complete"}
+        # Another worker that finished them may have had other instruments in mind.
+        await measure_finished(context, [each.planned for each in held if each.run_id in done])
+        return [each for each in held if each.run_id not in done]
+
+    async def _work(self, queue: asyncio.Queue[Opened | None]) -> None:
+        """Carry out one run after another; the next one starts while the last one is measured and stored."""
+        async with asyncio.TaskGroup() as group:
+            concluding: asyncio.Task[None] | None = None
+            while (opened := await queue.get()) is not None:
+                played = await self._played(opened)
+                if concluding is not None:
+                    await concluding
+                concluding = None if played is None else group.create_task(self._conclude(played))
+
+    async def _played(self, opened: Opened) -> Played | None:
+        """A run carried out to its last turn, anew if its record is of no use; None where it cannot be had again."""
+        played = await play(self._context, opened)
+        if not (isinstance(played.error, JournalMismatch | DamagedError) and self._context.fresh):
+            return played
+        self._context.count(played.calls)
+        try:
+            again = await open_anew(self._context, opened.pending)
+        except HeldElsewhereError:
+            self._taken_over.append(opened.pending)
+            return None
+        return None if again is None else await play(self._context, again)
+
+    async def _conclude(self, played: Played) -> None:
+        try:
+            await conclude(self._context, played)
+        except HeldElsewhereError:
+            # It was given up for dead, and taken over.
+            self._taken_over.append(played.opened.pending)

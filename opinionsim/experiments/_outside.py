@@ -1,0 +1,92 @@
+"""Parts of the user's own in an experiment: which there are, and what their code is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from opinionsim.errors import JournalMismatch, OpinionSimError, SpecError
+from opinionsim.experiments._spec import ExperimentSpec
+from opinionsim.llm import own_model
+from opinionsim.registry import Part, find
+
+
+def run_parts(spec: ExperimentSpec) -> dict[str, Part]:
+    """Parts of the user's own that can reach a run of a specification, by name."""
+    network = getattr(spec.interaction, "network", None)
+    parts = [find("interaction", spec.interaction.kind)]
+    parts += [] if network is None else [find("network", network.kind)]
+    if spec.model.equation is None:
+        parts += [find("memory", spec.cognition.memory.name), find("selector", spec.cognition.selector.name)]
+        parts += [find("chat_model", each.name) for each in spec.model.chat_models if own_model(each.name)]
+        needed = (each for each in spec.instruments if each.variable in spec.interaction.needs)
+        parts += [find("classifier", each.classifier.name) for each in needed]
+    return {part.name: part for part in parts if part.outside}
+
+
+def measuring_parts(spec: ExperimentSpec) -> dict[str, Part]:
+    """Parts of the user's own that code texts or make numbers of opinions, by name."""
+    parts = [find("classifier", each.classifier.name) for each in spec.instruments]
+    parts += [find("metric", each.name) for each in spec.measurement.metrics]
+    return {part.name: part for part in parts if part.outside}
+
+
+def run_code(spec: ExperimentSpec) -> dict[str, str]:
+    """The code of the parts of the user's own that can reach a run, by name."""
+    return {name: part.code for name, part in run_parts(spec).items()}
+
+
+def described_parts(specs: Iterable[ExperimentSpec]) -> dict[str, dict[str, Any]]:
+    """What a manifest says of the parts of the user's own: kind, version, code, and whether they can be imported."""
+    parts = {name: part for spec in specs for name, part in (run_parts(spec) | measuring_parts(spec)).items()}
+    return {
+        name: {"kind": part.kind, "version": part.version, "code": part.code, "importable": part.importable}
+        for name, part in sorted(parts.items())
+    }
+
+
+def require_same_code(parts: Mapping[str, Mapping[str, Any]]) -> None:
+    """Refuse parts that are not here what they were where a manifest was made.
+
+    Parameters
+    ----------
+    parts : mapping
+        As :func:`described_parts` gives them.
+
+    Raises
+    ------
+    SpecError
+        Naming the part.
+    """
+    require_importable(parts)
+    for name, told in parts.items():
+        code = find(str(told["kind"]), name).code
+        if code != told["code"]:
+            raise SpecError(f"the code of {name} is {code} here, and {told['code']} where the experiment was started")
+
+
+def require_importable(parts: Mapping[str, Mapping[str, Any]]) -> None:
+    """Refuse parts, as :func:`described_parts` gives them, that no other process can import, with a SpecError."""
+    for name, told in parts.items():
+        if not told["importable"]:
+            raise SpecError(
+                f"{name} is a part that only the process that made it has; move it into a module, where others can "
+                "import it as package.module:Name"
+            )
+
+
+def changed_code(before: Mapping[str, str], now: Mapping[str, str]) -> str:
+    """A sentence on the parts of the user's own whose code is not what it was; empty where there are none."""
+    changed = [name for name, code in now.items() if before.get(name, code) != code]
+    if not changed:
+        return ""
+    which = "it has" if len(changed) == 1 else "they have"
+    return (
+        f"The code of {', '.join(changed)} was changed since; undo the change, start these runs anew with --fresh, "
+        f"or raise the version {which} in @opinionsim.part, which makes them other runs"
+    )
+
+
+def blamed_on(changed: str, error: OpinionSimError) -> OpinionSimError:
+    """A mismatch with the advice of :func:`changed_code`; any other error, and one without such advice, as it is."""
+    return JournalMismatch(error.problem, changed) if changed and isinstance(error, JournalMismatch) else error

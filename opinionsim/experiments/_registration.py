@@ -1,0 +1,129 @@
+"""Putting an experiment on record: its instruments, its runs, and its design."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import PurePath
+from typing import NamedTuple
+
+import opinionsim
+from opinionsim.experiments._cells import PlannedRun, design_id
+from opinionsim.experiments._coding import instrument_row
+from opinionsim.experiments._context import Context
+from opinionsim.experiments._manifest import described
+from opinionsim.experiments._outside import run_code
+from opinionsim.experiments._plan import calls_by_run
+from opinionsim.store import DesignRow, ExperimentRun, RunRow
+from opinionsim.streams import canonical_json, digest
+
+
+class Inputs(NamedTuple):
+    """What a run is made of that its identity does not hold."""
+
+    digest: str
+    """A digest of what its prompts are made of, the version of the package, and `parts`."""
+    wording: str | None
+    """The wording of its prompts; None where an equation has none."""
+    parts: Mapping[str, str]
+    """The code of the parts of the user's own that can reach it, by name."""
+
+
+#: Characters of a wording's digest that are shown.
+_SHOWN = 12
+
+
+class Registration:
+    """Puts what a runner works on on record; its methods that write are for the store's thread.
+
+    Attributes
+    ----------
+    calls : dict of str to int
+        Calls that each run is thought to take; empty before :meth:`save`.
+    """
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._inputs: dict[int, Inputs] = {}
+        self.calls: dict[str, int] = {}
+
+    def save_instruments(self, runs: list[PlannedRun]) -> None:
+        """Put the instruments of runs on record; one that has changed is refused."""
+        instruments = self._context.instruments
+        found = {each.instrument_id: each for planned in runs for each in instruments[planned.run_id]}
+        for instrument in found.values():
+            self._context.store.save_instrument(instrument_row(instrument))
+
+    def save(self) -> None:
+        """Put the experiment on record: its instruments first, then its runs and its design."""
+        self.save_instruments(self._context.distinct)
+        self.calls = calls_by_run(self._context.experiment, self._context.loaded)
+        self._context.store.register([self._run_row(planned) for planned in self._context.distinct])
+        self.save_design()
+
+    def save_design(self) -> None:
+        """Put on record which runs belong to the experiment, and what is known of its models by now."""
+        experiment, store = self._context.experiment, self._context.store
+        runs = tuple(
+            ExperimentRun(
+                planned.run_id,
+                planned.cell.instrument_id,
+                planned.replicate,
+                planned.block,
+                planned.cell.label,
+                planned.cell.axes,
+                {each.instrument_id: tuple(sorted(each.kinds)) for each in planned.cell.instruments},
+            )
+            for planned in experiment.runs
+        )
+        models = sorted(store.models(planned.run_id for planned in self._context.planned))
+        found, spec = described(experiment, models=models), experiment.spec
+        identity = (self._context.experiment_id, spec.name, design_id(experiment))
+        store.save_design(DesignRow(*identity, spec.model_dump(mode="json"), found, runs))
+
+    def inputs(self, planned: PlannedRun) -> Inputs:
+        """What a run is made of beside what its identity holds."""
+        key = id(planned.cell)
+        if key not in self._inputs:
+            spec = planned.spec
+            pack = self._context.experiment.resources.pack(spec.prompts)
+            own = dict(pack.bind(spec.acts).texts)
+            content = digest(canonical_json([dict(pack.contents), own]))
+            # Packs are told apart by their folders, and acts that bring texts of their own by these.
+            name = "+".join([PurePath(spec.prompts).name, *sorted(own)])
+            wording = None if _is_equation(planned) else f"{name}@{content[:_SHOWN]}"
+            parts = run_code(spec)
+            self._inputs[key] = Inputs(digest(canonical_json([opinionsim.__version__, content, parts])), wording, parts)
+        return self._inputs[key]
+
+    def _run_row(self, planned: PlannedRun) -> RunRow:
+        spec, resources = planned.spec, self._context.experiment.resources
+        topic = resources.topic(spec.topic)
+        claim = topic.claim(spec.topic.framing)
+        size = spec.population.size
+        network = getattr(spec.interaction, "network", None)
+        equation = _is_equation(planned)
+        bare = equation or not spec.interaction.role_play
+        summary = {
+            "seed": spec.seed,
+            "topic": topic.name,
+            "category": topic.category,
+            "framing": str(spec.topic.framing),
+            "claim": claim.text,
+            "truth": claim.truth(spec.scale.scale()),
+            "confirmation_bias": None if bare else spec.cognition.confirmation_bias,
+            "memory": None if equation else spec.cognition.memory.name,
+            "world": None if bare else spec.cognition.world,
+            "model": spec.model.label,
+            "interaction": spec.interaction.kind,
+            "network": None if network is None else network.kind,
+            "n_agents": size,
+            "steps": spec.interaction.steps_for(size),
+        }
+        evidence = self._context.loaded.evidence(spec, resources.pack(spec.prompts))
+        identity = (planned.run_id, planned.replicate, planned.block, evidence, planned.cell.fields)
+        return RunRow(*identity, summary, self.calls[planned.run_id], *self.inputs(planned))
+
+
+def _is_equation(planned: PlannedRun) -> bool:
+    """Whether the agents of a run follow an equation, so that nobody is prompted."""
+    return planned.spec.model.equation is not None

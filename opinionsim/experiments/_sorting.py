@@ -1,0 +1,132 @@
+"""Sorting out what is to be done: runs that are finished, damaged, changed, unmeasured, and still to be carried out."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from opinionsim.errors import DamagedError, JournalMismatch, OpinionSimError
+from opinionsim.experiments._cells import PlannedRun
+from opinionsim.experiments._context import STOPPED, Context, damage
+from opinionsim.experiments._outside import blamed_on, changed_code
+from opinionsim.experiments._registration import Inputs, Registration
+from opinionsim.experiments._replay import difference, replay_run
+from opinionsim.store import RunState
+
+
+@dataclass
+class Pending:
+    """A run that is to be carried out.
+
+    Attributes
+    ----------
+    planned : PlannedRun
+        The run.
+    inputs : Inputs
+        What its prompts are made of today.
+    changed : str or None
+        A sentence on the parts whose code was changed; empty where something else was, None where nothing was.
+    anew : bool
+        Whether it is finished, and what it has led to is still to be deleted.
+    calls : int
+        What it is thought to take.
+    """
+
+    planned: PlannedRun
+    inputs: Inputs
+    changed: str | None
+    anew: bool
+    calls: int
+
+    @property
+    def run_id(self) -> str:
+        """Identity of the run."""
+        return self.planned.run_id
+
+
+async def sort_out(context: Context, registration: Registration) -> tuple[list[Pending], list[PlannedRun]]:
+    """Check finished runs, and settle those of which nothing is left to do.
+
+    Returns
+    -------
+    (list of Pending, list of PlannedRun)
+        Runs still to be carried out, and finished ones still to be measured.
+    """
+    run_ids = [planned.run_id for planned in context.planned]
+    states = await context.in_store(context.store.states, run_ids)
+    finished = [run_id for run_id in run_ids if states[run_id].status == "complete"]
+    damaged = await context.in_store(_damaged, context, finished)
+    unread = await context.in_store(uncoded, context, finished)
+    pending: list[Pending] = []
+    unmeasured: list[PlannedRun] = []
+    for planned in context.planned:
+        run_id, state = planned.run_id, states[planned.run_id]
+        complete = state.status == "complete"
+        if context.stopped:
+            context.settle(run_id, None if complete else STOPPED)
+            continue
+        inputs = registration.inputs(planned)
+        changed = state.inputs != inputs.digest
+        if complete and run_id in damaged:
+            error: str | None = damaged[run_id]
+        elif complete and changed:
+            error = await _disagreement(context, planned, state, inputs)
+        else:
+            error = None
+        if not complete or (error is not None and context.fresh):
+            calls = registration.calls.get(run_id, 1)
+            code = changed_code(state.parts, inputs.parts) if changed else None
+            pending.append(Pending(planned, inputs, code, complete, calls))
+        elif error is not None:
+            context.settle(run_id, error)
+        else:
+            if state.error:
+                await context.in_store(context.store.save_error, run_id, "")
+            if run_id in unread:
+                unmeasured.append(planned)
+            else:
+                context.settle(run_id)
+    return pending, unmeasured
+
+
+def uncoded(context: Context, run_ids: Collection[str]) -> set[str]:
+    """Runs of which an instrument has yet to code something."""
+    groups: dict[tuple[str, frozenset[str], str], list[str]] = {}
+    for run_id in run_ids:
+        for each in context.instruments[run_id]:
+            groups.setdefault((each.instrument_id, each.kinds, each.about), []).append(run_id)
+    return {
+        run_id
+        for (identity, kinds, about), some in groups.items()
+        for run_id in context.store.uncoded(some, identity, kinds, about=about)
+    }
+
+
+def _damaged(context: Context, run_ids: Collection[str]) -> dict[str, str]:
+    """What is wrong with the record of finished runs; looked for in all of it where they could be begun anew."""
+    found: dict[str, str] = {}
+    for run_id in run_ids:
+        try:
+            context.store.require_whole([run_id])
+            if context.fresh:
+                context.store.require_sound(run_id)
+        except DamagedError as error:
+            found[run_id] = damage(run_id, error)
+    return found
+
+
+async def _disagreement(context: Context, planned: PlannedRun, state: RunState, inputs: Inputs) -> str | None:
+    """Why the stored calls of a finished run do not lead to it again; None, put on record, if they do."""
+    run_id, store = planned.run_id, context.store
+    try:
+        entries = await context.in_store(store.entries, run_id)
+        again = await replay_run(planned, context.experiment.resources, entries)
+        if other := difference(await context.in_store(store.turns, run_id), again):
+            raise JournalMismatch(f"run {run_id}: {other} when it is replayed from its stored calls")
+    except OpinionSimError as error:
+        reason = str(blamed_on(changed_code(state.parts, inputs.parts), error))
+        if not context.fresh:
+            await context.in_store(store.save_error, run_id, reason)
+        return reason
+    await context.in_store(store.save_inputs, run_id, *inputs)
+    return None

@@ -1,0 +1,113 @@
+"""What an experiment has paid for calls, and what it may still pay."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+
+from opinionsim.errors import SpecError
+from opinionsim.llm import Budget, Limits, Usage
+from opinionsim.store import Paid, Store
+
+
+class Spending:
+    """The money, tokens and calls of an experiment, as far as they are limited.
+
+    Parameters
+    ----------
+    store : Store
+        Holds what was paid before.
+    experiment_id : str
+        The experiment.
+    limits : Limits
+        What may be paid for at most.
+    run_ids : collection of str, optional
+        Runs to which the limits apply; default the whole experiment, with the runs of its other designs and its canary
+        questions.
+
+    Attributes
+    ----------
+    limits : Limits
+        As given.
+    budget : Budget or None
+        Keeps to the limits; None where nothing is limited, and before :meth:`open`.
+    """
+
+    def __init__(
+        self, store: Store, experiment_id: str, limits: Limits, run_ids: Collection[str] | None = None
+    ) -> None:
+        self.limits = limits
+        self.budget: Budget | None = None
+        self._store = store
+        self._experiment_id = experiment_id
+        self._run_ids = run_ids
+        #: Calls that are left of the budget at the start, less those that runs begun anew take.
+        self._unpromised: int | None = None
+
+    def open(self) -> None:
+        """Open the budget with what is on record as paid.
+
+        Raises
+        ------
+        SpecError
+            As :meth:`paid`.
+        """
+        if self.limits != Limits():
+            paid = self.paid(self._run_ids)
+            self.budget = Budget(self.limits, paid if self._run_ids is not None else paid + self._paid_for_canaries())
+            self._unpromised = self.budget.remaining().calls
+
+    def left(self) -> Limits:
+        """What is left of each limit."""
+        return Limits() if self.budget is None else self.budget.remaining()
+
+    def paid(self, run_ids: Collection[str] | None = None) -> Usage:
+        """What runs have paid on record, where anything is limited; by default the experiment, under whatever design.
+
+        Raises
+        ------
+        SpecError
+            If it is not known, and limited.
+        """
+        if self.limits == Limits():
+            return Usage()
+        if run_ids is None:
+            paid = self._store.spending().get(self._experiment_id, Paid(0, 0, 0, 0.0))
+        else:
+            paid = self._store.usage(run_ids)
+        self._require_counts(paid.uncounted)
+        return Usage(paid.calls, paid.input_tokens + paid.output_tokens, paid.cost)
+
+    def promise(self, calls: int) -> str:
+        """Set calls aside for a finished run that is to be begun anew.
+
+        Returns
+        -------
+        str
+            The limit that does not suffice for them, in which case nothing is set aside; empty where all do.
+        """
+        left = self.left()
+        if self._unpromised is not None and self._unpromised < calls:
+            return "calls"
+        if left.tokens is not None and left.tokens < 1:
+            return "tokens"
+        if left.money is not None and left.money <= 0:
+            return "money"
+        if self._unpromised is not None:
+            self._unpromised -= calls
+        return ""
+
+    def _paid_for_canaries(self) -> Usage:
+        rows = self._store.canaries(self._experiment_id)
+        self._require_counts(sum(row.input_tokens is None or row.output_tokens is None for row in rows))
+        tokens = sum((row.input_tokens or 0) + (row.output_tokens or 0) for row in rows)
+        return Usage(len(rows), tokens, math.fsum(row.cost or 0.0 for row in rows))
+
+    def _require_counts(self, uncounted: int) -> None:
+        """Refuse to limit tokens or money where it is not known what was used."""
+        limited = "tokens" if self.limits.tokens is not None else "money"
+        if uncounted and getattr(self.limits, limited) is not None:
+            raise SpecError(
+                f"execution.budget.{limited}: {uncounted:,} stored calls of this experiment have no token counts, for "
+                "their provider told none, so that it is not known what was used; limit calls instead"
+            )

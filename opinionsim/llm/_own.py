@@ -1,0 +1,55 @@
+"""Chat models of the user's own, by import path."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from opinionsim.errors import SpecError
+from opinionsim.registry import find, is_path, known
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+
+
+def own_model(name: str) -> bool:
+    """Whether a model's name is that of a chat model of the user's own.
+
+    Such a name is the import path ``package.module:Name``, told from ``provider:model`` by the dot in its module, or
+    the name under which an object of this process was marked.
+    """
+    return known("chat_model", name) or (is_path(name) and "." in name.partition(":")[0])
+
+
+def load_own_model(name: str, settings: Mapping[str, Any], options: Mapping[str, Any]) -> BaseChatModel:
+    """A chat model of the user's own.
+
+    Parameters
+    ----------
+    name : str
+        Its import path.
+    settings : mapping
+        Temperature and longest reply; handed over where the model takes them.
+    options : mapping
+        Its further arguments.
+
+    Raises
+    ------
+    SpecError
+        If there is none, it does not take the options, it fails, or it is no LangChain chat model.
+    """
+    from langchain_core.language_models import BaseChatModel
+
+    part = find("chat_model", name)
+    found = part.target
+    if isinstance(found, BaseChatModel):
+        if options:
+            raise SpecError(f"chat model {name!r} is an object and takes no options; got {', '.join(options)}")
+    else:
+        taken = part.arguments()
+        part.check_options(options)
+        given = {key: value for key, value in settings.items() if key in taken and value is not None}
+        found = part.build(**given, options=options)
+    if not isinstance(found, BaseChatModel):
+        raise SpecError(f"chat model {name!r} must be a langchain_core BaseChatModel; it made a {type(found).__name__}")
+    return found

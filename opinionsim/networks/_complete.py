@@ -1,0 +1,17 @@
+"""The network that joins everybody."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from opinionsim.networks._kind import NetworkKind
+from opinionsim.registry import part
+
+
+@part("network", name="complete")
+class CompleteNetwork(NetworkKind):
+    """Everybody with everybody; no pair is stored."""
+
+    def pairs(self, size: int, rng: np.random.Generator) -> int:
+        """The number of agents, which stands for all pairs of them."""
+        return size

@@ -1,0 +1,19 @@
+"""The network that is an open line."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from opinionsim.networks._kind import NetworkKind
+from opinionsim.networks._pairs import Pairs
+from opinionsim.registry import part
+
+
+@part("network", name="path")
+class PathNetwork(NetworkKind):
+    """An open line: each agent with the next."""
+
+    def pairs(self, size: int, rng: np.random.Generator) -> Pairs:
+        """All but the last agent, each with the next."""
+        agents = np.arange(size, dtype=np.int64)
+        return agents[:-1], agents[1:]

@@ -1,0 +1,28 @@
+"""The random network of equal degrees."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from opinionsim.networks._degrees import pairs_of_degrees
+from opinionsim.networks._kind import NetworkKind, Positive
+from opinionsim.networks._pairs import Pairs
+from opinionsim.registry import part
+
+
+@part("network", name="random-regular")
+class RandomRegularNetwork(NetworkKind):
+    """Everybody with d neighbours; drawn as `configuration`."""
+
+    d: Positive
+    """Neighbours of each agent, below N, with N times d even."""
+
+    def problem(self, size: int) -> str:
+        """D neighbours need more than d agents, and edges an even sum of degrees."""
+        if self.d >= size:
+            return f"d must be below N = {size}; got {self.d}"
+        return f"N times d must be even; got N = {size} times {self.d}" if self.d * size % 2 else ""
+
+    def pairs(self, size: int, rng: np.random.Generator) -> Pairs:
+        """Agents paired by chance."""
+        return pairs_of_degrees(np.full(size, self.d, dtype=np.int64), rng)

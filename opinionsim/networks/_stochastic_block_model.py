@@ -1,0 +1,80 @@
+"""The network of blocks."""
+
+from __future__ import annotations
+
+from itertools import combinations_with_replacement
+from typing import Annotated
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from opinionsim.networks._kind import Natural, NetworkKind, Probability
+from opinionsim.networks._pairs import Pairs, bernoulli, triangle
+from opinionsim.networks._reading import MAX_AGENTS
+from opinionsim.registry import part
+
+_Share = Annotated[float, Field(gt=0, le=MAX_AGENTS)]
+
+
+@part("network", name="stochastic-block-model")
+class StochasticBlockModelNetwork(NetworkKind):
+    """Blocks of agents, each pair joined with the probability of its blocks; agents are numbered block by block.
+
+    Holland, Laskey and Leinhardt 1983, doi:10.1016/0378-8733(83)90021-7.
+    """
+
+    sizes: Annotated[tuple[Natural, ...], Field(min_length=1)] | None = None
+    """Agents of each block, which sum to N; give either this or shares."""
+    shares: Annotated[tuple[_Share, ...], Field(min_length=1)] | None = None
+    """Share of each block, of any sum; what rounding leaves goes to the largest remainders."""
+    p_within: Probability | None = None
+    """Probability of an edge within a block."""
+    p_between: Probability | None = None
+    """Probability of an edge between two blocks."""
+    p: tuple[tuple[Probability, ...], ...] | None = None
+    """Probability for each two blocks, a symmetric matrix, in the place of p_within and p_between."""
+
+    @model_validator(mode="after")
+    def _one_form(self) -> StochasticBlockModelNetwork:
+        if (self.sizes is None) == (self.shares is None):
+            raise ValueError("needs exactly one of sizes (agents of each block) and shares (of any sum)")
+        given = self.p_within is not None, self.p_between is not None
+        if given != ((self.p is None),) * 2:
+            raise ValueError("needs either p (a matrix) or both p_within and p_between (probabilities)")
+        count = len(self.sizes or self.shares or ())
+        if self.p is not None:
+            columns = {len(row) for row in self.p}
+            if len(self.p) != count or columns != {count} or tuple(zip(*self.p, strict=True)) != self.p:
+                raise ValueError(f"p must be a symmetric matrix with a row and a column for each of {count} blocks")
+        return self
+
+    def problem(self, size: int) -> str:
+        """The blocks hold every agent once."""
+        if self.sizes is None or sum(self.sizes) == size:
+            return ""
+        return f"sizes must sum to N = {size}; the sum is {sum(self.sizes)}"
+
+    def pairs(self, size: int, rng: np.random.Generator) -> Pairs:
+        """The pairs that are drawn, two blocks after the other."""
+        blocks = self.blocks(size)
+        starts = np.concatenate([[0], np.cumsum(blocks)])
+        found = []
+        for a, b in combinations_with_replacement(range(len(blocks)), 2):
+            size_a, size_b = int(blocks[a]), int(blocks[b])
+            p = self.p[a][b] if self.p else (self.p_within if a == b else self.p_between) or 0.0
+            if a == b:
+                u, v = triangle(bernoulli(size_a * (size_a - 1) // 2, p, rng))
+            else:
+                u, v = np.divmod(bernoulli(size_a * size_b, p, rng), max(size_b, 1))
+            found.append((u + starts[a], v + starts[b]))
+        return np.concatenate([u for u, _ in found]), np.concatenate([v for _, v in found])
+
+    def blocks(self, size: int) -> np.ndarray:
+        """How many of `size` agents each block has."""
+        if self.sizes is not None:
+            return np.asarray(self.sizes)
+        parts = np.asarray(self.shares)
+        exact = size * (parts / parts.sum())
+        whole: np.ndarray = np.floor(exact).astype(np.int64)
+        whole[np.argsort(whole - exact, kind="stable")[: size - int(whole.sum())]] += 1
+        return whole

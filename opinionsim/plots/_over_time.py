@@ -1,0 +1,480 @@
+"""Opinions of runs over time, alike for the frames of a store and for classic models."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from opinionsim import metrics
+from opinionsim.classic import Trajectories
+from opinionsim.errors import SpecError
+from opinionsim.evidence import evidence_statement, played_by, validation_statement
+from opinionsim.networks import Network
+from opinionsim.opinions import OpinionScale
+from opinionsim.plots._inputs import (
+    HasFrames,
+    check_columns,
+    describe,
+    has_frames,
+    having,
+    level_name,
+    mentioning,
+    name_instrument,
+    of_one_wording,
+    outdated,
+    pick_kind,
+    pick_run,
+    provenance,
+    read_for_stance,
+)
+from opinionsim.plots._style import point_name
+
+#: What figures over time are drawn from.
+Source = HasFrames | Trajectories | Sequence[Trajectories] | Mapping[str, Trajectories]
+
+#: Most conditions of one figure.
+_MOST_CELLS = 12
+#: Most different whole numbers that are opinions of a discrete model, each with a place of its own.
+_MOST_POINTS = 12
+
+
+@dataclass(frozen=True, eq=False)
+class Trajectory:
+    """Opinions of the N agents of one run at K moments.
+
+    Attributes
+    ----------
+    run_id, cell : str
+        The run, and the condition it belongs to.
+    times : ndarray (K,)
+        Steps, increasing.
+    values : ndarray (K, N)
+        Opinions, NaN for an agent that has none yet.
+    measured : ndarray (K, N) of bool
+        Where an opinion is known of this very moment; elsewhere it is the last one before.
+    evidence : str
+        What kind of evidence the run is.
+    network : Network or None
+        Who hears whom, of a classic model.
+    """
+
+    run_id: str
+    cell: str
+    times: np.ndarray
+    values: np.ndarray
+    measured: np.ndarray
+    evidence: str
+    network: Network | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class TrajectorySet:
+    """All runs a figure is drawn from.
+
+    Attributes
+    ----------
+    cells : dict of str to list of Trajectory
+        Runs of each condition, in the order to show them.
+    span : (float, float)
+        Range of opinions.
+    scale : OpinionScale or None
+        The scale of the instruments of stance; None for a model whose opinions are numbers of its own.
+    evidence : str
+        What kind of evidence the runs are, in words.
+    notes : tuple of str
+        What all runs share, and what is known of the instruments.
+    """
+
+    cells: dict[str, list[Trajectory]]
+    span: tuple[float, float]
+    scale: OpinionScale | None
+    evidence: str
+    notes: tuple[str, ...]
+
+    @property
+    def averaged(self) -> str:
+        """How many runs stand behind each condition, in words."""
+        counts = [len(runs) for runs in self.cells.values()]
+        low, high = min(counts), max(counts)
+        said = f"mean of {low}" if low > 1 else "1"
+        said += f" to {high} runs" if low != high else " runs" if low > 1 else " run"
+        return said + (" a condition" if len(counts) > 1 else "")
+
+
+def trajectories_of(
+    source: Source,
+    kind: str | None = None,
+    where: Mapping[str, Any] | None = None,
+    by: str | Sequence[str] | None = None,
+    wording: str | None = None,
+) -> TrajectorySet:
+    """Opinions over time of the runs of a store or of classic models.
+
+    Parameters
+    ----------
+    source : Results, Frames, Trajectories, sequence or mapping of Trajectories
+        Frames of a store, of which complete runs and in them participants count; or simulations of classic models,
+        each a condition that is named by its model and what it differs in, or by its key in a mapping.
+    kind : str, optional
+        Kind of text the opinions were coded from; default the first present of report, response, post, probe,
+        self-report. For a store alone, as the next three.
+    where : mapping, optional
+        Column of ``runs`` to the value it must have.
+    by : str or sequence of str, optional
+        Columns of ``runs`` that make a condition; topics may differ within one. Default each cell.
+    wording : str, optional
+        Wording of the prompts whose runs are drawn, as for :func:`opinionsim.metrics.one_wording`; default that of
+        the run begun last. Notes say how many runs of others are left out.
+
+    Raises
+    ------
+    SpecError
+        If there is nothing to draw, a column, level or wording does not exist, conditions would be mixed, simulations
+        count time differently, or opinions are vectors.
+    """
+    if isinstance(source, Trajectories):
+        source = [source]
+    if has_frames(source):
+        return _of_store(source, kind, where or {}, by, wording)
+    given = {"kind": kind, "where": where, "by": by, "wording": wording}
+    idle = [name for name, value in given.items() if value]
+    if idle:
+        raise SpecError(f"{' and '.join(idle)} choose runs of a store; simulations of classic models are drawn whole")
+    return _of_models(source)
+
+
+def select(runs: pd.DataFrame, where: Mapping[str, Any]) -> pd.DataFrame:
+    """Complete runs that have the values asked for.
+
+    Raises
+    ------
+    SpecError
+        Naming what is valid.
+    """
+    chosen = runs[runs["status"] == "complete"] if "status" in runs else runs
+    if chosen.empty:
+        raise SpecError("no run is complete, so there is nothing to draw")
+    for column in where:
+        if column not in runs.columns:
+            raise SpecError(f"the runs have no column {column!r}; there are {', '.join(map(str, runs.columns))}")
+    return having(chosen, where)
+
+
+def conditions(runs: pd.DataFrame, by: str | Sequence[str] | None = None) -> tuple[pd.DataFrame, list[str]]:
+    """Runs with the name of their condition in column ``condition``, and what there is to say of them.
+
+    Parameters and errors as for :func:`trajectories_of`.
+    """
+    axes = [by] if isinstance(by, str) else None if by is None else list(by)
+    check_columns(runs, axes or ())
+    if axes is not None:
+        metrics.check_conditions(runs, axes)
+    shown = list(metrics.condition_axes(runs)) if axes is None else axes
+    runs = metrics.in_order(runs, shown)
+    levels = runs[shown].astype(object).where(runs[shown].notna(), None)
+    names = [
+        ", ".join(level_name(axis, level) for axis, level in zip(shown, row, strict=True) if level is not None)
+        for row in levels.itertuples(index=False)
+    ]
+    named = runs.assign(condition=pd.Series(names, index=runs.index, dtype=object).replace("", "all runs"))
+    if axes is None:
+        # Cells that differ in their instrument alone are told apart by the label of the cell.
+        alike = named.groupby("condition")["cell"].transform("nunique") > 1
+        named.loc[alike, "condition"] = named.loc[alike, "cell"].astype(object)
+    twice = named.duplicated(["condition", "run_id"])
+    if twice.any():
+        raise SpecError(
+            f"run {named.loc[twice, 'run_id'].iloc[0]!r} counts twice in one condition; add the column that tells its "
+            "instruments apart to by, or pass the runs of one"
+        )
+    notes = []
+    pooled = named.groupby("condition")["topic"].nunique().max()
+    if pooled > 1:
+        notes.append(f"up to {pooled} topics a condition")
+    kept = list(dict.fromkeys(named["condition"]))
+    if len(kept) > _MOST_CELLS:
+        notes.append(f"{len(kept) - _MOST_CELLS} of {len(kept)} conditions left out")
+    return named[named["condition"].isin(kept[:_MOST_CELLS])], notes
+
+
+def _of_store(
+    results: HasFrames,
+    kind: str | None,
+    where: Mapping[str, Any],
+    by: str | Sequence[str] | None,
+    wording: str | None,
+) -> TrajectorySet:
+    taken, others = of_one_wording(results.runs, where, wording)
+    with mentioning(others):
+        chosen = select(taken, where)
+    read, unread = read_for_stance(chosen, kind)
+    runs, notes = conditions(read, by)
+    return of_runs(results, runs, kind, [*notes, *filter(None, [unread, others])])
+
+
+def of_runs(results: HasFrames, runs: pd.DataFrame, kind: str | None, notes: Sequence[str] = ()) -> TrajectorySet:
+    """Opinions of the participants of the given runs over time.
+
+    Runs have the name of their condition in column ``condition``; those of each condition are in the order given.
+    """
+    keys = ["run_id", "cell", "instrument_id"]
+    opinions = metrics.stance_rows(runs, results.opinions).merge(runs[keys], on=keys)
+    by_cell = dict(list(opinions.groupby("cell", sort=False)))
+    kinds = {cell: pick_kind(by_cell.get(cell, opinions.iloc[:0]), kind) for cell in dict.fromkeys(runs["cell"])}
+    found: dict[tuple[str, str], pd.DataFrame] = {}
+    for chosen in dict.fromkeys(kinds.values()):
+        own = runs[runs["cell"].map(kinds) == chosen]
+        frame = metrics.trajectories(own, results.agents, opinions[opinions["cell"].isin(own["cell"])], chosen)
+        found.update(((str(run_id), str(cell)), part) for (run_id, cell), part in frame.groupby(["run_id", "cell"]))
+    cells: dict[str, list[Trajectory]] = {}
+    for _, run in runs.iterrows():
+        part = found[str(run["run_id"]), str(run["cell"])]
+        values, measured = (part[name].to_numpy().reshape(run["n_agents"], -1).T for name in ("value", "measured"))
+        name, times = str(run["condition"]), np.arange(len(values))
+        trajectory = Trajectory(str(run["run_id"]), name, times, values, measured, str(run["evidence"]))
+        cells.setdefault(name, []).append(trajectory)
+    scale = scale_of_all(opinions)
+    return TrajectorySet(
+        cells,
+        (scale.lowest, scale.highest),
+        scale,
+        evidence_statement(runs["evidence"]),
+        (*_told(runs, [kinds[cell] for cell in runs["cell"]]), *notes),
+    )
+
+
+def one_trajectory(source: Source, run: str | int | None, kind: str | None) -> tuple[Trajectory, TrajectorySet]:
+    """One run, and what is told of it.
+
+    Parameters
+    ----------
+    source : Results, Frames, Trajectories, or a sequence or mapping with one Trajectories
+        Where it is from.
+    run : str or int, optional
+        Identity of a store's run or its position in ``runs``, default the first complete one of the lowest
+        replicate; for a classic model the replicate, default 0.
+    kind : str, optional
+        Kind of text, of a store.
+
+    Raises
+    ------
+    SpecError
+        If there is no such run, or several simulations are given.
+    """
+    if has_frames(source):
+        own = pick_run(source, run)
+        row = own.runs.iloc[0]
+        replicates = source.runs.loc[source.runs["cell"] == row["cell"], "replicate"].nunique()
+        drawn = of_runs(own, own.runs.assign(condition="run"), kind, [provenance(row, replicates)])
+        return drawn.cells["run"][0], drawn
+    drawn = trajectories_of(source, kind)
+    if len(drawn.cells) > 1:
+        raise SpecError(f"one simulation is drawn at a time; got {len(drawn.cells)}: {', '.join(drawn.cells)}")
+    (runs,) = drawn.cells.values()
+    position = 0 if run is None else run
+    if isinstance(position, str) or not 0 <= position < len(runs):
+        raise SpecError(f"run must be a replicate from 0 to {len(runs) - 1}; got {run!r}")
+    told = f"replicate {position} (of {len(runs)})" if len(runs) > 1 else "one run"
+    return runs[position], replace(drawn, notes=(*drawn.notes, told))
+
+
+def scale_of_all(opinions: pd.DataFrame) -> OpinionScale:
+    """The scale of all instruments; where there are several, all their points, named by numbers alone."""
+    parts = [part for _, part in opinions.groupby("instrument_id", sort=True)]
+    scales = {metrics.scale_of(part) for part in parts or [opinions]}
+    if len(scales) == 1:
+        return scales.pop()
+    points = tuple(sorted({point for scale in scales for point in scale.points}))
+    return OpinionScale(points, tuple(point_name(point) for point in points))
+
+
+def _told(runs: pd.DataFrame, kinds: Sequence[str]) -> list[str]:
+    """What all runs share, by what their opinions are known, and what is known of that."""
+    differing = tuple(str(column) for column in runs.columns if runs[column].nunique(dropna=False) > 1)
+    instruments = dict.fromkeys(
+        name_instrument(kind, str(name)) for kind, name in zip(kinds, runs["classifier"], strict=True)
+    )
+    said = [validation_statement([text], kind) for text, kind in zip(runs["validation"], kinds, strict=True)]
+    told = [
+        describe(runs.iloc[0], without=differing),
+        ", ".join(instruments),
+        played_by(runs["model"].astype(str), runs["evidence"]),
+        validation_statement(said),
+        outdated([row for _, row in runs.iterrows()]),
+    ]
+    return [text for text in told if text]
+
+
+def _of_models(source: Any) -> TrajectorySet:
+    """Simulations of classic models."""
+    keyed = isinstance(source, Mapping)
+    simulations: list[Any] = list(source.values()) if isinstance(source, Mapping) else []
+    if isinstance(source, Sequence):
+        simulations = list(source)
+    if not simulations or not all(isinstance(each, Trajectories) for each in simulations):
+        found = "nothing" if isinstance(source, Mapping | Sequence) and not source else type(source).__name__
+        raise SpecError(f"figures are drawn from Results or Frames, or from Trajectories, one or several; got {found}")
+    for each in simulations:
+        if each.opinions.ndim != 3:
+            raise SpecError(
+                f"opinions of {each.opinions.shape[-1]} dimensions cannot be drawn on one axis; choose one, as in "
+                "dataclasses.replace(found, opinions=found.opinions[..., 0])"
+            )
+    if len({each.scheme.get("order") == "given" for each in simulations}) > 1:
+        raise SpecError("some simulations take steps of one given pair, others of one update an agent; draw them apart")
+    names = [str(key) for key in source] if keyed else _names(simulations)
+    cells = {name: _replicates(each, name) for name, each in zip(names[:_MOST_CELLS], simulations, strict=False)}
+    notes = _describe_models(simulations)
+    if len(names) > _MOST_CELLS:
+        notes.append(f"{len(names) - _MOST_CELLS} of {len(names)} conditions left out")
+    return TrajectorySet(
+        cells,
+        (min(each.range[0] for each in simulations), max(each.range[1] for each in simulations)),
+        None,
+        evidence_statement(each.evidence for each in simulations),
+        tuple(notes),
+    )
+
+
+def _replicates(simulation: Trajectories, name: str) -> list[Trajectory]:
+    known = np.broadcast_to(True, simulation.opinions.shape[1:])
+    times = np.asarray(simulation.times)
+    return [
+        Trajectory(str(r), name, times, values, known, simulation.evidence, simulation.network)
+        for r, values in enumerate(simulation.opinions)
+    ]
+
+
+def _names(simulations: Sequence[Trajectories]) -> list[str]:
+    """The model of each simulation, and the settings in which it differs from others of the same model."""
+    names = []
+    for each in simulations:
+        alike = [_settings(other) for other in simulations if other.model == each.model]
+        own = _settings(each)
+        differing = [key for key in own if len({other.get(key) for other in alike}) > 1]
+        names.append(", ".join([each.model, *(f"{key} {own[key]}" for key in differing)]))
+    totals = {name: names.count(name) for name in names}
+    return [
+        f"{name} ({names[: place + 1].count(name)})" if totals[name] > 1 else name for place, name in enumerate(names)
+    ]
+
+
+def _settings(simulation: Trajectories) -> dict[str, str]:
+    """Parameters, scheme and seed as texts."""
+    settings = {**simulation.parameters, **simulation.scheme, "seed": simulation.seed}
+    return {key: setting_text(value) for key, value in settings.items()}
+
+
+def setting_text(value: Any) -> str:
+    """A parameter or scheme option of a classic model in few characters; arrays by their kind alone."""
+    if np.ndim(value):
+        return "by agent"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _describe_models(simulations: Sequence[Trajectories]) -> list[str]:
+    """What all simulations share: model, number of agents, parameters."""
+    first = simulations[0]
+    models = list(dict.fromkeys(each.model for each in simulations))
+    parts = [models[0] if len(models) == 1 else f"{len(models)} models"]
+    if len({each.network.n for each in simulations}) == 1:
+        parts.append(f"{first.network.n:,} agents")
+    if len(models) == 1:
+        shared = [_settings(each) for each in simulations]
+        parts += [f"{key} {shared[0][key]}" for key in first.parameters if len({each[key] for each in shared}) == 1]
+    return [", ".join(parts)]
+
+
+@dataclass(frozen=True, eq=False)
+class Bins:
+    """Intervals of opinions.
+
+    Attributes
+    ----------
+    edges : ndarray (k + 1,)
+        Ends of the intervals.
+    centres : ndarray (k,)
+        Points of a scale, or middles of the intervals.
+    discrete : bool
+        Whether opinions are at the centres alone.
+    """
+
+    edges: np.ndarray
+    centres: np.ndarray
+    discrete: bool
+
+    def __len__(self) -> int:
+        return len(self.centres)
+
+    def place(self, values: np.ndarray) -> np.ndarray:
+        """Number of the interval of each value, from 0; the upper end belongs to the last, NaN to the first."""
+        found = np.searchsorted(self.edges, values, side="right") - 1
+        return np.where(np.isnan(values), 0, np.clip(found, 0, len(self) - 1))
+
+    @property
+    def names(self) -> list[str]:
+        """Each interval in few characters."""
+        if self.discrete:
+            return [point_name(int(point)) for point in self.centres]
+        minus = "\N{MINUS SIGN}"
+        return [
+            f"{low:.3g} to {high:.3g}".replace("-", minus)
+            for low, high in zip(self.edges[:-1], self.edges[1:], strict=True)
+        ]
+
+
+def bins_of(runs: Sequence[Trajectory], drawn: TrajectorySet, n: int) -> Bins:
+    """Points of the scale where all opinions of the runs are on it, else `n` intervals of equal width.
+
+    Raises
+    ------
+    SpecError
+        If n is no whole number from 2.
+    """
+    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 2:
+        raise SpecError(f"bins must be a whole number of at least 2; got {n!r}")
+    points = _points(runs, drawn)
+    if points is not None:
+        middles = (points[1:] + points[:-1]) / 2
+        ends = [points[0] - (middles[0] - points[0]), points[-1] + (points[-1] - middles[-1])]
+        return Bins(np.array([ends[0], *middles, ends[1]]), points, discrete=True)
+    low, high = drawn.span
+    if not np.isfinite([low, high]).all():
+        known = [run.values[~np.isnan(run.values)] for run in runs]
+        low = min((float(values.min()) for values in known if values.size), default=-1.0)
+        high = max((float(values.max()) for values in known if values.size), default=1.0)
+        if low == high:
+            low, high = low - 0.5, high + 0.5
+    edges = np.linspace(low, high, n + 1)
+    return Bins(edges, (edges[1:] + edges[:-1]) / 2, discrete=False)
+
+
+def _points(runs: Sequence[Trajectory], drawn: TrajectorySet) -> np.ndarray | None:
+    """The points opinions are at, or None where they are anywhere in the range."""
+    found: set[float] = set()
+    for run in runs:
+        found.update(np.unique(run.values[~np.isnan(run.values)]).tolist())
+        if len(found) > _MOST_POINTS:
+            return None
+    if drawn.scale is not None:
+        return drawn.scale.values.astype(float) if found <= set(drawn.scale.values.tolist()) else None
+    found.update(end for end in drawn.span if np.isfinite(end))
+    if len(found) < 2 or not all(value == int(value) for value in found):
+        return None
+    return np.array(sorted(found))
+
+
+def stacked(runs: Sequence[Trajectory], values: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Values of several runs at the moments any of them has; (K,) and (R, K, ...), NaN beyond a run's own.
+
+    `values` has one array (K_r, ...) a run.
+    """
+    times = np.unique(np.concatenate([run.times for run in runs]))
+    table = np.full((len(runs), len(times), *values[0].shape[1:]), np.nan)
+    for row, (run, own) in enumerate(zip(runs, values, strict=True)):
+        table[row, np.searchsorted(times, run.times)] = own
+    return times, table

@@ -1,0 +1,594 @@
+"""The parts that a specification can name: those of the package by name, and those of users by import path.
+
+A part is a class or a function, marked with :func:`part`. Its kind says what it is for. One part is one place in the
+code: the mark enters it here, and specifications, lists, the JSON Schema and the documentation read it from here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+import pkgutil
+import re
+import sys
+import sysconfig
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cache
+from importlib import import_module, metadata
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, NamedTuple, Self, TypeVar
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    Field,
+    GetJsonSchemaHandler,
+    ValidationError,
+    model_serializer,
+    model_validator,
+)
+from pydantic_core import CoreSchema, PydanticCustomError
+
+from opinionsim.documents import DocumentModel, validate
+from opinionsim.errors import OpinionSimError, SpecError
+
+__all__ = [
+    "KINDS",
+    "KindModel",
+    "NamedPart",
+    "Options",
+    "Part",
+    "all_options",
+    "blamed",
+    "built_in",
+    "find",
+    "is_path",
+    "known",
+    "name_of",
+    "part",
+    "secret_in",
+    "summary",
+]
+
+_Target = TypeVar("_Target")
+
+#: An import path: a module, a colon, and a name inside it.
+_PATH = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
+
+
+class _Kind(NamedTuple):
+    """What a kind of part is."""
+
+    words: str
+    """Its name in a sentence."""
+    home: str
+    """The room of the package whose modules hold the built-in ones."""
+    methods: tuple[tuple[str, ...], ...]
+    """What a part must have: of each group, at least one."""
+    given: tuple[str, ...] = ()
+    """Arguments that it is called with in any case, which are no options."""
+
+
+#: The kinds of part.
+KINDS: Mapping[str, _Kind] = {
+    "interaction": _Kind("interaction", "opinionsim.schedules", (("schedule",), ("model_fields",))),
+    "network": _Kind("network", "opinionsim.networks", (("build",), ("model_fields",))),
+    "memory": _Kind(
+        "memory",
+        "opinionsim.memory",
+        (("prompt",), ("remember",), ("templates",), ("calls_per_event",)),
+        ("prompts", "token_budget", "start", "past", "kept", "leads"),
+    ),
+    "classifier": _Kind("classifier", "opinionsim.classifiers", (("classify", "rate"),), ("scale",)),
+    "chat_model": _Kind("chat model", "opinionsim.llm", (("invoke", "__call__"),), ("temperature", "max_tokens")),
+    "selector": _Kind("selector", "opinionsim.schedules", (("__call__",),), ("texts",)),
+    "metric": _Kind(
+        "metric", "opinionsim.metrics", (("__call__",),), ("opinions", "range", "network", "groups", "initial")
+    ),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Something that a specification can name.
+
+    Attributes
+    ----------
+    kind : str
+        One of :data:`KINDS`.
+    name : str
+        What specifications call it: the name of a built-in part, or an import path ``package.module:Name``.
+    target : object
+        The class or function; a chat model or a classifier may be an object as well.
+    version : int or str
+        Raised by its author when it does something else than before; enters identities where it is not 0.
+    outside : bool
+        Whether it is not a part of this package.
+    importable : bool
+        Whether other processes find it under its name.
+    code : str
+        What tells the code of a part of the user's own from an earlier one, as it was when it was marked; empty where
+        it has no file. A module of an installed distribution is ``distribution==version``, any other ``sha256:`` and
+        the digest of its file with line ends normalised. The modules of the classes that a class inherits from count
+        too, but for those of this package and of the standard library. What these modules import is not seen.
+    """
+
+    kind: str
+    name: str
+    target: Any
+    version: int | str = 0
+    outside: bool = False
+    importable: bool = True
+    code: str = ""
+
+    @property
+    def identity(self) -> str:
+        """Its name, with its version where that is not 0: what identities hold of it."""
+        return f"{self.name}@{self.version}" if self.version else self.name
+
+    def arguments(self) -> Mapping[str, inspect.Parameter]:
+        """What it can be called with, by name."""
+        try:
+            return inspect.signature(self.target).parameters
+        except (TypeError, ValueError):
+            return {}
+
+    def fields(self) -> list[str]:
+        """What a specification may say of it: its fields, or its options."""
+        if isinstance(self.target, type) and issubclass(self.target, BaseModel):
+            return list(self.target.model_fields)
+        return [name for name in self.arguments() if name not in KINDS[self.kind].given]
+
+    def check_options(self, options: Mapping[str, Any]) -> None:
+        """Refuse options that the part does not take, and the lack of those it needs.
+
+        Parameters
+        ----------
+        options : mapping
+            As a specification gives them.
+
+        Raises
+        ------
+        SpecError
+            Naming the option.
+        """
+        parameters = self.arguments()
+        kinds = inspect.Parameter
+        own = {
+            name: each
+            for name, each in parameters.items()
+            if name not in KINDS[self.kind].given and each.kind in (kinds.POSITIONAL_OR_KEYWORD, kinds.KEYWORD_ONLY)
+        }
+        what = f"{KINDS[self.kind].words} {self.name!r}"
+        unknown = sorted(set(options) - set(own))
+        if unknown and not any(each.kind is kinds.VAR_KEYWORD for each in parameters.values()):
+            raise SpecError(
+                f"unknown option {', '.join(map(repr, unknown))} for {what}; valid options: {', '.join(own) or 'none'}"
+            )
+        missing = [name for name, each in own.items() if each.default is kinds.empty and name not in options]
+        if missing:
+            raise SpecError(f"{what} needs the option {', '.join(map(repr, missing))}")
+
+    def build(self, *arguments: Any, options: Mapping[str, Any], **given: Any) -> Any:
+        """What the part makes of its options.
+
+        Raises
+        ------
+        SpecError
+            If the part fails; names it and the exception.
+        """
+        with blamed(self):
+            return self.target(*arguments, **given, **options)
+
+
+@contextmanager
+def blamed(part: Part) -> Iterator[None]:
+    """Say which part of the user's own an exception came from; errors of this package pass."""
+    try:
+        yield
+    except OpinionSimError:
+        raise
+    except Exception as error:
+        if not part.outside:
+            raise
+        words = KINDS[part.kind].words
+        raise SpecError(f"{words} {part.name} failed with {type(error).__name__}: {error}") from error
+
+
+#: Parts by kind and name, and by the identity of the marked object, which inheritance does not pass on.
+_BY_NAME: dict[str, dict[str, Part]] = {kind: {} for kind in KINDS}
+_BY_TARGET: dict[int, Part] = {}
+#: Kinds whose home has been imported.
+_LOADED: set[str] = set()
+
+
+def part(kind: str, *, name: str = "", version: int | str = 0) -> Callable[[_Target], _Target]:
+    """Mark a class or function as a part that specifications can name.
+
+    Parameters
+    ----------
+    kind : {"interaction", "network", "memory", "classifier", "chat_model", "selector", "metric"}
+        What it is for.
+    name : str
+        A name of its own, for what no other process can import: parts of a notebook, of a script that is run, and
+        functions inside functions. The name of any other part is its import path.
+    version : int or str
+        Raise it when the part does something else than before: runs and opinions are told apart by it.
+
+    Returns
+    -------
+    callable
+        A decorator, which returns what it is given.
+
+    Raises
+    ------
+    SpecError
+        If there is no such kind, the name is that of a built-in part, a part that cannot be imported has no name or no
+        version, or one that can be imported has a name.
+
+    Examples
+    --------
+    >>> import opinionsim
+    >>> @opinionsim.part("selector", name="most-words", version=1)
+    ... def most_words(texts):
+    ...     return max(range(len(texts)), key=lambda i: len(texts[i].split()))
+    """
+    if kind not in KINDS:
+        raise SpecError(f"part: unknown kind {kind!r}; valid: {', '.join(KINDS)}")
+    if isinstance(version, bool) or not isinstance(version, int | str):
+        raise SpecError(f"part: version must be a whole number or a text; got {version!r}")
+
+    def mark(target: _Target) -> _Target:
+        _enter(kind, target, name, version)
+        return target
+
+    return mark
+
+
+def _enter(kind: str, target: Any, name: str, version: int | str) -> None:
+    module, qualname = getattr(target, "__module__", None), getattr(target, "__qualname__", None)
+    path = f"{module}:{qualname}"
+    outside = not f"{module}.".startswith(f"{__package__}.")
+    importable = module not in (None, "__main__") and bool(_PATH.fullmatch(path))
+    if outside and not importable and not (name and version):
+        raise SpecError(
+            f"part: {path} cannot be imported by another process; give it a name and a version: "
+            f"@opinionsim.part({kind!r}, name=..., version=1)"
+        )
+    if outside and importable and name:
+        raise SpecError(
+            f"part: {path} is named by its import path, under which other processes find it; leave out name"
+        )
+    if outside and name and name in built_in(kind):
+        raise SpecError(f"part: {name!r} is the name of a built-in {KINDS[kind].words}; give {path} another name")
+    entered = Part(kind, name or path, target, version, outside, importable, _code_of(target) if outside else "")
+    _BY_NAME[kind][entered.name] = entered
+    _BY_TARGET[id(target)] = entered
+    if isinstance(target, type) and issubclass(target, KindModel):
+        target.named(entered.name)
+
+
+def built_in(kind: str) -> dict[str, Part]:
+    """The built-in parts of a kind by name, in the order in which their modules declare them."""
+    if kind not in _LOADED:
+        _LOADED.add(kind)
+        home = import_module(KINDS[kind].home)
+        for found in pkgutil.iter_modules(home.__path__):
+            import_module(f"{home.__name__}.{found.name}")
+    return {name: each for name, each in _BY_NAME[kind].items() if not each.outside}
+
+
+def is_path(reference: str) -> bool:
+    """Whether a text has the form of an import path, ``package.module:Name``."""
+    return bool(_PATH.fullmatch(reference))
+
+
+def known(kind: str, name: str) -> bool:
+    """Whether a part of this name is marked in this process; imports nothing."""
+    return name in _BY_NAME[kind]
+
+
+def find(kind: str, reference: str) -> Part:
+    """The part that a specification names.
+
+    Parameters
+    ----------
+    kind : str
+        One of :data:`KINDS`.
+    reference : str
+        A name, or an import path, whose module is imported.
+
+    Raises
+    ------
+    SpecError
+        If there is none, its module cannot be imported, it is not marked as a part of that kind, or it lacks a method.
+    """
+    words = KINDS[kind].words
+    found = _BY_NAME[kind].get(reference) or _in_its_module(kind, reference)
+    if found is None and not is_path(reference):
+        own = built_in(kind)
+        found = own.get(reference)
+        if found is None:
+            close = get_close_matches(reference, own, 1)
+            meant = f" (did you mean {close[0]}?)" if close else ""
+            raise SpecError(
+                f"unknown {words} {reference!r}{meant}; valid: {', '.join(sorted(own))}, or the import path of one of "
+                "your own, package.module:Name"
+            )
+    found = found or _imported(kind, reference)
+    for group in KINDS[kind].methods if found.outside else ():
+        if not any(hasattr(found.target, method) for method in group):
+            raise SpecError(f"{words} {reference} has no {' and no '.join(group)}, which every {words} needs")
+    return found
+
+
+def _in_its_module(kind: str, name: str) -> Part | None:
+    """A built-in part, whose module has its name: the others, of which some are large, need not be imported for it."""
+    home = import_module(KINDS[kind].home)
+    module = f"_{name.replace('-', '_')}"
+    if re.fullmatch(r"\w+", module) and any(found.name == module for found in pkgutil.iter_modules(home.__path__)):
+        import_module(f"{home.__name__}.{module}")
+    return _BY_NAME[kind].get(name)
+
+
+def _imported(kind: str, reference: str) -> Part:
+    """The marked object at an import path."""
+    module, _, qualname = reference.partition(":")
+    try:
+        target: Any = import_module(module)
+    except (Exception, SystemExit) as error:
+        raise SpecError(f"{reference}: cannot import {module!r}: {type(error).__name__}: {error}") from error
+    for name in qualname.split("."):
+        try:
+            target = getattr(target, name)
+        except AttributeError:
+            raise SpecError(f"{reference}: the module {module!r} has no {qualname}") from None
+    found = _BY_TARGET.get(id(target))
+    if found is None or found.target is not target:
+        raise SpecError(f"{reference} is not marked as a part; only what is marked @opinionsim.part({kind!r}) is used")
+    if found.kind != kind:
+        raise SpecError(
+            f"{reference} is marked as a part of kind {found.kind!r}; one of kind {kind!r} is expected here"
+        )
+    _BY_NAME[kind].setdefault(reference, found)
+    return found
+
+
+def name_of(value: Any) -> Any:
+    """The name of a marked object; any other plain value as it is.
+
+    Raises
+    ------
+    SpecError
+        If it is a class, a function or another object that is not marked.
+    """
+    if value is None or isinstance(value, (str, int, float, bool, Mapping, list, tuple)):
+        return value
+    found = _BY_TARGET.get(id(value))
+    if found is not None and found.target is value:
+        return found.name
+    if callable(value) or hasattr(value, "invoke"):
+        raise SpecError(f"{value!r:.80} is not marked as a part; mark it with @opinionsim.part(KIND)")
+    return value
+
+
+def summary(part: Part) -> str:
+    """What a part does, in one line: the first of its docstring."""
+    return (inspect.getdoc(part.target) or "").strip().partition("\n")[0]
+
+
+# -- code ------------------------------------------------------------------------------------------------------------
+
+
+def _code_of(target: Any) -> str:
+    """The code of an object: see :attr:`Part.code`."""
+    classes = inspect.getmro(target if isinstance(target, type) else type(target))
+    names = [target.__module__] if inspect.isfunction(target) else [each.__module__ for each in classes]
+    top = {name: name.partition(".")[0] for name in dict.fromkeys(names)}
+    skipped = {__package__, "__main__", "builtins", *sys.stdlib_module_names}
+    return " ".join(dict.fromkeys(filter(None, (_code(name) for name in top if top[name] not in skipped))))
+
+
+def _code(module: str) -> str:
+    file = getattr(sys.modules.get(module), "__file__", None)
+    if not file:
+        return ""
+    installed = {Path(sysconfig.get_path(scheme)).resolve() for scheme in ("purelib", "platlib")}
+    if installed & set(Path(file).resolve().parents):
+        return _distribution(module.partition(".")[0])
+    text = Path(file).read_bytes().replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    return f"sha256:{hashlib.sha256(text).hexdigest()}"
+
+
+@cache
+def _distribution(package: str) -> str:
+    """The installed distribution of a package, as ``distribution==version``."""
+    try:
+        return f"{metadata.distribution(package).name}=={metadata.version(package)}"
+    except metadata.PackageNotFoundError:
+        owner = metadata.packages_distributions().get(package, [""])[0]
+        return f"{owner}=={metadata.version(owner)}" if owner else package
+
+
+# -- in specifications -----------------------------------------------------------------------------------------------
+
+
+#: A mapping whose kind is a part of the user's own, as JSON Schema.
+_OUTSIDE = {
+    "type": "object",
+    "properties": {"kind": {"type": "string", "pattern": f"^{_PATH.pattern}$"}},
+    "required": ["kind"],
+}
+
+
+class KindModel(DocumentModel):
+    """Base of interactions and networks: a mapping with `kind`, and beside it the fields of that kind."""
+
+    part_kind: ClassVar[str]
+
+    kind: str = ""
+    """Which one: the name of a built-in one, or the import path of one of your own, package.module:Name."""
+
+    @classmethod
+    def named(cls, name: str) -> None:
+        """Make `name` the kind of everything of this class."""
+        cls.model_fields["kind"].default = name
+        cls.model_rebuild(force=True)
+
+    @classmethod
+    def form_of(cls, value: Any) -> type[BaseModel]:
+        """The class whose fields a mapping has; this class where its kind is not known."""
+        kind = value.get("kind") if isinstance(value, Mapping) else None
+        try:
+            found = find(cls.part_kind, kind) if isinstance(kind, str) and not cls.kind_name() else None
+        except SpecError:
+            return cls
+        return cls if found is None else found.target
+
+    @classmethod
+    def kind_name(cls) -> str:
+        """The kind of everything of this class; empty of a base class."""
+        return str(cls.model_fields["kind"].default)
+
+    @classmethod
+    def read(cls, value: Any) -> Any:
+        """What a specification says, as an object of the class that its `kind` names."""
+        if isinstance(value, cls) or not isinstance(value, Mapping):
+            return value
+        kind = value.get("kind")
+        if not isinstance(kind, str):
+            names = ", ".join(built_in(cls.part_kind))
+            raise _at_kind(f"kind is required and missing; valid: {names}, or the import path of one of your own", kind)
+        try:
+            found = find(cls.part_kind, kind)
+        except SpecError as error:
+            raise _at_kind(str(error), kind) from error
+        if not (isinstance(found.target, type) and issubclass(found.target, cls)):
+            home = KINDS[cls.part_kind].home
+            raise _at_kind(f"{kind} must be a class that inherits {home}.{cls.__name__}", kind)
+        return found.target.model_validate_json(json.dumps({**value, "kind": found.name}))
+
+    def stated(self, *without: str) -> dict[str, Any]:
+        """Its kind, and the fields that differ from their defaults, as JSON values."""
+        fields = self.model_dump(mode="json", exclude_defaults=True, exclude=set(without))
+        return {**fields, "kind": self.kind}
+
+    @classmethod
+    def checked(cls, **fields: Any) -> Self:
+        """An object of this class from values given in Python.
+
+        Raises
+        ------
+        SpecError
+            Naming the field that is not valid.
+        """
+        plain = {name: getattr(value, "item", lambda value=value: value)() for name, value in fields.items()}
+        try:
+            return validate(cls, plain)
+        except SpecError as error:
+            problems = str(error).splitlines()
+            named = tuple(f"{name}:" for name in cls.model_fields)
+            spelled = [f"{cls.part_kind}{'.' if each.startswith(named) else ': '}{each}" for each in problems]
+            raise SpecError("\n".join(spelled)) from None
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        own = built_in(cls.part_kind) if not cls.kind_name() else {cls.kind_name(): None}
+        forms = []
+        for name, each in own.items():
+            form = handler(core if each is None else each.target.__pydantic_core_schema__)
+            schema = handler.resolve_ref_schema(form)
+            schema["properties"]["kind"] = {"const": name, "title": "Kind", "type": "string"}
+            schema["required"] = ["kind", *(field for field in schema.get("required", ()) if field != "kind")]
+            forms.append(form)
+        return forms[0] if cls.kind_name() else {"anyOf": [*forms, _OUTSIDE]}
+
+
+def _at_kind(problem: str, kind: Any) -> ValidationError:
+    """An error about the field `kind` of a mapping."""
+    error = PydanticCustomError("value_error", "{error}", {"error": problem})
+    return ValidationError.from_exception_data("kind", [{"type": error, "loc": ("kind",), "input": kind}])
+
+
+#: Names of options that hold credentials; those that end in ``_env`` hold the name of an environment variable.
+_SECRET = re.compile(
+    r"(?!.*_env$).*(api[-_]?key|secret|password|authorization|(access|auth|bearer)[-_]?token)", re.IGNORECASE
+)
+#: The same where any token or key counts, as it does among the options of a chat model.
+_STRICT = re.compile(
+    r"(?!.*_env$).*(api[-_]?key|secret|passw|credential|authorization|bearer|(^|[_-])(token|key)$)", re.IGNORECASE
+)
+#: An address with a user in it, with or without a password.
+_SIGNED_IN = re.compile(r"://([^/\s?#]*)@")
+
+
+def all_options(options: Any) -> Iterator[tuple[str, Any]]:
+    """Options by name, and what stands inside mappings and lists among them."""
+    if isinstance(options, Mapping):
+        for name, value in options.items():
+            yield str(name), value
+            yield from all_options(value)
+    elif isinstance(options, list | tuple):
+        for value in options:
+            yield from all_options(value)
+
+
+def secret_in(options: Mapping[str, Any], *, strict: bool = False) -> str:
+    """What credential there is among options, in words; empty where there is none.
+
+    Parameters
+    ----------
+    options : mapping
+        As a specification gives them, which is copied into stores and manifests.
+    strict : bool
+        Whether every name that ends in ``token`` or ``key`` counts, and every address with a user.
+    """
+    for name, value in all_options(options):
+        harmless = not value or isinstance(value, bool) or (strict and isinstance(value, Mapping | list | tuple))
+        if not harmless and (_STRICT if strict else _SECRET).match(name):
+            return f"{name}: a credential has no place in a specification; put it into an environment variable"
+        signed_in = _SIGNED_IN.search(value) if isinstance(value, str) else None
+        if signed_in and (strict or ":" in signed_in[1]):
+            return f"{name}: an address must hold no user or password"
+    return ""
+
+
+def _no_secrets(options: dict[str, Any]) -> dict[str, Any]:
+    if problem := secret_in(options):
+        raise ValueError(problem)
+    return options
+
+
+Options = Annotated[dict[str, Any], AfterValidator(_no_secrets)]
+
+
+class NamedPart(DocumentModel):
+    """A part by name, with its options; a mere name stands for one without options."""
+
+    name: str
+    """Name of a built-in one, or the import path of one of your own, package.module:Name."""
+    options: Options = Field(default_factory=dict)
+    """Its further arguments."""
+
+    def found(self, kind: str) -> Part:
+        """The part it names, which takes its options; errors are those of :func:`find` and `Part.check_options`."""
+        part = find(kind, self.name)
+        part.check_options(self.options)
+        return part
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short(cls, value: Any) -> Any:
+        return {"name": value} if isinstance(value, str) else value
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        return {"anyOf": [{"type": "string"}, handler(core)]}
+
+    @model_serializer(mode="wrap")
+    def _plain(self, handler: Callable[[Any], dict[str, Any]]) -> Any:
+        return handler(self) if self.options else self.name

@@ -1,0 +1,259 @@
+"""Ways of interacting: what a specification says of them, and how a schedule comes of it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+from pydantic import BeforeValidator, Field, SerializeAsAny, model_validator
+
+from opinionsim.errors import ScheduleError, SpecError
+from opinionsim.networks import Network, NetworkField, NetworkKind
+from opinionsim.registry import KindModel
+from opinionsim.schedules._turns import ActSpec, AnySchedule, Outcomes, Schedule, Turn
+
+#: Turns of one run, whose schedule is held in memory.
+MAX_STEPS = 10_000_000
+#: Agents of a run, far above any that can be paid for: a slip of the finger does not exhaust the memory.
+MAX_SIZE = 1_000_000
+
+#: A field inside a document, as its keys, and what is wrong with it.
+Conflict = tuple[tuple[str | int, ...], str]
+
+
+def _as_given(messages: str | Sequence[str]) -> tuple[str, ...]:
+    if isinstance(messages, str):
+        raise SpecError(f"interaction.messages: {messages!r} is a file, and there is nothing here to read it")
+    return tuple(messages)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a run gives its interaction to make a schedule of.
+
+    Attributes
+    ----------
+    size : int
+        Participants N.
+    draws : callable
+        Gives a generator at the beginning of the run's random stream, a new one at each call.
+    network : Network or None
+        Who can speak to whom; None where everybody can speak to everybody.
+    opinions : tuple of float or None, length N
+        Opinions that participants are assigned at the start; by default none.
+    messages : callable
+        Gives the messages that a specification writes out, or that are in the file it names.
+    """
+
+    size: int
+    draws: Callable[[], np.random.Generator]
+    network: Network | None = None
+    opinions: tuple[float | None, ...] = ()
+    messages: Callable[[str | tuple[str, ...]], tuple[str, ...]] = _as_given
+
+    @property
+    def rng(self) -> np.random.Generator:
+        """A generator at the beginning of the run's random stream: the same draws each time."""
+        return self.draws()
+
+    @property
+    def seed(self) -> int:
+        """The first draw of :attr:`rng`, for schedules that take a seed."""
+        return int(self.rng.integers(2**32))
+
+    @property
+    def joined(self) -> Network | int:
+        """The network, or the number of agents where everybody can speak to everybody."""
+        return self.size if self.network is None else self.network
+
+    @property
+    def assigned(self) -> list[float]:
+        """Assigned opinions; NaN for an agent without one."""
+        known = self.opinions or (None,) * self.size
+        return [float("nan") if opinion is None else opinion for opinion in known]
+
+
+class Interaction(KindModel):
+    """Base of the ways of interacting.
+
+    A way of interacting of one's own inherits it, or :class:`SteppedInteraction` or :class:`NetworkedInteraction`, has
+    its fields as annotated attributes, declares `acts`, and says by :meth:`turns` who does what when; or, where later
+    turns depend on what is said, by :meth:`decide`, and by :meth:`outline` what turns there can be at most.
+    """
+
+    part_kind: ClassVar[str] = "interaction"
+    acts: ClassVar[Mapping[str, ActSpec]] = MappingProxyType({})
+    """What the acts of its turns mean."""
+    others: ClassVar[Sequence[str]] = ()
+    """Roles beside the participants."""
+    smallest: ClassVar[int] = 1
+    """Participants it takes at least."""
+    interactive: ClassVar[bool] = True
+    """Whether agents are shown what others say."""
+    role_play: ClassVar[bool] = True
+    """Whether agents play personas."""
+    played_by: ClassVar[tuple[str, ...]] = ("chat models", "equations")
+    """Who can carry it out."""
+    native: ClassVar[bool] = False
+    """Whether agents meet as a classic model has it, so that there is no schedule of their turns."""
+
+    @property
+    def length_field(self) -> str:
+        """The field that says how long it takes."""
+        return "kind"
+
+    def steps_for(self, size: int) -> int:
+        """Steps T of a population of `size` agents."""
+        raise NotImplementedError
+
+    @property
+    def needs(self) -> Sequence[str]:
+        """Variables on whose opinions it acts, which makes their instruments part of a run."""
+        return ()
+
+    @property
+    def adaptive(self) -> bool:
+        """Whether later turns depend on what is said in earlier ones."""
+        return type(self).decide is not Interaction.decide
+
+    def turns_a_step(self, size: int) -> int:
+        """How many turns a step has at most, about."""
+        return 1
+
+    def conflicts(self, size: int) -> Iterator[Conflict]:
+        """What is wrong between valid fields, or with them for a population of `size` agents.
+
+        Yields
+        ------
+        (tuple of str or int, str)
+            The field, as keys inside the interaction, and the problem.
+        """
+        turns = self.steps_for(size) * self.turns_a_step(size)
+        if turns > MAX_STEPS:
+            problem = f"makes {turns} turns for population.size = {size}; at most {MAX_STEPS} are possible"
+            yield (self.length_field,), problem
+
+    def identity(self, setting: Setting) -> dict[str, Any]:
+        """What enters the identity of a run, as JSON values: fields that differ from their defaults, files by content.
+
+        The network is no part of it: it enters by itself.
+        """
+        return {**self.stated("steps", "exposures", "network"), "steps": self.steps_for(setting.size)}
+
+    def schedule(self, setting: Setting) -> AnySchedule:
+        """The schedule of a run.
+
+        Raises
+        ------
+        SpecError
+            If it cannot be made, for instance on a network without an edge.
+        """
+        return _Decided(self, setting) if self.adaptive else _Known(self, setting)
+
+    def turns(self, setting: Setting) -> Iterator[Turn]:
+        """All turns in order, the same ones at every call; for a schedule known before the first call."""
+        raise ScheduleError(f"{type(self).__name__} has neither turns(setting) nor decide(setting, outcomes)")
+
+    def decide(self, setting: Setting, outcomes: Outcomes) -> AsyncIterator[Turn]:
+        """Turns in order, which may depend on the outcomes of those already yielded."""
+        raise NotImplementedError
+
+    def outline(self, setting: Setting) -> Iterator[Turn]:
+        """Turns that :meth:`decide` can yield at most: what forecasts count."""
+        raise NotImplementedError(
+            f"{type(self).__name__} has no outline(setting), so that its turns cannot be forecast"
+        )
+
+
+class _Made(Schedule):
+    """A schedule whose turns an interaction says."""
+
+    def __init__(self, interaction: Interaction, setting: Setting) -> None:
+        self.n_agents = setting.size
+        self.steps = interaction.steps_for(setting.size)
+        self.acts, self.others, self.needs = interaction.acts, interaction.others, interaction.needs
+        self._interaction = interaction
+        self._setting = setting
+
+
+class _Known(_Made):
+    def turns(self) -> Iterator[Turn]:
+        return self._interaction.turns(self._setting)
+
+
+class _Decided(_Made):
+    def decide(self, outcomes: Outcomes) -> AsyncIterator[Turn]:
+        return self._interaction.decide(self._setting, outcomes)
+
+    def outline(self) -> Iterator[Turn]:
+        return self._interaction.outline(self._setting)
+
+
+class SteppedInteraction(Interaction):
+    """Base of interactions whose length is given in steps, or in steps an agent."""
+
+    steps: int | None = Field(None, ge=0, le=MAX_STEPS)
+    """Number of steps T; give either this or exposures."""
+    exposures: float | None = Field(None, gt=0, le=MAX_STEPS)
+    """Number of steps per agent, T/N, rounded to whole steps; give either this or steps."""
+
+    @model_validator(mode="after")
+    def _one_length(self) -> SteppedInteraction:
+        if (self.steps is None) == (self.exposures is None):
+            raise ValueError("needs exactly one of steps (T, >= 0) and exposures (T/N, > 0)")
+        return self
+
+    @property
+    def length_field(self) -> str:
+        """The field that says how long it takes."""
+        return "steps" if self.exposures is None else "exposures"
+
+    def steps_for(self, size: int) -> int:
+        """Steps T of a population of `size` agents."""
+        return self.steps if self.steps is not None else round((self.exposures or 0.0) * size)
+
+    def conflicts(self, size: int) -> Iterator[Conflict]:
+        """What is wrong for a population of `size` agents; exposures that give no step among it."""
+        if self.exposures is not None and self.steps_for(size) == 0:
+            yield (
+                ("exposures",),
+                f"{self.exposures:g} gives no step for population.size = {size}; "
+                f"must be greater than {0.5 / size:g}, or give steps",
+            )
+        yield from super().conflicts(size)
+
+
+class NetworkedInteraction(SteppedInteraction):
+    """Base of interactions on a network."""
+
+    smallest = 2
+
+    network: NetworkField = Field(default_factory=lambda: NetworkKind.read("complete"))
+    """Who can speak to whom: a name, or a mapping with kind and that kind's parameters, or with edges."""
+
+
+class ReportsInteraction(Interaction):
+    """Base of interactions in which every agent gives a number of reports."""
+
+    reports: int = Field(10, ge=1, le=MAX_STEPS)
+    """Reports each agent gives."""
+
+    @property
+    def length_field(self) -> str:
+        """The field that says how long it takes."""
+        return "reports"
+
+    def steps_for(self, size: int) -> int:
+        """Steps T: one report of every agent each."""
+        return self.reports
+
+    def turns_a_step(self, size: int) -> int:
+        """As many as agents."""
+        return size
+
+
+#: The type of a field that holds an interaction of any kind.
+InteractionField = Annotated[SerializeAsAny[Interaction], BeforeValidator(Interaction.read)]

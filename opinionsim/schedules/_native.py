@@ -1,0 +1,33 @@
+"""The way in which agents of classic models meet."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from opinionsim.errors import SpecError
+from opinionsim.registry import part
+from opinionsim.schedules._interaction import NetworkedInteraction, Setting
+from opinionsim.schedules._turns import AnySchedule
+
+
+@part("interaction", name="native")
+class NativeInteraction(NetworkedInteraction):
+    """Agents of a classic model meet as the model has it: in pairs, in groups or all at once."""
+
+    played_by = ("equations",)
+    native = True
+
+    isolates: Literal["error", "keep"] = "error"
+    """What becomes of agents without a partner: the run stops, or they keep their opinions."""
+
+    def steps_for(self, size: int) -> int:
+        """Steps T: sweeps of one elementary update an agent, so that one exposure is one sweep."""
+        return self.steps if self.steps is not None else round(self.exposures or 0.0)
+
+    def turns_a_step(self, size: int) -> int:
+        """As many as agents."""
+        return size
+
+    def schedule(self, setting: Setting) -> AnySchedule:
+        """None: it is the model that says who meets whom."""
+        raise SpecError("interaction.kind: 'native' is for classic models")

@@ -1,0 +1,13 @@
+"""The control in which the bare chat model reports."""
+
+from __future__ import annotations
+
+from opinionsim.registry import part
+from opinionsim.schedules._independent import IndependentInteraction
+
+
+@part("interaction", name="no-role-play")
+class NoRolePlayInteraction(IndependentInteraction):
+    """Control: the bare chat model reports, playing nobody."""
+
+    role_play = False

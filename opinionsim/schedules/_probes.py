@@ -1,0 +1,140 @@
+"""Off-record questions around any schedule."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from opinionsim.errors import SpecError
+from opinionsim.messages import Message
+from opinionsim.schedules._acts import PROBE, SELF_REPORT
+from opinionsim.schedules._rewiring import TieChange, tie_changes
+from opinionsim.schedules._turns import (
+    AdaptiveSchedule,
+    AnySchedule,
+    Outcomes,
+    Schedule,
+    Turn,
+    named,
+    outline,
+)
+
+
+def _shifted(turn: Turn, by: int) -> Turn:
+    """The same turn `by` places later."""
+    reads = tuple(ref + by if isinstance(ref, int) else ref for ref in turn.reads)
+    return replace(turn, index=turn.index + by, reads=reads)
+
+
+@dataclass(frozen=True)
+class _ShiftedOutcomes:
+    """Outcomes seen from a schedule whose turns were moved to later places."""
+
+    outcomes: Outcomes
+    by: int
+
+    async def reply(self, turn: int) -> Message:
+        return await self.outcomes.reply(turn + self.by)
+
+    async def decision(self, turn: int) -> Any:
+        return await self.outcomes.decision(turn + self.by)
+
+    async def opinion(self, turn: int, instrument: str = "stance") -> float:
+        return await self.outcomes.opinion(turn + self.by, instrument)
+
+
+class _Probed(Schedule):
+    """What both kinds of probed schedule share: probes of every participant, before (step 0) and after (step T)."""
+
+    def __init__(self, schedule: AnySchedule, before: int, after: int, act: str) -> None:
+        self.n_agents = schedule.n_agents
+        self.others = schedule.others
+        self.steps = schedule.steps
+        self.externals = schedule.externals
+        self.needs = schedule.needs
+        asked = PROBE if act == PROBE.name else SELF_REPORT
+        if schedule.acts.get(act, asked) is not asked:
+            raise SpecError(f"{type(schedule).__name__} has an act {act!r} of its own; rename it to ask this question")
+        self.acts = named(*schedule.acts.values(), asked)
+        self._schedule: Any = schedule
+        self._act = act
+        self._n_before = before * schedule.n_agents
+        self._n_after = after * schedule.n_agents
+
+    def _before(self) -> Iterator[Turn]:
+        return (Turn(i, 0, i % self.n_agents, self._act) for i in range(self._n_before))
+
+    def _after(self, start: int) -> Iterator[Turn]:
+        return (Turn(start + i, self.steps, i % self.n_agents, self._act) for i in range(self._n_after))
+
+    def _around(self, turns: Iterator[Turn]) -> Iterator[Turn]:
+        yield from self._before()
+        end = self._n_before
+        for turn in turns:
+            end = turn.index + self._n_before + 1
+            yield _shifted(turn, self._n_before)
+        yield from self._after(end)
+
+
+class _ProbedStatic(_Probed):
+    def turns(self) -> Iterator[Turn]:
+        return self._around(self._schedule.turns())
+
+
+class _ProbedAdaptive(_Probed):
+    async def decide(self, outcomes: Outcomes) -> AsyncIterator[Turn]:
+        for turn in self._before():
+            yield turn
+        end = self._n_before
+        async for turn in self._schedule.decide(_ShiftedOutcomes(outcomes, self._n_before)):
+            end = turn.index + self._n_before + 1
+            yield _shifted(turn, self._n_before)
+        for turn in self._after(end):
+            yield turn
+
+    @property
+    def skips(self) -> bool:
+        """Whether steps may go by without a turn."""
+        return bool(getattr(self._schedule, "skips", False))
+
+    @property
+    def changes(self) -> Sequence[TieChange]:
+        """How the network has changed so far."""
+        return tie_changes(self._schedule)
+
+    def outline(self) -> Iterator[Turn]:
+        """The turns the schedule can have, between the probes."""
+        return self._around(outline(self._schedule))
+
+
+def with_probes(
+    schedule: AnySchedule,
+    before: int = 0,
+    after: int = 0,
+    act: Literal["probe", "self-report"] = "probe",
+) -> AnySchedule:
+    """A schedule with off-record questions to every agent before the first and after the last step.
+
+    Parameters
+    ----------
+    schedule : StaticSchedule or AdaptiveSchedule
+        What happens in between.
+    before, after : int
+        Questions to each agent at either end, >= 0.
+    act : {"probe", "self-report"}
+        Whether agents answer in their own words or with a point of the scale.
+
+    Returns
+    -------
+    StaticSchedule or AdaptiveSchedule
+        One of the same kind. The questions enter no memory, so the turns in between are what they were.
+    """
+    if before < 0 or after < 0:
+        raise SpecError(
+            f"measurement.{act.replace('-', '_')}: before and after must be at least 0; got {before} and {after}"
+        )
+    if not before and not after:
+        return schedule
+    probed = _ProbedAdaptive if isinstance(schedule, AdaptiveSchedule) else _ProbedStatic
+    return probed(schedule, before, after, act)

@@ -1,0 +1,458 @@
+from __future__ import annotations
+
+import math
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from opinionsim import plots, prompts
+from opinionsim.analysis import Table, table, table1, table2, tables
+from opinionsim.errors import SpecError
+from opinionsim.evidence import EVIDENCE, NOT_VALIDATED
+from opinionsim.metrics import run_metrics
+from opinionsim.store import load
+from tests._running import SMALL, carry_out, changed
+from tests.metrics._frames import Frames, final, make, one_run, opinion_rows, run_row, study
+from tests.metrics._instruments import assert_same, beside, measured, moderated, plain
+
+#: What is said of runs that carry an error although they are complete.
+OUTDATED = "an earlier wording of the prompts than there is now, or could not be coded; see runs.error"
+
+PACK = Path(prompts.__file__).parent / "default"
+FRAMINGS = ("falsehood", "truth")
+BIASES = ("none", "weak", "strong")
+MEMORIES = ("reflective", "cumulative")
+TOPICS = {"flat-earth": "science", "palmistry": "science", "moon-landing": "history"}
+
+
+def _study() -> Frames:
+    conditions = [
+        {"topic": topic, "category": category, "framing": f, "confirmation_bias": b, "memory": m}
+        for topic, category in TOPICS.items()
+        for f in FRAMINGS
+        for b in BIASES
+        for m in MEMORIES
+    ]
+    return study(conditions, steps=40)
+
+
+def _metrics(frames: Frames, ddof: int = 0) -> pd.DataFrame:
+    return run_metrics(frames.runs, frames.opinions, frames.agents, ddof)
+
+
+def _of_finals(finals: list[tuple[dict[str, object], list[float]]]) -> Frames:
+    """One run a condition, whose agents end at the given opinions."""
+    rows = [run_row(f"r{i}", cell=f"c{i}", n_agents=len(end)) | row for i, (row, end) in enumerate(finals)]
+    opinions = [new for row, (_, end) in zip(rows, finals, strict=True) for new in opinion_rows(row, final(end))]
+    return make(rows, [0] * 10, opinions)
+
+
+def test_layout_of_table_1() -> None:
+    frames = _study()
+    made = table1(frames.runs, _metrics(frames))
+    assert made.header == (
+        ("", "", "cumulative", "", "reflective", ""),
+        ("framing", "confirmation bias", "B", "D", "B", "D"),
+    )
+    assert [row[:2] for row in made.rows] == [
+        ("falsehood", "none"),
+        ("", "weak"),
+        ("", "strong"),
+        ("truth", "none"),
+        ("", "weak"),
+        ("", "strong"),
+    ]
+    assert len(made.frame) == 12
+    assert set(made.frame["n"]) == {3}
+
+
+def test_cells_are_mean_and_population_standard_error_over_topics() -> None:
+    frames = _of_finals([({"topic": "a"}, [2.0] * 8 + [-2.0] * 2), ({"topic": "b"}, [-2.0] * 8 + [2.0] * 2)])
+    made = table1(frames.runs, _metrics(frames))
+    # B is 1.2 and -1.2: mean 0, population SD 1.2, over the square root of two topics 0.85.
+    assert made.rows == (("falsehood", "none", "0.00±0.85", "1.60±0.00"),)
+    assert made.frame["bias_se"].iloc[0] == pytest.approx(1.2 / math.sqrt(2))
+    sample = table1(frames.runs, _metrics(frames, ddof=1))
+    assert sample.rows[0][3] == "1.69±0.00"
+    assert any("ddof 1" in note for note in sample.notes)
+
+
+def test_negative_means_carry_a_minus_sign_and_zero_none() -> None:
+    frames = _of_finals([({"framing": "falsehood"}, [-1.0, -2.0]), ({"framing": "truth"}, [0.0, -0.0])])
+    cells = [row[2] for row in table1(frames.runs, _metrics(frames)).rows]
+    assert cells == ["\N{MINUS SIGN}1.50", "0.00"]
+
+
+def test_layout_of_table_2() -> None:
+    frames = _study()
+    made = table2(frames.runs, _metrics(frames))
+    assert made.header[1][:3] == ("category", "framing", "confirmation bias")
+    assert [row[0] for row in made.rows] == ["science", *[""] * 5, "history", *[""] * 5]
+    assert made.frame.groupby("category")["n"].unique().map(list).to_dict() == {"history": [1], "science": [2]}
+    # One topic says nothing about spread.
+    assert all("±" not in cell for cell in made.rows[6][3:])
+
+
+def test_notes_say_what_the_numbers_rest_on() -> None:
+    frames = _study()
+    frames.runs.loc[[0, 1], "status"] = "incomplete"
+    frames.runs.loc[2, "status"] = "pending"
+    made = table1(frames.runs, _metrics(frames))
+    notes = "\n".join(made.notes)
+    assert made.notes[0] == f"Evidence: {EVIDENCE['scripted']}."
+    assert made.title.startswith(EVIDENCE["scripted"])
+    for part in (
+        "ddof 0",
+        "population SD/\N{SQUARE ROOT}n over topics (n = 2 to 3)",
+        "Runs used: 33 complete. Excluded as not complete: 2 incomplete, 1 pending.",
+        "Agents never measured: ",
+        "Texts without an answer: ",
+        "texts of kind report, coded by lexicon",
+    ):
+        assert part in notes
+
+
+def test_rates_in_the_notes() -> None:
+    frames = _of_finals([({"framing": "falsehood"}, [1.0, math.nan]), ({"framing": "truth"}, [math.nan, math.nan])])
+    made = table1(frames.runs, _metrics(frames))
+    notes = "\n".join(made.notes)
+    assert (
+        "Agents never measured: 75.0% (3 of 4). Texts without an answer: 75.0% (3 of 4): "
+        "0 refused, 0 empty, 0 truncated, 3 without a stated opinion." in notes
+    )
+    assert "no agent was ever measured, which add nothing to B and D: 1." in notes
+    assert made.rows[1][2:] == ("undefined", "undefined")
+
+
+def test_the_causes_of_missing_values_are_told_apart_and_neutral_is_none_of_them() -> None:
+    conditions = ["answered", "answered", "refused", "refused", "truncated", "empty"]
+    texts = [(turn, 1, turn, math.nan if turn else 0.0, "report", why) for turn, why in enumerate(conditions)]
+    frames = one_run(texts, [0] * 6)
+    made = table(frames.runs, _metrics(frames))
+    assert made.rows[0][0] == "0.00"
+    assert any(
+        "Texts without an answer: 83.3% (5 of 6): 2 refused, 1 empty, 1 truncated, 1 without a stated opinion." in note
+        for note in made.notes
+    )
+    rates = made.frame[["missing_rate", "refused_rate", "empty_rate", "truncated_rate"]].iloc[0]
+    assert rates.tolist() == [5 / 6, 2 / 6, 1 / 6, 1 / 6]
+    whole = one_run(final([1.0, 0.0]), [0, 0])
+    assert any(note.endswith("Texts without an answer: 0.0% (0 of 2).") for note in table(*_of(whole)).notes)
+
+
+def _of(frames: Frames) -> tuple[pd.DataFrame, pd.DataFrame]:
+    return frames.runs, _metrics(frames)
+
+
+def test_what_is_known_of_the_instrument_stands_in_notes_and_numbers() -> None:
+    frames = study([{"framing": f, "evidence": "model", "validation": NOT_VALIDATED} for f in FRAMINGS], steps=10)
+    made = table1(*_of(frames))
+    assert f"Of this instrument: {NOT_VALIDATED}." in made.notes
+    assert set(made.frame["validation"]) == {NOT_VALIDATED}
+    audited = "agrees with human labels (kappa 0.8)"
+    frames.runs["validation"] = [NOT_VALIDATED, audited]
+    mixed = table1(*_of(frames))
+    assert f"Of this instrument: {NOT_VALIDATED} (1 of 2 runs); {audited} (1 of 2 runs)." in mixed.notes
+    assert mixed.frame["validation"].tolist() == [NOT_VALIDATED, audited]
+    frames.opinions["kind"] = "self-report"
+    spoken = table1(*_of(frames))
+    assert not any("Of this instrument" in note for note in spoken.notes)
+    assert set(spoken.frame["validation"]) == {""}
+    assert any(note.startswith("Instrument: self-reports,") for note in spoken.notes)
+
+
+def test_self_reports_are_the_last_choice() -> None:
+    texts = [(0, 1, 0, 2.0, "self-report"), (1, 1, 0, 1.0, "probe")]
+    frames = one_run(texts, [0])
+    assert table(*_of(frames)).rows[0][0] == "1.00"
+    assert table(*_of(frames), kind="self-report").rows[0][0] == "2.00"
+
+
+def test_complete_runs_without_such_texts_are_counted() -> None:
+    frames = study([{"framing": "falsehood"}, {"framing": "truth"}], steps=10)
+    frames.opinions.loc[frames.opinions["run_id"] == "r1", "kind"] = "post"
+    assert "Complete runs without a text of kind report, not used: 1." in table1(frames.runs, _metrics(frames)).notes
+
+
+def test_text_is_aligned_and_begins_with_the_evidence() -> None:
+    frames = _study()
+    lines = table1(frames.runs, _metrics(frames)).to_text().splitlines()
+    assert lines[0].startswith(EVIDENCE["scripted"])
+    rules = [i for i, line in enumerate(lines) if line and not line.strip("-")]
+    body = lines[rules[1] + 1 : rules[2]]
+    assert len(body) == 6
+    assert {len(line) for line in body} == {len(lines[rules[0]])}
+    assert lines[rules[2] + 1] == f"Evidence: {EVIDENCE['scripted']}."
+
+
+def test_csv_carries_evidence_and_the_unrounded_numbers(tmp_path: Path) -> None:
+    frames = _study()
+    made = table2(frames.runs, _metrics(frames))
+    path = made.to_csv(tmp_path / "new" / "table.csv")
+    read = pd.read_csv(path)
+    assert set(read["evidence"]) == {"scripted"}
+    assert "category,framing" in path.read_text().splitlines()[0]
+    # An empty text is a missing one in a CSV file.
+    assert read.pop("validation").isna().all()
+    expected = made.frame.drop(columns="validation")
+    pd.testing.assert_frame_equal(read, expected, check_dtype=False, rtol=1e-12)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(SpecError, match="cannot write the table"):
+        made.to_csv(tmp_path / "file" / "table.csv")
+
+
+def test_general_table_has_a_row_a_condition() -> None:
+    frames = study(
+        [{"memory": m, "population.size": size} for m in MEMORIES for size in (20, 5)], replicates=2, steps=10
+    )
+    made = table(frames.runs, _metrics(frames))
+    assert made.header == (("memory", "size", "B", "D", "n", "runs"),)
+    assert [row[:2] for row in made.rows] == [("cumulative", "5"), ("", "20"), ("reflective", "5"), ("", "20")]
+    assert {row[4:] for row in made.rows} == {("2", "2")}
+    assert any("over replicates (n = 2)" in note for note in made.notes)
+
+
+def test_a_table_of_one_condition_and_one_of_topics() -> None:
+    one = study([{}], steps=10)
+    assert table(one.runs, _metrics(one)).header == (("B", "D", "n", "runs"),)
+    topics = study([{"topic": topic} for topic in TOPICS], steps=10)
+    assert [row[0] for row in table(topics.runs, _metrics(topics)).rows] == list(TOPICS)
+
+
+def _titles(made: list[Table]) -> list[str]:
+    return [one.title.split(" | ")[1].split(":")[0] for one in made]
+
+
+def test_tables_that_fit_the_experiment() -> None:
+    frames = _study()
+    assert _titles(tables(frames.runs, _metrics(frames))) == ["Table 1", "Table 2"]
+    quick = study([{"framing": f, "confirmation_bias": b} for f in FRAMINGS for b in BIASES], steps=10)
+    assert _titles(tables(quick.runs, _metrics(quick))) == ["Table 1"]
+    other = study([{"framing": f, "world": w} for f in FRAMINGS for w in ("closed", "open")], steps=10)
+    assert _titles(tables(other.runs, _metrics(other))) == ["Final opinions by condition"]
+
+
+def test_evidence_of_different_kinds_never_shares_a_table() -> None:
+    frames = study([{"framing": f, "evidence": e} for f in FRAMINGS for e in ("model", "scripted")], steps=10)
+    with pytest.raises(SpecError, match="model, scripted"):
+        table1(frames.runs, _metrics(frames))
+    made = tables(frames.runs, _metrics(frames))
+    assert [set(one.frame["evidence"]) for one in made] == [{"model"}, {"scripted"}]
+
+
+@pytest.mark.parametrize(
+    ("conditions", "status", "kind", "message"),
+    [
+        ([{"world": "open"}, {"world": "closed"}], "complete", None, r"differ in world \(closed, open\)"),
+        ([{}], "incomplete", None, "nothing to tabulate"),
+        ([{}], "complete", "post", "kind 'post'; present are report"),
+    ],
+)
+def test_what_cannot_be_tabulated_is_named(
+    conditions: list[dict[str, str]], status: str, kind: str | None, message: str
+) -> None:
+    frames = study(conditions, steps=10)
+    with pytest.raises(SpecError, match=message):
+        table1(frames.runs.assign(status=status), _metrics(frames), kind)
+
+
+def _of_sweep(folder: Path, sweep: object, **values: object) -> Table:
+    _, results = carry_out(changed(SMALL, sweep=sweep, **values), str(folder / "results.sqlite"))
+    (made,) = tables(results.runs, results.metrics)
+    return made
+
+
+def test_prompt_packs_and_scales_that_are_swept_have_rows_of_their_own(tmp_path: Path) -> None:
+    pack = tmp_path / "terse"
+    shutil.copytree(PACK, pack)
+    made = _of_sweep(tmp_path, {"prompts": ["default", str(pack)]})
+    assert made.header[0][0] == "prompts"
+    assert {(row[0], row[-1]) for row in made.rows} == {("default", "1"), (str(pack), "1")}
+    scales = [{"points": [-1, 0, 1], "label": "short"}, {"points": [-2, -1, 0, 1, 2], "label": "long"}]
+    made = _of_sweep(tmp_path, {"scale": scales})
+    assert [(row[0], row[-1]) for row in made.rows] == [("long", "1"), ("short", "1")]
+
+
+def test_seeds_are_averaged_over(tmp_path: Path) -> None:
+    made = _of_sweep(tmp_path, {"seed": [1, 2, 3]})
+    assert [row[2:] for row in made.rows] == [("3", "3")]
+    assert any("over seeds (n = 3)" in note for note in made.notes)
+
+
+def test_a_label_is_shown_once_under_the_name_of_its_path(tmp_path: Path) -> None:
+    interactions = [
+        {"kind": "dyadic", "network": "ring", "steps": 6, "label": "whispers"},
+        {"kind": "broadcast", "network": "complete", "steps": 2, "label": "everybody hears"},
+    ]
+    made = _of_sweep(tmp_path, {"interaction": interactions})
+    assert made.header[0][:2] == ("interaction", "B")
+    assert {row[0] for row in made.rows} == {"whispers", "everybody hears"}
+
+
+def test_headings_that_would_repeat_are_whole_paths() -> None:
+    frames = study([{"population.size": s, "audience.size": a} for s in (1, 2) for a in (3, 4)], steps=10)
+    assert table(frames.runs, _metrics(frames)).header[0][:2] == ("population.size", "audience.size")
+
+
+def test_runs_that_answer_an_earlier_wording_are_counted() -> None:
+    frames = study([{"framing": f} for f in FRAMINGS], steps=10)
+    assert not any("earlier wording" in note for note in table1(frames.runs, _metrics(frames)).notes)
+    frames.runs["error"] = ["run r0: the prompts were edited", ""]
+    notes = table1(frames.runs, _metrics(frames)).notes
+    assert f"1 of the runs used answers {OUTDATED}." in notes
+    frames.runs["error"] = "edited"
+    notes = table1(frames.runs, _metrics(frames)).notes
+    assert f"2 of the runs used answer {OUTDATED}." in notes
+
+
+def test_an_edited_template_is_said_in_table_and_figure(tmp_path: Path) -> None:
+    pack = tmp_path / "pack"
+    shutil.copytree(PACK, pack)
+    before = _of_sweep(tmp_path, {"topic.framing": list(FRAMINGS)}, prompts=str(pack))
+    assert not any("earlier wording" in note for note in before.notes)
+    for template in ("report.j2", "write.j2"):
+        (pack / template).write_text((pack / template).read_text(encoding="utf-8") + "Be brief.", encoding="utf-8")
+    after = _of_sweep(tmp_path, {"topic.framing": list(FRAMINGS)}, prompts=str(pack))
+    assert f"2 of the runs used answer {OUTDATED}." in after.notes
+    note = plots.panels_data(load(f"sqlite:///{tmp_path / 'results.sqlite'}")).note
+    assert f"2 of the runs drawn answer {OUTDATED}" in note
+
+
+OLD, NEW = "default@00aa11bb22cc", "default@00ff11bb22cc"
+LEFT_OUT = f"Runs of an earlier wording of the prompts, left out: 2 ({OLD}: 2); --wording takes them instead."
+
+
+def _reworded(evidence: str = "scripted") -> Frames:
+    """Two framings, replicate 0 before the prompts were reworded and replicate 1 after."""
+    frames = study([{"framing": f} | ({"evidence": evidence} if f == "truth" else {}) for f in FRAMINGS], replicates=2)
+    frames.runs["wording"] = [OLD, NEW] * 2
+    frames.runs["begun_at"] = [1.0, 3.0, 2.0, 4.0]
+    return frames
+
+
+@pytest.mark.parametrize("maker", [table, table1, table2])
+def test_a_table_does_not_average_two_wordings(maker: Callable[..., Table]) -> None:
+    frames = _reworded()
+    metrics = _metrics(frames)
+    made, other = maker(frames.runs, metrics), maker(frames.runs, metrics, wording="00aa")
+    for each, replicate in ((made, 1), (other, 0)):
+        alone = frames.runs["replicate"] == replicate
+        assert_same(each.frame, maker(frames.runs[alone].drop(columns="wording"), metrics).frame)
+        assert "Runs used: 2 complete. Excluded as not complete: none." in each.notes
+    assert made.notes[-1] == LEFT_OUT
+    assert other.notes[-1] == (
+        f"Runs of another wording of the prompts, left out: 2 ({NEW}: 2); --wording takes them instead."
+    )
+    with pytest.raises(SpecError, match=f"those of complete runs, and how many: {OLD}: 2, {NEW}: 2"):
+        maker(frames.runs, metrics, wording="00")
+
+
+def test_every_table_of_an_experiment_takes_the_same_wording_and_says_so_once() -> None:
+    frames = _reworded(evidence="model")
+    made = tables(frames.runs, _metrics(frames))
+    assert [set(one.frame["evidence"]) for one in made] == [{"scripted"}, {"model"}]
+    assert [one.notes.count(LEFT_OUT) for one in made] == [1, 1]
+    # Chat models were asked before the prompts were reworded, and scripted ones after: there is one table left.
+    frames.runs["wording"] = [NEW, NEW, OLD, OLD]
+    frames.runs["begun_at"] = [3.0, 4.0, 1.0, 2.0]
+    (one,) = tables(frames.runs, _metrics(frames))
+    assert (set(one.frame["evidence"]), one.notes[-1]) == ({"scripted"}, LEFT_OUT)
+    (other,) = tables(frames.runs, _metrics(frames), wording=OLD)
+    assert set(other.frame["evidence"]) == {"model"}
+
+
+def test_runs_that_are_not_complete_are_excluded_as_such_whatever_their_wording() -> None:
+    frames = _reworded()
+    frames.runs.loc[0, "status"] = "incomplete"
+    frames.runs.loc[1, "error"] = "edited since"
+    notes = table1(frames.runs, _metrics(frames)).notes
+    assert "Runs used: 2 complete. Excluded as not complete: 1 incomplete." in notes
+    assert notes[-1] == LEFT_OUT.replace("out: 2", "out: 1").replace(": 2)", ": 1)")
+    # Of runs that are left out it does not matter that they answer an earlier wording.
+    assert f"1 of the runs used answers {OUTDATED}." in notes
+    frames.runs["error"] = ["", "", "edited", ""]
+    assert not any("runs.error" in note for note in table1(frames.runs, _metrics(frames)).notes)
+
+
+def test_a_ragged_union_of_sweeps_is_drawn_cell_by_cell(tmp_path: Path) -> None:
+    sweep = [
+        {"cognition.confirmation_bias": ["none", "strong"], "population.shown": ["full", "name"]},
+        {"interaction": [{"kind": "broadcast", "network": "ring", "steps": 4}]},
+    ]
+    _, results = carry_out(changed(SMALL, sweep=sweep), str(tmp_path / "results.sqlite"))
+    drawn = plots.panels_data(results).panels
+    assert {panel.title for panel in drawn} == set(results.runs["cell"])
+    assert len(drawn) == 5
+
+
+MAKERS = {
+    "table": table,
+    "table1": table1,
+    "table2": table2,
+    "tables": tables,
+    "by topic": lambda runs, metrics: table(runs, metrics, by=["topic", "framing", "confirmation_bias"]),
+}
+
+
+@pytest.mark.parametrize("maker", MAKERS)
+@pytest.mark.parametrize("whole", [True, False], ids=["whole", "plain"])
+def test_a_second_instrument_and_a_moderator_change_no_table(maker: str, whole: bool) -> None:
+    alone = measured()
+    both = moderated(beside(alone, pairs=whole))
+    if not whole:
+        alone, both = plain(alone), plain(both)
+    made, expected = (MAKERS[maker](f.runs, run_metrics(f.runs, f.opinions, f.agents)) for f in (both, alone))
+    assert_same(made, expected)
+
+
+def test_cells_without_an_instrument_of_stance_are_counted_and_make_no_condition() -> None:
+    frames = study([{"framing": "falsehood"}, {"framing": "truth"}, {"framing": "falsehood"}], steps=10)
+    frames.runs["shown"] = ["x", "x", "y"]
+    frames.opinions.loc[frames.opinions["run_id"] == "r2", "variable"] = "civility"
+    frames.runs.loc[2, ["instrument_id", "classifier"]] = None
+    (made,) = tables(frames.runs, _metrics(frames))
+    assert _titles([made]) == ["Table 1"]
+    assert "Runs used: 2 complete. Excluded as not complete: none." in made.notes
+    assert "Complete runs without a text of kind report, not used: 1." in made.notes
+    general = table(frames.runs, _metrics(frames))
+    assert general.header[0] == ("framing", "B", "D", "n", "runs")
+    frames.runs["instrument_id"] = None
+    frames.opinions["variable"] = "civility"
+    for maker in MAKERS.values():
+        with pytest.raises(SpecError, match="no complete run has a text with a measured stance"):
+            maker(frames.runs, _metrics(frames))
+
+
+def test_evidence_of_which_no_stance_is_read_has_no_table() -> None:
+    frames = study([{"evidence": "model"}, {"evidence": "human"}], steps=10)
+    frames.opinions.loc[frames.opinions["run_id"] == "r0", "variable"] = "civility"
+    frames.runs.loc[0, "instrument_id"] = None
+    assert [set(one.frame["evidence"]) for one in tables(frames.runs, _metrics(frames))] == [{"human"}]
+
+
+def test_a_run_counts_as_read_by_the_instrument_that_its_cell_names() -> None:
+    row = run_row("r0", n_agents=2)
+    again = row | {"instrument_id": "a9", "classifier": "flan_t5"}
+    asked = [(9, 9, 0, -1.0, "probe")]
+    opinions = [*opinion_rows(again, [*final([2.0, 2.0]), *asked]), *opinion_rows(row, final([1.0, 1.0]))]
+    frames = make([row], [0, 0], opinions)
+    made = table(frames.runs, _metrics(frames))
+    assert made.rows[0][0] == "1.00"
+    assert "Readings of these runs by further instruments of stance, not used: 1." in made.notes
+    assert "Instrument: texts of kind report, coded by lexicon." in made.notes
+    # Where its own instrument reads no such texts, another one of the cell does.
+    other = table(frames.runs, _metrics(frames), kind="probe")
+    assert other.rows[0][0] == "\N{MINUS SIGN}1.00"
+    assert "Instrument: texts of kind probe, coded by flan_t5." in other.notes
+    assert not any("further instruments" in note for note in other.notes)
+
+
+def test_runs_with_authors_of_several_kinds_have_a_table_that_says_so() -> None:
+    frames = study([{"evidence": e, "model": "scripted + a"} for e in ("scripted", "mixed")], steps=10)
+    made = tables(frames.runs, _metrics(frames))
+    assert [one.notes[0] for one in made] == [f"Evidence: {EVIDENCE[e]}." for e in ("scripted", "mixed")]
+    assert made[1].title.startswith(EVIDENCE["mixed"])
+    assert "Agents played by scripted + a." in made[1].notes

@@ -1,0 +1,209 @@
+from __future__ import annotations
+
+import re
+import shutil
+import sqlite3
+import time
+from typing import Any
+
+import pytest
+
+import opinionsim as osim
+from opinionsim.analysis._transcript import Told, spelled
+from opinionsim.errors import SpecError, StoreError
+from opinionsim.store import AgentRow, OpinionRow, Results, TurnRow, open_store
+from tests._running import SMALL, carry_out, changed, watched
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    spec = changed(SMALL, replicates=2, measurement={"texts": ["report"]})
+    return carry_out(spec, f"sqlite:///{tmp_path_factory.mktemp('told') / 'told.sqlite'}")[1]
+
+
+def test_everything_that_was_said_is_told_in_order(results: Results) -> None:
+    told = osim.transcript(results, run=1)
+    run = results.runs.iloc[1]
+    turns = results.turns[results.turns["run_id"] == run["run_id"]]
+    places = [told.index(f"turn {turn.turn}: ") for turn in turns.itertuples()]
+    assert places == sorted(places)
+    assert told.count("\nstep ") == len(turns) == 12
+    for turn in turns.itertuples():
+        assert f"\n{turn.message}" in told
+    other = results.turns[results.turns["run_id"] != run["run_id"]]
+    assert not any(message in told for message in other["message"] if message not in set(turns["message"]))
+    assert f"run {run['run_id']} · small · replicate 1 · complete · evidence: scripted" in told
+    assert f"claim: {run['claim']}" in told
+
+
+def test_who_read_whom_and_how_it_was_coded(results: Results) -> None:
+    run_id = results.runs["run_id"][0]
+    names = results.agents[results.agents["run_id"] == run_id].set_index("agent")["name"]
+    turns = results.turns[results.turns["run_id"] == run_id].set_index("turn")
+    coded = results.opinions[results.opinions["run_id"] == run_id].set_index("turn")["value"]
+    for turn, row in turns[turns["act"] == "review"].iterrows():
+        (read,) = row["reads"]
+        heading = osim.transcript(results, 0, turn=int(turn)).split("\n")[3]
+        author = names[turns["agent"][read]]
+        value = coded[turn]
+        expected = "no answer" if value != value else "coded 0" if value == 0 else f"coded {value:+g}"
+        assert heading == (
+            f"step {row['step']}, turn {turn}: {names[row['agent']]} (agent {row['agent']}) review "
+            f"after reading {author} (turn {read})  [{expected}]"
+        )
+    written = osim.transcript(results, 0, turn=0).split("\n")[3]
+    assert written.endswith(" write")
+
+
+def test_the_turns_of_one_agent(results: Results) -> None:
+    run_id = results.runs["run_id"][0]
+    turns = results.turns[(results.turns["run_id"] == run_id) & (results.turns["agent"] == 2)]
+    told = osim.transcript(results, run_id[:10], agent=2)
+    assert told.count("\nstep ") == len(turns) > 0
+
+
+def test_messages_from_outside_and_refusals_are_named() -> None:
+    interaction = {"kind": "external", "steps": 2, "messages": ["It is round."]}
+    spec = changed(SMALL, interaction=interaction, model={"options": {"refusal_rate": 1.0}})
+    told = osim.transcript(carry_out(spec, "outside.sqlite")[1])
+    assert told.count("after reading the message external-0  [no answer]") == 2
+
+
+def test_a_bare_model_has_no_name() -> None:
+    spec = changed(SMALL, interaction={"kind": "no-role-play", "reports": 1})
+    assert "(no role) (agent 3) report-once" in osim.transcript(carry_out(spec, "bare.sqlite")[1])
+
+
+def test_what_does_not_exist(results: Results) -> None:
+    with pytest.raises(SpecError, match=r"run 2 does not exist; valid: 0\.\.1"):
+        osim.transcript(results, 2)
+    with pytest.raises(SpecError, match=r"agent 4 does not exist; valid: 0\.\.3"):
+        osim.transcript(results, 0, agent=4)
+    with pytest.raises(SpecError, match=r"turn 12 does not exist; valid: 0\.\.11"):
+        osim.transcript(results, 0, turn=12)
+    with pytest.raises(SpecError, match="run 'xyz' names 0 runs"):
+        osim.transcript(results, "xyz")
+
+
+def test_a_run_that_has_not_got_anywhere() -> None:
+    model, _ = watched(fails=lambda number: True)
+    results = carry_out(SMALL, "nothing.sqlite", model)[1]
+    told = osim.transcript(results)
+    assert "incomplete" in told
+    assert "step" not in told.split("claim:")[1]
+    with pytest.raises(SpecError, match="turn 0 does not exist; valid: none, nothing is on record yet"):
+        osim.transcript(results, turn=0)
+
+
+def _meeting(agents: tuple[tuple[str, str], ...] = (), **run: Any) -> Told:
+    """A run of two participants and a moderator, whose post each one reads and reports on."""
+    row = {
+        **{"run_id": "r0", "cell": "c0", "replicate": 0, "status": "complete", "evidence": "mixed", "claim": "a claim"},
+        **{"instrument_id": "m0", "classifier": "lexicon", "validation": ""},
+    }
+    played = (("openai:a", "model"), ("openai:a", "human"), ("scripted", "scripted"))
+    cast = agents or (("Ada", "participant"), ("Ben", "participant"), ("Kim", "moderator"))
+    turns = (
+        TurnRow(0, 1, 2, "open", "post", (), "Welcome."),
+        TurnRow(1, 1, 0, "report", "report", (0,), "I agree."),
+        TurnRow(2, 1, 1, "report", "report", (0, 1), "", "skipped"),
+    )
+    return Told(
+        row | run,
+        tuple(
+            AgentRow(number, name, role, evidence, None, {}, model)
+            for number, ((name, role), (model, evidence)) in enumerate(zip(cast, played, strict=True))
+        ),
+        turns,
+        {turn.turn: turn.agent for turn in turns},
+        {0: 0.0, 1: 2.0},
+    )
+
+
+def _headings(told: str) -> list[str]:
+    return [line for line in told.split("\n") if line.startswith("step ")]
+
+
+def test_everybody_is_shown_with_a_role_and_what_was_skipped() -> None:
+    assert _headings(spelled(_meeting())) == [
+        "step 1, turn 0: Kim, moderator (agent 2, scripted) open  [coded 0]",
+        "step 1, turn 1: Ada (agent 0, openai:a, model) report after reading Kim, moderator (turn 0)  [coded +2]",
+        "step 1, turn 2: Ben (agent 1, openai:a, human) report after reading Kim, moderator (turn 0), Ada (turn 1)"
+        "  [skipped]",
+    ]
+    assert len(_headings(spelled(_meeting(), agent=2))) == 1
+
+
+@pytest.mark.parametrize(("name", "shown"), [("Moderator", "Moderator"), ("", "moderator")])
+def test_a_role_that_is_a_name_is_said_once(name: str, shown: str) -> None:
+    meeting = _meeting((("Ada", "participant"), ("Ben", "participant"), (name, "moderator")))
+    assert _headings(spelled(meeting))[0].startswith(f"step 1, turn 0: {shown} (agent 2, ")
+
+
+def test_a_cell_in_which_no_stance_is_read_codes_nothing() -> None:
+    civility = {"variable": "civility", "classifier": "lexicon", "texts": ["report"]}
+    spec = changed(SMALL, measurement={"classifier": None, "instruments": [civility]})
+    told = osim.transcript(carry_out(spec, "silent.sqlite")[1])
+    assert "coded" not in told
+    assert told.count("\nstep ") == 12
+
+
+def test_codes_are_of_texts_by_themselves_and_of_the_cells_own_instrument() -> None:
+    results = carry_out(SMALL, "coded.sqlite")[1]
+    run_id, own = results.runs.loc[0, ["run_id", "instrument_id"]]
+    coded = results.opinions.set_index("turn")["value"]
+    turn = int(coded.first_valid_index())
+    with sqlite3.connect("coded.sqlite") as connection:
+        assert connection.execute("select count(distinct instrument_id) from opinions").fetchone() == (1,)
+    connection.close()
+    with open_store("coded.sqlite") as store:
+        epoch = store.claim_complete(run_id, "another")
+        assert epoch is not None
+        record = store.record(run_id, epoch)
+        others = [OpinionRow(own, turn, 7.0, 0.0, (1.0,), about=0), OpinionRow("a9", turn, 6.0, 0.0, (1.0,))]
+        record.add_opinions(others)
+        store.release(run_id, epoch)
+    assert f"[coded {coded[turn]:+g}]" in osim.transcript(osim.load("coded.sqlite"), turn=turn)
+
+
+def test_rows_are_those_of_the_frame() -> None:
+    cells = changed(SMALL, replicates=2)
+    several = [{"variable": "stance", "classifier": name} for name in ("lexicon", "exact")]
+    cells["sweep"] = {"topic.framing": ["truth", "falsehood"], "measurement.instruments": [[each] for each in several]}
+    results = carry_out(cells, "rows.sqlite")[1]
+    assert results.runs["run_id"].nunique() < len(results.runs) == 8
+    for row in results.runs.itertuples():
+        heading = f"run {row.run_id} · {row.cell} · replicate {row.replicate} · "
+        assert osim.transcript(results, int(row.Index)).startswith(heading)
+
+
+def test_other_runs_are_not_read(results: Results) -> None:
+    """One run of many is told as fast as one of few: damage to another one goes unseen."""
+    shutil.copy(results.url.removeprefix("sqlite:///"), "damaged.sqlite")
+    with sqlite3.connect("damaged.sqlite") as connection:
+        connection.execute("update turns set step = 99 where run_id = ?", (results.run_ids[1],))
+        connection.execute("delete from opinions where run_id = ?", (results.run_ids[1],))
+    connection.close()
+    first, second = (list(results.runs["run_id"]).index(run_id) for run_id in results.run_ids)
+    damaged = osim.load("damaged.sqlite")
+    assert osim.transcript(damaged, first) == osim.transcript(results, first)
+    with pytest.raises(StoreError, match="the store is damaged"):
+        osim.transcript(damaged, second)
+
+
+def test_a_run_is_told_as_far_as_it_is_on_record() -> None:
+    """Also while it is being written; results that were loaded before show what came after."""
+    told = []
+
+    def look(number: int) -> None:
+        if number in (6, 12):
+            time.sleep(0.3)
+            told.append(osim.transcript(osim.load("open.sqlite")))
+
+    results = carry_out(SMALL, "open.sqlite", watched(noticed=look)[0], slots=1)[1]
+    whole = osim.transcript(results)
+    first, second, last = (each.count("\nstep ") for each in (*told, whole))
+    assert 0 < first < second < last == 12
+    assert all("· running ·" in each for each in told)
+    uncoded = [re.sub(r"  \[.*\]\n", "\n", each).split("\n\n")[1:] for each in (*told, whole)]
+    assert set(uncoded[0]) < set(uncoded[1]) < set(uncoded[2])

@@ -1,0 +1,375 @@
+"""Numbers of figures over time, transitions, networks and sweeps, against values worked out by hand."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes, arrays
+
+from opinionsim import plots
+from opinionsim.classic import Trajectories, sweep
+from opinionsim.errors import MeasurementError, OpinionSimError, SpecError
+from opinionsim.evidence import EVIDENCE
+from opinionsim.networks import Network
+from tests.metrics._frames import Frames, final, make, one_run, opinion_rows, run_row, study
+
+NAN = math.nan
+
+
+def classic(
+    opinions: Sequence[Any],
+    *,
+    times: Sequence[int] | None = None,
+    span: tuple[float, float] = (0.0, 1.0),
+    network: Any = None,
+    **changes: Any,
+) -> Trajectories:
+    """A simulation with the given opinions, (R, K, N)."""
+    array = np.asarray(opinions, dtype=float)
+    settings = {"model": "deffuant", "parameters": {"epsilon": 0.2}, "scheme": {"order": "random"}, "seed": 0} | changes
+    return Trajectories(
+        range=span,
+        network=Network.of(array.shape[2] if network is None else network),
+        times=np.arange(array.shape[1]) if times is None else np.asarray(times),
+        opinions=array,
+        **settings,
+    )
+
+
+def replicates(values: Sequence[Sequence[tuple[Any, ...]]], n_agents: int, steps: int) -> Frames:
+    """Runs of one condition that differ in what was measured."""
+    rows = [run_row(f"r{i}", replicate=i, n_agents=n_agents, steps=steps) for i in range(len(values))]
+    opinions = [one for row, texts in zip(rows, values, strict=True) for one in opinion_rows(row, texts)]
+    return make(rows, [0.0] * n_agents, opinions)
+
+
+def at(frame: pd.DataFrame, **levels: Any) -> pd.DataFrame:
+    for column, level in levels.items():
+        frame = frame[frame[column] == level]
+    return frame
+
+
+def test_ribbons_average_runs_and_leave_out_those_without_a_value() -> None:
+    # Run 0: agent 0 says 2 at step 1, agent 1 says 0 at step 2. Run 1: agent 0 says -1 at step 2.
+    frames = replicates([[(0, 1, 0, 2), (1, 2, 1, 0)], [(0, 2, 0, -1)]], n_agents=2, steps=2)
+    data = plots.ribbon_data(frames, band="runs", level=0.5)
+    np.testing.assert_array_equal(data.frame["step"], [0, 1, 2])
+    np.testing.assert_array_equal(data.frame["n_runs"], [0, 1, 2])
+    np.testing.assert_allclose(data.frame["mean"], [NAN, 2, (1 - 1) / 2])
+    np.testing.assert_allclose(data.frame["low"], [NAN, NAN, -0.5])
+    np.testing.assert_allclose(data.frame["high"], [NAN, NAN, 0.5])
+    assert data.band == "band: middle 50% of the runs"
+    assert set(data.frame["evidence"]) == {"scripted"}
+    assert data.evidence == EVIDENCE["scripted"]
+
+
+def test_ribbons_of_classic_models_name_what_differs() -> None:
+    two = [classic([[[0, 1], [0.5, 0.5]]]), classic([[[0, 1], [0, 1]]], parameters={"epsilon": 0.1})]
+    data = plots.ribbon_data(two, "diversity")
+    assert data.frame["cell"].unique().tolist() == ["deffuant, epsilon 0.2", "deffuant, epsilon 0.1"]
+    np.testing.assert_allclose(data.frame["mean"], [0.5, 0, 0.5, 0.5])
+    assert (data.band, data.evidence) == ("", EVIDENCE["equation"])
+    keyed = plots.ribbon_data({"wide": two[0], "narrow": two[1]})
+    assert keyed.frame["cell"].unique().tolist() == ["wide", "narrow"]
+    with pytest.raises(SpecError, match="of one given pair"):
+        plots.ribbon_data([two[0], classic([[[0, 1], [0.5, 0.5]]], scheme={"order": "given"})])
+
+
+def test_simulations_that_differ_in_nothing_named_are_numbered() -> None:
+    data = plots.ribbon_data([classic([[[0, 1]]]), classic([[[1, 1]]])])
+    assert data.frame["cell"].tolist() == ["deffuant (1)", "deffuant (2)"]
+
+
+def test_the_interval_of_the_mean_is_narrower_than_the_runs_and_holds_it() -> None:
+    draw = np.random.default_rng(1)
+    found = classic(draw.random((40, 3, 10)))
+    runs, mean = (plots.ribbon_data(found, band=band).frame for band in ("runs", "mean"))
+    assert ((mean["low"] < mean["mean"]) & (mean["mean"] < mean["high"])).all()
+    assert ((runs["low"] < mean["low"]) & (mean["high"] < runs["high"])).all()
+
+
+def test_measures_that_need_a_network_take_that_of_the_model() -> None:
+    ring = [(0, 1), (1, 2), (2, 3), (3, 0)]
+    data = plots.ribbon_data(classic([[[0, 0, 1, 1], [0, 0, 0, 0]]], network=ring), "active_link_density")
+    np.testing.assert_allclose(data.frame["mean"], [0.5, 0])
+
+
+def test_density_is_the_mean_of_the_shares_of_runs_at_the_points_of_the_scale() -> None:
+    # At step 2 run 0 has opinions 2 and 0, run 1 has -1: shares 1/4, 1/4, 1/2.
+    frames = replicates([[(0, 1, 0, 2), (1, 2, 1, 0)], [(0, 2, 0, -1)]], n_agents=2, steps=2)
+    data = plots.density_data(frames)
+    assert at(data.frame, step=0)["share"].isna().all()
+    np.testing.assert_allclose(at(data.frame, step=1)["share"], [0, 0, 0, 0, 1])
+    last = at(data.frame, step=2)
+    np.testing.assert_allclose(last["share"], [0, 0.5, 0.25, 0, 0.25])
+    np.testing.assert_array_equal(last["opinion"], [-2, -1, 0, 1, 2])
+    np.testing.assert_array_equal(last["n_runs"], 2)
+    assert data.notes[-1] == "shares of agents, mean of 2 runs; agents without an opinion yet are left out"
+
+
+def test_density_of_continuous_opinions_is_in_bins_that_hold_the_ends() -> None:
+    data = plots.density_data(classic([[[0.0, 0.24, 0.25, 1.0]]]), bins=4)
+    np.testing.assert_allclose(data.frame["share"], [0.5, 0.25, 0, 0.25])
+    np.testing.assert_allclose(data.frame["low"], [0, 0.25, 0.5, 0.75])
+    np.testing.assert_allclose(data.frame["high"], [0.25, 0.5, 0.75, 1])
+
+
+def test_density_of_a_model_without_a_range_goes_as_far_as_opinions() -> None:
+    data = plots.density_data(classic([[[-3.5, 1.0], [0.5, 0.5]]], span=(-math.inf, math.inf)), bins=2)
+    assert (data.frame["low"].min(), data.frame["high"].max()) == (-3.5, 1.0)
+    line = plots.ribbon_data(classic([[[-3.5, 1.5]]], span=(-math.inf, math.inf)))
+    assert line.frame["mean"].tolist() == [-1.0]
+
+
+def test_discrete_models_have_their_own_points() -> None:
+    data = plots.density_data(classic([[[-1, 1, 1]]], span=(-1, 1), model="voter"))
+    np.testing.assert_array_equal(data.frame["opinion"], [-1, 1])
+    np.testing.assert_allclose(data.frame["share"], [1 / 3, 2 / 3])
+
+
+def test_density_of_runs_of_several_lengths_averages_those_that_go_on() -> None:
+    rows = [run_row("r0", n_agents=1, steps=1), run_row("r1", n_agents=1, steps=2, replicate=1)]
+    opinions = [*opinion_rows(rows[0], [(0, 1, 0, 2)]), *opinion_rows(rows[1], [(0, 1, 0, -2)])]
+    data = plots.density_data(make(rows, [0.0], opinions), by="topic", where={"n_agents": 1, "steps": 1})
+    np.testing.assert_array_equal(data.frame["step"].unique(), [0, 1])
+    with pytest.raises(SpecError, match="differ in steps"):
+        plots.density_data(make(rows, [0.0], opinions), by="topic")
+
+
+def test_transitions_lead_from_one_measured_opinion_of_an_agent_to_its_next() -> None:
+    # Agent 0: 2 at step 1, 1 at step 3, 1 at step 4; agent 1: no answer at 2, then 1 at 5: leads from nowhere.
+    texts = [(0, 1, 0, 2), (1, 2, 1, NAN), (2, 3, 0, 1), (3, 4, 0, 1), (4, 5, 1, 1)]
+    data = plots.transition_data(replicates([texts, [(0, 1, 0, 2), (1, 2, 0, 2)]], n_agents=2, steps=5))
+    counts = data.frame.pivot(index="before", columns="after", values="count")
+    assert counts.to_numpy().sum() == 3
+    assert (counts.loc[2, 1], counts.loc[1, 1], counts.loc[2, 2]) == (1, 1, 1)
+    share = data.frame.pivot(index="before", columns="after", values="share")
+    np.testing.assert_allclose(share.loc[2], [0, 0, 0, 0.5, 0.5])
+    assert share.loc[0].isna().all()
+    assert set(at(data.frame, before=2)["n_before"]) == {2}
+
+
+def test_transitions_of_a_classic_model_lead_from_record_to_record() -> None:
+    data = plots.transition_data(classic([[[0.1, 0.9], [0.4, 0.6], [0.5, 0.5]]], times=[0, 5, 10]), bins=2)
+    np.testing.assert_array_equal(data.frame["count"], [1, 1, 0, 2])
+    np.testing.assert_allclose(data.frame["share"], [0.5, 0.5, 0, 1])
+    assert data.names["deffuant"] == ["0 to 0.5", "0.5 to 1"]
+    assert data.notes[-1] == "from one record to the next, 5 steps later, agents without an update included"
+
+
+@pytest.mark.parametrize("bins", [2, 3, 7])
+def test_rows_of_transitions_sum_to_one_where_they_have_any(bins: int) -> None:
+    data = plots.transition_data(classic(np.random.default_rng(2).random((3, 6, 20))), bins=bins)
+    total = data.frame.groupby("before")["share"].sum()
+    np.testing.assert_allclose(total, 1)
+    assert data.frame["count"].sum() == 3 * 5 * 20
+
+
+def test_snapshots_keep_the_places_and_show_the_opinions_of_their_moments() -> None:
+    found = classic([[[0, 1, 0.5], [0.2, 0.8, 0.5], [0.5, 0.5, 0.5]]], times=[0, 10, 20], network=[(0, 1), (1, 2)])
+    data = plots.snapshot_data(found, steps=[20, 0])
+    assert data.nodes["step"].unique().tolist() == [0, 20]
+    np.testing.assert_array_equal(at(data.nodes, step=0)["value"], [0, 1, 0.5])
+    np.testing.assert_array_equal(at(data.nodes, step=20)["value"], [0.5] * 3)
+    np.testing.assert_array_equal(at(data.nodes, step=0)[["x", "y"]], at(data.nodes, step=20)[["x", "y"]])
+    assert at(data.ties, step=0)[["source", "target"]].to_numpy().tolist() == [[0, 1], [1, 2]]
+    assert not data.directed
+    again, other = plots.snapshot_data(found), plots.snapshot_data(found, seed=1)
+    np.testing.assert_array_equal(again.nodes[["x", "y"]][:3], data.nodes[["x", "y"]][:3])
+    assert not np.allclose(other.nodes["x"][:3], data.nodes["x"][:3])
+
+
+def edges(*rows: tuple[Any, ...]) -> pd.DataFrame:
+    columns = ["run_id", "source", "target", "weight", "since", "until", "evidence"]
+    frame = pd.DataFrame([("r0", *row, "scripted") for row in rows], columns=columns)
+    return frame.astype({"until": "Int64"})
+
+
+def test_ties_of_a_store_are_those_there_are_after_a_step() -> None:
+    one = one_run(final([1, -1, NAN]), assigned=[0, 0, 0], steps=4, network="ring")
+    ties = edges((0, 1, 1.0, 0, 2), (1, 2, 1.0, 0, None), (0, 2, 1.0, 2, None))
+    data = plots.snapshot_data(plots.Frames(*one, edges=ties), steps=[1, 2, 4])
+    pairs = {step: part[["source", "target"]].to_numpy().tolist() for step, part in data.ties.groupby("step")}
+    assert pairs == {1: [[0, 1], [1, 2]], 2: [[1, 2], [0, 2]], 4: [[1, 2], [0, 2]]}
+    np.testing.assert_array_equal(at(data.nodes, step=1)["value"], [1, NAN, NAN])
+    early = plots.Frames(*one, edges=ties.drop(columns=["since", "until"]))
+    assert len(plots.snapshot_data(early, steps=[0]).ties) == 3
+    assert plots.snapshot_data(early, steps=[0], directed=True).directed
+    turned = plots.Frames(*one, edges=edges((2, 0, 1.0, 0, None)))
+    assert plots.snapshot_data(turned).directed
+
+
+def test_a_complete_network_is_a_circle() -> None:
+    data = plots.snapshot_data(classic([[np.linspace(0, 1, 30)]]))
+    np.testing.assert_allclose(np.hypot(data.nodes["x"], data.nodes["y"]), 1)
+    assert data.ties.empty
+    assert data.notes[-1] == "everybody hears everybody: ties not drawn"
+    assert len(plots.snapshot_data(classic([[[0, 1, 1]]])).ties) == 3
+
+
+SWEEP = pd.DataFrame(
+    [
+        {"epsilon": e, "mu": mu, "replicate": r, "clusters": c, "evidence": "equation"}
+        for e, mu, r, c in [(0.2, 0.5, 0, 2), (0.2, 0.5, 1, 4), (0.1, 0.5, 0, 5), (0.1, 0.5, 1, NAN), (0.2, 0.1, 0, 7)]
+    ]
+)
+
+
+def test_a_phase_diagram_averages_the_runs_of_each_crossing() -> None:
+    data = plots.phase_data(SWEEP, "epsilon", "mu", "clusters", level=0.5)
+    rows = data.frame[["epsilon", "mu", "mean", "n_runs"]].to_numpy().tolist()
+    assert rows == [[0.1, 0.5, 5, 1], [0.2, 0.1, 7, 1], [0.2, 0.5, 3, 2]]
+    np.testing.assert_allclose(data.frame["low"], [NAN, NAN, 2.5])
+    np.testing.assert_allclose(data.frame["high"], [NAN, NAN, 3.5])
+    assert data.notes == ("mean of 1 to 2 runs a point",)
+    line = plots.phase_data(SWEEP, "epsilon", value="clusters", where={"mu": 0.5})
+    np.testing.assert_allclose(line.frame["mean"], [5, 3])
+
+
+def test_a_phase_diagram_of_a_store_measures_final_opinions() -> None:
+    rows = [
+        run_row(f"r{i}", cell=f"c{i}", n_agents=2, steps=2, confirmation_bias=b) for i, b in enumerate(["none", "weak"])
+    ]
+    opinions = [*opinion_rows(rows[0], final([2, 1])), *opinion_rows(rows[1], [(0, 1, 0, -2), (1, 2, 0, -1)])]
+    data = plots.phase_data(make(rows, [0.0, 0.0], opinions), "confirmation_bias", value="bias")
+    assert data.frame["confirmation_bias"].tolist() == ["none", "weak"]
+    np.testing.assert_allclose(data.frame["mean"], [1.5, -1])
+    assert data.label == "bias: mean opinion"
+
+
+def test_a_sweep_names_its_model_and_what_is_constant_and_counts_neither_as_swept() -> None:
+    over = {"epsilon": [0.1, 0.3], "mu": [0.5], "order": ["random"]}
+    found = sweep("deffuant", over, n=6, steps=3, replicates=2, threshold="<")
+    data = plots.phase_data(found, "epsilon")
+    expected = ("deffuant, 6 agents, 3 steps, mu 0.5, order random, threshold <", "mean of 2 replicates a point")
+    assert data.notes == expected
+    assert plots.phase_data(found, "epsilon", "mu").notes[0] == expected[0].replace(", mu 0.5", "")
+    held = plots.phase_data(found, "epsilon", where={"mu": 0.5})
+    assert held.notes[:2] == (expected[0].replace(", mu 0.5", ""), "mu: 0.5")
+    read = pd.DataFrame(found.to_dict("list"))
+    assert plots.phase_data(read, "epsilon").notes == ("deffuant, mu 0.5, order random", "mean of 2 runs a point")
+    several = pd.concat([read, read.assign(model="weighted-linear")], ignore_index=True)
+    assert plots.phase_data(several, "epsilon", "model").notes[0] == "mu 0.5, order random"
+    with pytest.raises(SpecError, match="so model varied too"):
+        plots.phase_data(several, "epsilon")
+
+
+def test_shares_of_discrete_opinions_count_all_agents_of_one_replicate() -> None:
+    found = classic([[[0, 0, 0]] * 2, [[0, 1, 1], [1, 1, 1]]], times=[0, 4], model="voter")
+    data = plots.share_data(found, run=1)
+    assert data.frame["opinion"].tolist() == [0, 0, 1, 1]
+    assert data.frame["step"].tolist() == [0, 4, 0, 4]
+    np.testing.assert_allclose(data.frame["share"], [1 / 3, 0, 2 / 3, 1])
+    assert set(data.frame["run_id"]) == {"1"}
+    assert (data.n_others, data.evidence) == (0, EVIDENCE["equation"])
+    assert data.notes[-1] == "share of agents at each opinion"
+
+
+def test_opinions_beyond_the_commonest_are_counted_together() -> None:
+    # Over both records 3 occurs four times, 1 and 2 twice each, 0 and 4 once.
+    found = classic([[[0, 1, 2, 3, 4], [1, 2, 3, 3, 3]]], span=(0, 4), model="voter")
+    data = plots.share_data(found, most=2)
+    assert data.frame["opinion"].dropna().unique().tolist() == [1, 3]
+    np.testing.assert_allclose(data.frame["share"], [0.2, 0.2, 0.2, 0.6, 0.6, 0.2])
+    assert data.frame["opinion"].isna().tolist() == [False] * 4 + [True] * 2
+    assert data.n_others == 3
+    assert data.notes[-1] == "the 2 commonest of 5 opinions named, over all records"
+    every = plots.share_data(found, most=5)
+    assert every.n_others == 0
+    assert every.frame["opinion"].notna().all()
+
+
+@given(
+    arrays(np.int64, array_shapes(min_dims=2, max_dims=2, max_side=9), elements=st.integers(-5, 5)), st.integers(1, 12)
+)
+def test_shares_are_those_of_a_count_and_sum_to_one(values: np.ndarray, most: int) -> None:
+    data = plots.share_data(classic([values], span=(-5, 5), model="majority"), most=most)
+    table = data.frame.assign(opinion=data.frame["opinion"].fillna(99)).pivot(index="step", columns="opinion")["share"]
+    np.testing.assert_allclose(table.sum(axis=1), 1)
+    named = [opinion for opinion in table.columns if opinion != 99]
+    assert len(named) == min(most, len(np.unique(values)))
+    for opinion in named:
+        np.testing.assert_allclose(table[opinion], (values == opinion).mean(axis=1))
+    left_out = set(np.unique(values)) - set(named)
+    assert data.n_others == len(left_out)
+    rarest = min((values == opinion).sum() for opinion in named)
+    assert all((values == opinion).sum() <= rarest for opinion in left_out)
+
+
+def test_lines_of_many_agents_are_a_sample_over_initial_opinions() -> None:
+    found = classic([[np.linspace(1, 0, 101), np.full(101, 0.5)]])
+    data = plots.line_data(found, most=5)
+    assert data.frame["agent"].unique().tolist() == [0, 25, 50, 75, 100]
+    np.testing.assert_allclose(data.frame["value"][::2], [1, 0.75, 0.5, 0.25, 0])
+    assert data.notes[-1] == "5 of 101 agents drawn, evenly over initial opinions"
+    assert len(plots.line_data(found).frame) == 202
+
+
+def test_conditions_are_in_the_order_of_their_levels_and_by_pools_the_rest() -> None:
+    biases = ("strong", "none", "weak")
+    frames = study([{"confirmation_bias": b} for b in biases], steps=5, replicates=2)
+    cells = plots.ribbon_data(frames).frame["cell"].unique().tolist()
+    assert cells == [f"confirmation bias: {b}" for b in ("none", "weak", "strong")]
+    topics = study([{"topic": topic, "cell": topic} for topic in ("a", "b")], steps=5)
+    data = plots.ribbon_data(topics, by="framing")
+    assert data.frame["n_runs"].max() == 2
+    assert "up to 2 topics a condition" in data.notes
+
+
+FRAMES = study([{"framing": "falsehood"}, {"framing": "truth"}], steps=5)
+ONE = classic([[[0, 1], [0.5, 0.5]]])
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: plots.ribbon_data([]), "got nothing"),
+        (lambda: plots.ribbon_data(3), "one or several; got int"),  # type: ignore[arg-type]
+        (lambda: plots.ribbon_data(ONE, kind="report"), "kind choose runs of a store"),
+        (lambda: plots.ribbon_data([ONE, replace(ONE, scheme={"order": "given"})]), "draw them apart"),
+        (lambda: plots.density_data(replace(ONE, opinions=np.zeros((1, 2, 2, 3)))), "opinions of 3 dimensions"),
+        (lambda: plots.ribbon_data(FRAMES, where={"framing": "both"}), "framing = 'both'; valid: falsehood, truth"),
+        (lambda: plots.ribbon_data(FRAMES, where={"frame": "both"}), "no column 'frame'"),
+        (lambda: plots.ribbon_data(FRAMES, by="frame"), "no column 'frame'; conditions that vary: framing"),
+        (lambda: plots.ribbon_data(FRAMES, by="topic"), "differ in framing"),
+        (lambda: plots.ribbon_data(FRAMES, kind="probe"), "kind 'probe'; present: report"),
+        (lambda: plots.ribbon_data(FRAMES, band="sd"), "got 'sd'"),  # type: ignore[arg-type]
+        (lambda: plots.ribbon_data(FRAMES, level=1), "level must be between 0 and 1; got 1"),
+        (lambda: plots.ribbon_data(ONE, "bais"), "no metric 'bais'"),
+        (lambda: plots.density_data(ONE, bins=1), "at least 2; got 1"),
+        (lambda: plots.transition_data(classic([[[0, 1]]])), "no transition"),
+        (lambda: plots.snapshot_data(FRAMES), "have no edges"),
+        (lambda: plots.snapshot_data(classic(np.zeros((1, 1, 401)))), "at most 400 agents; got 401"),
+        (lambda: plots.snapshot_data(ONE, steps=[3]), "known from step 0 to 1; got 3"),
+        (lambda: plots.snapshot_data(ONE, steps=[]), "1 to 12 moments; got 0"),
+        (lambda: plots.snapshot_data(ONE, run=1), "replicate from 0 to 0; got 1"),
+        (lambda: plots.snapshot_data([ONE, ONE]), "one simulation is drawn at a time; got 2"),
+        (lambda: plots.line_data(ONE, most=0), "most must be a whole number of at least 1"),
+        (lambda: plots.phase_data(SWEEP, "epsilon", value="clusters"), "so something else varied too"),
+        (
+            lambda: plots.phase_data(SWEEP.assign(model="deffuant"), "epsilon", value="clusters"),
+            "agree in epsilon, replicate, so mu varied too",
+        ),
+        (lambda: plots.share_data(ONE), "with discrete opinions; density_data"),
+        (lambda: plots.share_data(classic([[[0, 1]]], model="voter"), most=0), "most must be a whole number"),
+        (lambda: plots.share_data(classic([[[0, 1]]], model="voter"), run=1), "replicate from 0 to 0; got 1"),
+        (lambda: plots.phase_data(SWEEP, "eps", value="clusters"), "no column 'eps'"),
+        (lambda: plots.phase_data(SWEEP, "epsilon", value="evidence"), "must hold numbers"),
+        (lambda: plots.phase_data(SWEEP, "mu", "mu", value="clusters"), "two different columns"),
+        (lambda: plots.phase_data(SWEEP.drop(columns="evidence"), "mu", value="clusters"), "no column 'evidence'"),
+        (lambda: plots.phase_data(FRAMES, "topic"), "differ in framing"),
+        (lambda: plots.trajectories(ONE, color_by="model"), "kind and color_by"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_drawn_is_refused(call: Callable[[], Any], message: str) -> None:
+    with pytest.raises((SpecError, MeasurementError), match=message) as caught:
+        call()
+    assert isinstance(caught.value, OpinionSimError)

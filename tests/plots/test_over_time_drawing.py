@@ -1,0 +1,231 @@
+"""What figures over time, transitions, networks and sweeps draw."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection, PathCollection, QuadMesh
+from matplotlib.colors import to_rgba
+from matplotlib.figure import Figure
+from matplotlib.quiver import Quiver
+
+from opinionsim import plots
+from opinionsim.evidence import EVIDENCE
+from opinionsim.networks import Network
+from tests.metrics._frames import one_run, study
+from tests.plots.test_over_time_data import NAN, SWEEP, classic, edges
+
+STUDY = study([{"framing": "falsehood"}, {"framing": "truth"}], steps=20, replicates=3)
+CLASSIC = classic(np.random.default_rng(0).random((3, 5, 20)))
+
+
+def stated(drawn: Figure | Axes) -> str:
+    """The title of a figure or of axes."""
+    return drawn.get_suptitle() if isinstance(drawn, Figure) else drawn.get_title(loc="left")
+
+
+def panels_of(figure: Figure) -> list[Axes]:
+    """All axes but those of colour bars."""
+    return [ax for ax in figure.axes if ax.get_label() != "<colorbar>"]
+
+
+@pytest.mark.parametrize("draw", [plots.ribbons, plots.density, plots.transition_matrix, plots.network_snapshots])
+def test_titles_state_the_evidence_of_either_source(draw: Callable[..., Any]) -> None:
+    store = plots.Frames(*STUDY, edges=edges()) if draw is plots.network_snapshots else STUDY
+    assert stated(draw(store)).startswith(EVIDENCE["scripted"])
+    assert stated(draw(CLASSIC)).startswith(EVIDENCE["equation"])
+
+
+def test_ribbons_have_a_line_and_a_band_a_condition_and_name_them() -> None:
+    ax = plots.ribbons(STUDY, "diversity")
+    assert len(ax.lines) == len(ax.collections) == 2
+    assert len({line.get_linestyle() for line in ax.lines}) == 2
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == [
+        "falsehood framing (3 runs)",
+        "truth framing (3 runs)",
+    ]
+    assert "middle 90%" in ax.get_legend().get_title().get_text().replace("\n", " ")
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("step", "diversity: standard deviation")
+    own = Figure().add_subplot()
+    assert plots.ribbons(CLASSIC, ax=own, legend=False) is own
+    assert (own.get_xlabel(), own.get_legend()) == ("step", None)
+    np.testing.assert_allclose(own.lines[0].get_ydata(), CLASSIC.opinions.mean(axis=(0, 2)))
+
+
+def test_one_run_has_no_band() -> None:
+    ax = plots.ribbons(classic([[[0, 1], [0.5, 0.5]]]))
+    assert (len(ax.lines), len(ax.collections)) == (1, 0)
+    assert ax.get_legend().get_title().get_text() == ""
+
+
+def test_density_has_a_map_a_condition_with_shared_colours() -> None:
+    figure = plots.density(STUDY)
+    panels = panels_of(figure)
+    assert [ax.get_title(loc="left") for ax in panels] == ["falsehood framing", "truth framing"]
+    maps = [ax.collections[0] for ax in panels]
+    assert all(isinstance(mesh, QuadMesh) for mesh in maps)
+    assert maps[0].get_clim() == maps[1].get_clim()
+    assert maps[0].get_array().shape == (5, 21)
+    assert panels[1].get_ylabel() == ""
+
+
+def test_transitions_print_shares_and_counts() -> None:
+    figure = plots.transition_matrix(classic([[[0.1, 0.9], [0.4, 0.6], [0.5, 0.5]]]), bins=2)
+    (ax,) = panels_of(figure)
+    assert [text.get_text() for text in ax.texts] == ["0.50", "0.50", "0", "1.00"]
+    assert [text.get_text() for text in ax.get_yticklabels()] == ["0 to 0.5  (n = 2)", "0.5 to 1  (n = 2)"]
+    assert len(panels_of(plots.transition_matrix(STUDY))) == 2
+
+
+def test_agents_have_the_colours_of_their_opinions_and_are_hollow_without_one() -> None:
+    frames = one_run([(0, 1, 0, 2), (1, 1, 1, -2), (2, 1, 2, 0)], assigned=[0] * 4, steps=2, network="ring")
+    ring = edges(*((i, (i + 1) % 4, 1.0, 0, None) for i in range(4)))
+    figure = plots.network_snapshots(plots.Frames(*frames, edges=ring), steps=[0, 2], directed=False)
+    panels = panels_of(figure)
+    assert [ax.get_title(loc="left") for ax in panels] == ["step 0", "step 2"]
+    dots = [next(c for c in ax.collections if isinstance(c, PathCollection)) for ax in panels]
+    np.testing.assert_array_equal(dots[0].get_facecolors(), np.ones((4, 4)))
+    expected = [to_rgba(colour) for colour in ("#0066FF", "#E60000", "#999999", "#FFFFFF")]
+    np.testing.assert_allclose(dots[1].get_facecolors(), expected, atol=0.01)
+    np.testing.assert_array_equal(dots[0].get_offsets(), dots[1].get_offsets())
+    (lines,) = [c for c in panels[0].collections if isinstance(c, LineCollection)]
+    assert len(lines.get_segments()) == 4
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["no opinion yet"]
+
+
+def test_directed_ties_are_arrows_from_who_speaks_and_negative_ones_stand_out() -> None:
+    network = Network.from_edges([(0, 1), (2, 0)], weights=[1.0, -1.0], directed=True)
+    figure = plots.network_snapshots(classic([[[0, 0.5, 1]]], network=network))
+    (ax,) = panels_of(figure)
+    (arrows,) = [c for c in ax.collections if isinstance(c, Quiver)]
+    places = next(c for c in ax.collections if isinstance(c, PathCollection)).get_offsets()
+    way = places[[1, 0]] - places[[0, 2]]
+    np.testing.assert_allclose(arrows.get_offsets(), places[[0, 2]])
+    np.testing.assert_allclose(np.arctan2(arrows.V, arrows.U), np.arctan2(way[:, 1], way[:, 0]))
+    assert [tuple(colour) for colour in arrows.get_facecolors()] == [to_rgba("#A9B3BA"), to_rgba("#D55E00")]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["tie of negative weight"]
+
+
+def test_phase_diagrams_are_maps_of_two_parameters_and_lines_of_one() -> None:
+    ax = plots.phase_diagram(SWEEP, "epsilon", "mu", "clusters")
+    mesh = ax.collections[0]
+    np.testing.assert_allclose(np.ma.filled(mesh.get_array(), NAN), [[NAN, 7], [5, 3]])
+    assert sorted(text.get_text() for text in ax.texts) == ["3.00", "5.00", "7.00"]
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["0.1", "0.2"]
+    assert stated(ax).startswith(EVIDENCE["equation"])
+    line = plots.phase_diagram(SWEEP, "epsilon", value="clusters", where={"mu": 0.5})
+    np.testing.assert_allclose(line.lines[0].get_xydata(), [[0.1, 5], [0.2, 3]])
+    words = plots.phase_diagram(STUDY, "framing", value="bias")
+    assert [label.get_text() for label in words.get_xticklabels()] == ["falsehood", "truth"]
+    assert words.get_ylabel() == "bias: mean opinion"
+
+
+def test_a_constant_measure_and_one_of_both_signs_are_coloured_as_such() -> None:
+    flat = plots.phase_diagram(SWEEP.assign(clusters=1e-3), "epsilon", "mu", "clusters").collections[0]
+    low, high = flat.get_clim()
+    assert low < 1e-3 < high
+    signs = SWEEP.assign(clusters=SWEEP["clusters"] - 4)
+    assert plots.phase_diagram(signs, "epsilon", "mu", "clusters").collections[0].get_clim() == (-3, 3)
+
+
+def test_lines_of_a_classic_model_start_in_the_colour_of_their_opinion() -> None:
+    ax = plots.trajectories(classic([[[0, 0.5, 1], [0.5, 0.5, 0.5]]], times=[0, 10]))
+    (lines,) = ax.collections
+    np.testing.assert_allclose(lines.get_segments()[0], [[0, 0], [10, 0.5]])
+    expected = [to_rgba(colour)[:3] for colour in ("#E60000", "#999999", "#0066FF")]
+    np.testing.assert_allclose(lines.get_colors()[:, :3], expected, atol=0.01)
+    assert ax.get_xlabel() == "step"
+    assert stated(ax).startswith(EVIDENCE["equation"])
+
+
+def test_discrete_opinions_are_areas_that_fill_the_axes_and_are_named_from_the_top() -> None:
+    found = classic([[[-1, 0, 1, 1], [-1, -1, 1, 1]]], times=[0, 10], span=(-1, 1), model="sznajd")
+    ax = plots.trajectories(found)
+    colours = [area.get_facecolor()[0][:3] for area in ax.collections]
+    np.testing.assert_allclose(colours, [to_rgba(c)[:3] for c in ("#E60000", "#999999", "#0066FF")], atol=0.01)
+    tops = [area.get_datalim(ax.transData).y1 for area in ax.collections]
+    np.testing.assert_allclose(tops, [0.5, 0.5, 1])
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["1", "0", "\N{MINUS SIGN}1"]
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("step", "share of agents")
+    assert (ax.get_xlim(), ax.get_ylim()) == ((0, 10), (0, 1))
+    assert "share of agents at each opinion" in stated(ax)
+    assert stated(ax).startswith(EVIDENCE["equation"])
+    own = Figure().add_subplot()
+    assert plots.trajectories(found, ax=own, legend=False) is own
+    assert own.get_legend() is None
+
+
+def test_many_discrete_opinions_have_colours_that_differ_and_others_are_grey() -> None:
+    ax = plots.trajectories(classic([[range(9)]], span=(0, 200), model="voter"))
+    colours = [area.get_facecolor()[0] for area in ax.collections]
+    assert len(colours) == 7
+    assert min(np.abs(a - b).max() for place, a in enumerate(colours) for b in colours[:place]) > 0.1
+    names = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert names == ["others (3)", "5", "4", "3", "2", "1", "0"]
+    ax.figure.draw_without_rendering()
+
+
+def test_lines_of_many_agents_are_thin() -> None:
+    widths = []
+    for n in (10, 120):
+        drawn = plots.trajectories(study([{}], n_agents=n, steps=5)).lines
+        widths.append({line.get_linewidth() for line in drawn if line.get_drawstyle() == "steps-post"})
+    assert max(widths[1]) < min(widths[0])
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda: plots.density(STUDY),
+        lambda: plots.transition_matrix(STUDY),
+        lambda: plots.network_snapshots(CLASSIC),
+        lambda: plots.ribbons(STUDY).figure,
+    ],
+    ids=["density", "transitions", "network", "ribbons"],
+)
+def test_texts_stay_within_the_figure(draw: Callable[[], Figure]) -> None:
+    figure = draw()
+    figure.draw_without_rendering()
+    texts = [ax._left_title for ax in figure.axes] + [ax.xaxis.label for ax in figure.axes]  # type: ignore[attr-defined]
+    texts += [ax.yaxis.label for ax in figure.axes] + [figure._suptitle]  # type: ignore[attr-defined]
+    boxes = [text.get_window_extent() for text in texts if text is not None and text.get_text()]
+    assert min(box.x0 for box in boxes) >= -1
+    assert max(box.x1 for box in boxes) <= figure.bbox.width + 1
+    assert min(box.y0 for box in boxes) >= -1
+    assert max(box.y1 for box in boxes) <= figure.bbox.height + 1
+
+
+def test_drawing_leaves_pyplot_and_global_style_alone() -> None:
+    code = (
+        "import sys, matplotlib\n"
+        "before = dict(matplotlib.rcParams)\n"
+        "from opinionsim import plots\n"
+        "from tests.plots.test_over_time_data import SWEEP, classic\n"
+        "one = classic([[[0, 1, 0.5], [0.5, 0.5, 0.5]]], network=[(0, 1), (1, 2)])\n"
+        "for draw in (plots.ribbons, plots.density, plots.transition_matrix, plots.network_snapshots):\n"
+        "    draw(one)\n"
+        "plots.phase_diagram(SWEEP, 'epsilon', 'mu', 'clusters')\n"
+        "assert 'matplotlib.pyplot' not in sys.modules\n"
+        "assert dict(matplotlib.rcParams) == before\n"
+    )
+    root = Path(__file__).parents[2]
+    done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_an_equation_without_a_topic_is_about_nothing() -> None:
+    said = [(0, 1, 0, 1.0)]
+    values = {"evidence": "equation", "confirmation_bias": None, "memory": None}
+    about = plots.trajectory_data(one_run(said, [0.0], topic="t-rex", **values)).title
+    assert about.startswith("t-rex, falsehood framing\n")
+    assert (
+        about
+        == "t-rex, falsehood framing\n" + plots.trajectory_data(one_run(said, [0.0], topic="none", **values)).title
+    )

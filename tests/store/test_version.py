@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from sqlalchemy import create_engine, text
+
+from opinionsim.errors import StoreError
+from opinionsim.store import open_store
+from opinionsim.testing.rows import completed
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Address of a store that does not exist yet."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'store.sqlite'}"
+    return str(request.getfixturevalue("postgres").database(str(tmp_path)))
+
+
+def _state_version(url: str, version: int) -> None:
+    """Make a store that of another version of the schema."""
+    engine = create_engine(url)
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE schema_version SET version = :version"), {"version": version})
+    engine.dispose()
+
+
+@pytest.mark.parametrize(
+    ("version", "advice"),
+    [
+        (1, "schema version 1, this version of opinionsim knows version 2; read it with the version"),
+        (9, "schema version 9, this version of opinionsim knows version 2; install the version"),
+    ],
+)
+def test_a_store_of_another_version_is_neither_read_nor_written(url: str, version: int, advice: str) -> None:
+    with open_store(url) as store:
+        completed(store, "r1")
+    _state_version(url, version)
+    for write in (True, False):
+        with pytest.raises(StoreError, match=advice):
+            open_store(url, write=write)
+    _state_version(url, 2)
+    with open_store(url, write=False) as reader:
+        assert reader.states(["r1"])["r1"].status == "complete"
+
+
+def test_a_database_of_another_program_is_left_alone(url: str) -> None:
+    engine = create_engine(url)
+    with engine.begin() as connection:
+        connection.execute(text("CREATE TABLE theirs (x TEXT)"))
+    engine.dispose()
+    for write in (True, False):
+        with pytest.raises(StoreError, match="a database of another program, not an opinionsim store"):
+            open_store(url, write=write)

@@ -1,0 +1,357 @@
+"""A package outside this one with one part of each kind (tests/outside/ownparts): named, run, edited, refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from distributed import LocalCluster
+
+import opinionsim as osim
+from opinionsim.errors import SpecError
+from opinionsim.experiments import manifest, under_way
+from opinionsim.registry import built_in, find
+from opinionsim.schedules import REVIEW, WRITE, SteppedInteraction, Turn, named
+from opinionsim.store import open_store
+from tests._postgres import Server
+from tests._running import SMALL, changed
+
+#: Runs several commands in one process, and prints what each of them said as JSON.
+_DRIVER = """
+import json, sys
+from typer.testing import CliRunner
+from opinionsim.cli import app
+said = [CliRunner().invoke(app, words) for words in json.loads(sys.argv[1])]
+print(json.dumps([[each.exit_code, each.stdout, each.stderr + repr(each.exception or "")] for each in said]))
+"""
+
+
+class Said(NamedTuple):
+    """What a command of the command line came to."""
+
+    exit_code: int
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture
+def folder(tmp_path: Path, checkout: Path) -> Path:
+    """A folder with a specification, and the package whose parts it names."""
+    target = tmp_path / "study"
+    shutil.copytree(checkout / "tests" / "outside", target, ignore=shutil.ignore_patterns("__pycache__"))
+    return target
+
+
+def _commands(folder: Path, checkout: Path, *commands: str) -> list[Said]:
+    """What commands say that are given in a folder, in a process of their own."""
+    environment = {**os.environ, "PYTHONPATH": str(checkout), "PYTHONDONTWRITEBYTECODE": "1", "COLUMNS": "300"}
+    words = json.dumps([command.split() for command in commands])
+    done = subprocess.run(
+        [sys.executable, "-c", _DRIVER, words], capture_output=True, text=True, check=True, cwd=folder, env=environment
+    )
+    return [Said(*each) for each in json.loads(done.stdout.splitlines()[-1])]
+
+
+def _edit(folder: Path, module: str, before: str, after: str) -> None:
+    path = folder / "ownparts" / f"{module}.py"
+    text = path.read_text(encoding="utf-8")
+    assert before in text
+    path.write_text(text.replace(before, after), encoding="utf-8")
+
+
+_RUN = "run spec.yaml --store o.sqlite"
+
+
+def test_one_part_of_each_kind_is_run_swept_resumed_replayed_exported_and_plotted(folder: Path, checkout: Path) -> None:
+    plan, pilot, rest, again, replayed, table, own_table, figure, own_figure, export = _commands(
+        folder,
+        checkout,
+        "plan spec.yaml --json",
+        f"{_RUN} --pilot",
+        _RUN,
+        _RUN,
+        "replay o.sqlite",
+        "table o.sqlite",
+        "table o.sqlite --allow-parts",
+        "plot o.sqlite --what ribbons --metric ownparts.metric:share_above",
+        "plot o.sqlite --what ribbons --metric ownparts.metric:share_above --allow-parts",
+        "export o.sqlite exported",
+    )
+    for each in (plan, pilot, rest, again, replayed, table, own_table, own_figure, export):
+        assert each.exit_code == 0, each.stderr
+    calls = json.loads(plan.stdout)["calls"]
+    # Two draws a turn, two turns a step.
+    assert calls == 6 * 8 * 2 * 2
+    assert f"{calls // 2} calls made" in pilot.stderr
+    assert f"{calls // 2} calls made" in rest.stderr
+    assert "all 6 runs were complete already; no call was made" in again.stderr
+    assert "6 of 6 complete runs are equal after replay" in replayed.stdout
+    assert "share_above" not in table.stdout
+    assert "--allow-parts imports: ownparts.metric:share_above" in table.stderr
+    assert "Further metrics by condition" in own_table.stdout
+    assert figure.exit_code == 2
+    assert "--allow-parts imports it" in figure.stderr
+    assert Path(folder, own_figure.stdout.strip()).is_file()
+    told = json.loads((folder / "exported" / "manifest.json").read_text(encoding="utf-8"))["environment"]["parts"]
+    assert {each["kind"] for each in told.values()} == {
+        *("interaction", "network", "memory", "classifier", "chat_model", "selector", "metric")
+    }
+    assert all("sha256:" in each["code"] for each in told.values())
+    from_manifest, replayed = _commands(
+        folder, checkout, "run exported/manifest.json --store again.sqlite", "replay again.sqlite"
+    )
+    assert from_manifest.exit_code == 0, from_manifest.stderr
+    with open_store(str(folder / "o.sqlite"), write=False) as one, open_store(str(folder / "again.sqlite")) as other:
+        assert [one.turns(run_id) for run_id in one.states()] == [other.turns(run_id) for run_id in other.states()]
+
+
+#: What may be edited of a part that reaches runs: words that change nothing, and what it does.
+_EDITS = {
+    "interaction": ("t % setting.size, ", "(t + 1) % setting.size, "),
+    "network": ("nx.connected_caveman_graph", "nx.caveman_graph"),
+    "memory": ("kept=self.start.then(event)", "kept=self.kept.then(event)"),
+    "selector": ("counts.index(max(counts))", "counts.index(min(counts))"),
+}
+
+
+@pytest.mark.parametrize("module", _EDITS)
+def test_edited_words_are_accepted_by_replay_and_edited_behaviour_is_refused(
+    folder: Path, checkout: Path, module: str
+) -> None:
+    name = next(
+        part
+        for part in (
+            *("ownparts.interaction:Circle", "ownparts.network:Cliques", "ownparts.memory:Newest"),
+            "ownparts.selector:most_words",
+        )
+        if part.startswith(f"ownparts.{module}:")
+    )
+    # The replies differ from draw to draw, so that it matters which of them is chosen.
+    _edit(folder, "chat_model", 'f"{self.words}', 'f"{self.words * (1 + kwargs.get("seed", 0) % 3)}')
+    (first,) = _commands(folder, checkout, f"{_RUN} --set model.name=scripted --set model.options={{}}")
+    assert first.exit_code == 0, first.stderr
+    scripted = f"{_RUN} --set model.name=scripted --set model.options={{}}"
+    path = folder / "ownparts" / f"{module}.py"
+    path.write_text("# A remark.\n" + path.read_text(encoding="utf-8"), encoding="utf-8")
+    (accepted,) = _commands(folder, checkout, scripted)
+    assert accepted.exit_code == 0, accepted.stderr
+    assert "all 6 runs were complete already; no call was made" in accepted.stderr
+    _edit(folder, module, *_EDITS[module])
+    refused, status = _commands(folder, checkout, scripted, "status o.sqlite")
+    assert refused.exit_code == 1
+    assert "0 calls made" in refused.stderr
+    assert f"The code of {name} was changed since" in refused.stderr
+    assert "--fresh" in refused.stderr
+    assert "raise the version it has in @opinionsim.part" in refused.stderr
+    assert f"The code of {name} was changed since" in status.stdout
+    _edit(folder, module, f'@osim.part("{module}")', f'@osim.part("{module}", version=1)')
+    (others,) = _commands(folder, checkout, scripted)
+    assert others.exit_code == 0, others.stderr
+    assert ", 0 answered by the store" in others.stderr
+
+
+def test_a_chat_model_may_change_while_what_it_said_stays(folder: Path, checkout: Path) -> None:
+    (first,) = _commands(folder, checkout, _RUN)
+    assert first.exit_code == 0, first.stderr
+    _edit(folder, "chat_model", "I have read", "I know")
+    (again,) = _commands(folder, checkout, _RUN)
+    assert "all 6 runs were complete already; no call was made" in again.stderr
+
+
+def test_a_changed_classifier_is_refused_until_its_version_is_raised(folder: Path, checkout: Path) -> None:
+    (first,) = _commands(folder, checkout, _RUN)
+    assert first.exit_code == 0, first.stderr
+    _edit(folder, "classifier", '"""Texts of', '"""The texts of')
+    (refused,) = _commands(folder, checkout, _RUN)
+    assert refused.exit_code == 2
+    assert "the code of the classifier 'ownparts.classifier:Length' is not the one that coded" in refused.stderr
+    assert "Raise its version" in refused.stderr
+    _edit(folder, "classifier", '@osim.part("classifier")', '@osim.part("classifier", version="b")')
+    (coded,) = _commands(folder, checkout, _RUN)
+    assert coded.exit_code == 0, coded.stderr
+    assert "no call was made" in coded.stderr
+    with open_store(str(folder / "o.sqlite"), write=False) as store:
+        names = [each.classifier for each in store.instruments()]
+        assert sorted(names) == ["ownparts.classifier:Length", "ownparts.classifier:Length@b"]
+
+
+_BAD_MODULE = """
+import opinionsim as osim
+from opinionsim.schedules import SteppedInteraction
+
+@osim.part("memory")
+class Lacking:
+    prompt = remember = None
+
+@osim.part("selector")
+def picks(texts):
+    return 0
+
+class Unmarked(SteppedInteraction):
+    pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "problem"),
+    [
+        ("interaction.kind", "subprocess:check_output", "is not marked as a part"),
+        ("interaction.kind", "nowhere.at_all:Thing", "cannot import 'nowhere.at_all': ModuleNotFoundError"),
+        ("interaction.kind", "breaks:Thing", "cannot import 'breaks': ZeroDivisionError"),
+        ("interaction.kind", "bad:Unmarked", "is not marked as a part"),
+        ("interaction.kind", "bad:picks", "is marked as a part of kind 'selector'; one of kind 'interaction'"),
+        ("interaction.kind", "bad:Missing", "the module 'bad' has no Missing"),
+        ("interaction.kind", "dyadik", r"unknown interaction 'dyadik' \(did you mean dyadic\?\)"),
+        ("interaction.shift", "far", "must be a whole number"),
+        ("interaction.shfit", 1, r"unknown field \(did you mean shift\?\)"),
+        ("interaction.network", {"kind": "subprocess:check_output"}, "is not marked as a part"),
+        ("cognition.memory", "bad:Lacking", "has no templates"),
+        ("cognition.memory", {"name": "ownparts.memory:Newest", "options": {"depth": 1}}, "unknown option 'depth'"),
+        ("cognition.selector", {"name": "bad:picks", "options": {"best": 1}}, "unknown option 'best'"),
+        ("measurement.classifier", "subprocess:check_output", "is not marked as a part"),
+        ("measurement.classifier", {"name": "ownparts.classifier:Length", "options": {"m": 1}}, "unknown option 'm'"),
+        ("measurement.metrics", ["subprocess:check_output"], "is not marked as a part"),
+        ("model.name", "os.path:join", "is not marked as a part"),
+    ],
+)
+def test_what_is_no_part_is_refused_with_its_place_before_any_call(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, field: str, value: Any, problem: str
+) -> None:
+    monkeypatch.syspath_prepend(str(folder))
+    (folder / "bad.py").write_text(_BAD_MODULE, encoding="utf-8")
+    (folder / "breaks.py").write_text("1 / 0", encoding="utf-8")
+    text = (folder / "spec.yaml").read_text(encoding="utf-8").split("sweep:")[0]
+    (folder / "spec.yaml").write_text(text, encoding="utf-8")
+    kind = {"interaction.network": "dyadic"}.get(field)
+    overrides = {field: value, **({"interaction": {"kind": kind, "steps": 2, "network": value}} if kind else {})}
+    if kind:
+        del overrides[field]
+
+    def load_and_run() -> None:
+        osim.run(osim.load_experiment(folder / "spec.yaml", overrides), folder / "never.sqlite")
+
+    with pytest.raises(SpecError, match=problem) as caught:
+        load_and_run()
+    assert field.split(".")[0] in str(caught.value)
+    assert not (folder / "never.sqlite").exists()
+    for module in [name for name in sys.modules if name.partition(".")[0] in ("bad", "breaks", "ownparts")]:
+        del sys.modules[module]
+
+
+def test_an_error_names_file_line_and_field(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(folder))
+    path = folder / "wrong.yaml"
+    path.write_text(
+        "name: wrong\ntopic: {name: global-warming}\ninteraction:\n  steps: 2\n  kind: 'subprocess:check_output'\n",
+        encoding="utf-8",
+    )
+    with pytest.raises(SpecError, match=r"wrong\.yaml:5: interaction\.kind: subprocess:check_output is not marked"):
+        osim.load_experiment(path)
+
+
+class TestObjects:
+    """Parts given as objects in Python."""
+
+    def test_a_class_stands_where_its_path_would(self) -> None:
+        spec = changed(SMALL, interaction={"kind": Turnwise, "steps": 3, "shift": 2})
+        experiment = osim.load_experiment(spec)
+        assert experiment.spec.interaction.kind == find("interaction", experiment.spec.interaction.kind).name
+        assert [turn.agent for turn in _schedule(experiment).turns()][:4] == [0, 2, 1, 3]
+
+    def test_what_cannot_be_imported_needs_a_name_and_a_version(self) -> None:
+        with pytest.raises(SpecError, match="cannot be imported by another process; give it a name and a version"):
+            osim.part("selector")(lambda texts: 0)
+        last = osim.part("selector", name="last-one", version=1)(lambda texts: len(texts) - 1)
+        spec = changed(SMALL, cognition={"draws": 2, "selector": last})
+        experiment = osim.load_experiment(spec)
+        assert experiment.spec.cognition.selector.name == "last-one"
+        results = osim.run(experiment, "sqlite:///here.sqlite")
+        assert set(results.runs["status"]) == {"complete"}
+        with pytest.raises(SpecError, match="last-one is a part that only the process that made it has"):
+            manifest(experiment)
+        with (
+            pytest.raises(SpecError, match="last-one is a part that only the process that made it has"),
+            under_way(experiment, "postgresql+psycopg://nobody@localhost/none", cluster="tcp://127.0.0.1:1"),
+        ):
+            pass
+
+    def test_a_name_that_hides_a_built_in_part_is_refused(self) -> None:
+        class Mine(SteppedInteraction):
+            pass
+
+        with pytest.raises(SpecError, match="'dyadic' is the name of a built-in interaction"):
+            osim.part("interaction", name="dyadic", version=1)(Mine)
+
+    def test_what_can_be_imported_is_named_by_its_path(self) -> None:
+        with pytest.raises(SpecError, match="test_outside:_schedule is named by its import path"):
+            osim.part("selector", name="mine")(_schedule)
+
+    def test_an_object_that_is_not_marked_is_refused(self) -> None:
+        with pytest.raises(SpecError, match=r"is not marked as a part; mark it with @opinionsim\.part"):
+            osim.load_experiment(changed(SMALL, interaction={"kind": SteppedInteraction, "steps": 3}))
+
+    @pytest.mark.parametrize("kind", ["interaction", "network", "memory", "classifier", "selector", "metric"])
+    def test_built_in_parts_stand_in_the_same_registry(self, kind: str) -> None:
+        parts = built_in(kind)
+        assert parts
+        for name, each in parts.items():
+            assert find(kind, name) is each
+            assert not each.outside
+
+
+@osim.part("interaction")
+class Turnwise(SteppedInteraction):
+    """Each agent in turn writes for the one `shift` seats on."""
+
+    acts = named(WRITE, REVIEW)
+    shift: int = 1
+
+    def turns(self, setting: Any) -> Any:
+        for t in range(self.steps_for(setting.size)):
+            yield Turn(2 * t, t + 1, t % setting.size, "write")
+            yield Turn(2 * t + 1, t + 1, (t + self.shift) % setting.size, "review", (2 * t,))
+
+
+def _schedule(experiment: Any) -> Any:
+    from opinionsim.experiments import assemble
+
+    return assemble(experiment.runs[0], experiment.resources).schedule
+
+
+def test_a_cluster_runs_them_and_refuses_workers_with_other_code(
+    folder: Path, postgres: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.syspath_prepend(str(folder))
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    monkeypatch.chdir(folder)
+    experiment = osim.load_experiment(folder / "spec.yaml")
+    url = postgres.database(str(tmp_path))
+    options = {"n_workers": 1, "threads_per_worker": 1, "host": "127.0.0.1", "dashboard_address": "127.0.0.1:0"}
+    with LocalCluster(**options) as workers:
+        results = osim.run(experiment, url, cluster=workers.scheduler_address)
+        assert set(results.runs["status"]) == {"complete"}
+        assert len(results.turns) == 6 * 8 * 2
+    _edit(folder, "memory", '"""Only the newest', '"""Just the newest')
+    with (
+        LocalCluster(**options) as workers,
+        pytest.raises(SpecError, match=r"worker tcp://.*: the code of ownparts\.memory:Newest is sha256:"),
+    ):
+        osim.run(experiment, postgres.database(f"{tmp_path}2"), cluster=workers.scheduler_address)
+    for module in [name for name in sys.modules if name.partition(".")[0] == "ownparts"]:
+        del sys.modules[module]
+
+
+def test_a_part_of_each_kind_takes_twenty_lines_at_most_and_stands_in_contributing(checkout: Path) -> None:
+    shown = (checkout / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    modules = sorted((checkout / "tests" / "outside" / "ownparts").glob("[a-z]*.py"))
+    assert len(modules) == 7
+    for module in modules:
+        text = module.read_text(encoding="utf-8")
+        assert len(text.splitlines()) <= 20
+        assert text.strip() in shown, f"{module.name} is not shown in CONTRIBUTING.md as it is"
