@@ -74,7 +74,7 @@ def test_marked_blocks_run(page: str) -> None:
                 _run_shell(block)
             else:
                 assert block.language == "python"
-                exec(compile(block.code, block.page, "exec"), {"__name__": "block"})  # noqa: S102
+                exec(compile(block.code, block.page, "exec"), {"__name__": "__main__"})  # noqa: S102
 
 
 def test_the_tour_and_python_are_among_what_runs() -> None:

@@ -114,7 +114,7 @@ def test_remembered_events_in_closed_form(scaling: Any, network: str) -> None:
     assert abs(np.mean(counted) - expected) < 4 * error
 
 
-@pytest.mark.parametrize("memory", ["none", "cumulative"])
+@pytest.mark.parametrize("memory", ["cumulative", "reflective"])
 def test_tokens_of_a_scripted_run_in_closed_form(scaling: Any, memory: str) -> None:
     """Ten agents and another length than the one the sizes were taken from."""
     steps = 160

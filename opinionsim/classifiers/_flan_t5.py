@@ -82,6 +82,7 @@ class FlanT5Classifier:
     needs_claim = True
     reads_context = False
     reads_about = False
+    loads_weights = True
 
     def __init__(
         self,

@@ -261,4 +261,7 @@ def _network(planned: PlannedRun, resources: Resources) -> Network | None:
     if network is None or network.kind == "complete":
         return None
     rng = np.random.default_rng(int(_drawing(planned, "network").integers(2**32)))
-    return network.build(planned.spec.population.size, rng, resources.network)
+    try:
+        return network.build(planned.spec.population.size, rng, resources.network)
+    except SpecError as error:
+        raise SpecError(f"interaction.network: {error}") from error.__cause__

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -25,6 +25,7 @@ from opinionsim.llm import (
     ScriptedChatModel,
     load_chat_model,
     load_prices,
+    planning,
     warnings_for,
 )
 from opinionsim.measurement import Instrument, check_abilities
@@ -43,9 +44,13 @@ class LoadedParts:
     chat_model : BaseChatModel, optional
         Used instead of every model that plays agents; a classifier keeps its own. The names stay what identifies
         the runs, so a real model needs a name other than ``scripted``, and the scripted one no other.
+    to_plan : bool
+        Load them to plan with, not to be called: no key and no weights are needed.
 
     Attributes
     ----------
+    missing : list of str
+        The keys that a run will need and that are not set, a sentence each.
     prices : PriceTable
         What tokens cost.
     limits : Limits
@@ -57,8 +62,11 @@ class LoadedParts:
         If a model, classifier or price table cannot be loaded, or money is limited where a price is not known.
     """
 
-    def __init__(self, experiment: Experiment, chat_model: BaseChatModel | None = None) -> None:
+    def __init__(
+        self, experiment: Experiment, chat_model: BaseChatModel | None = None, *, to_plan: bool = False
+    ) -> None:
         self._chat_model = chat_model
+        self._to_plan = to_plan
         self._source = experiment.source
         self._specs: dict[str, ModelSpec] = {}
         self._models: dict[str, BaseChatModel] = {}
@@ -71,12 +79,13 @@ class LoadedParts:
         self.prices: PriceTable = load_prices(experiment.resources.path(execution.prices))
         budget = execution.budget
         self.limits = Limits(budget.calls, budget.tokens, budget.money)
-        for cell in experiment.cells:
-            pack = experiment.resources.pack(cell.spec.prompts)
-            for model in cell.spec.model.chat_models:
-                self._check_name(model.name)
-                self._check_price(self.endpoint(model, cell.spec, pack), model.name)
-            self.instruments(cell.spec)
+        with planning() if to_plan else nullcontext([]) as self.missing:
+            for cell in experiment.cells:
+                pack = experiment.resources.pack(cell.spec.prompts)
+                for model in cell.spec.model.chat_models:
+                    self._check_name(model.name)
+                    self._check_price(self.endpoint(model, cell.spec, pack), model.name)
+                self.instruments(cell.spec)
 
     def _check_name(self, name: str) -> None:
         """A model given as an object must not pass for another one: runs are told apart by their model's name."""
@@ -195,6 +204,10 @@ class LoadedParts:
         named, scale = wanted.classifier, wanted.scale
         key = canonical_json([named.model_dump(mode="json"), scale.points, scale.labels])
         if key not in self._classifiers:
+            target = find("classifier", named.name).target
+            if self._to_plan and getattr(target, "loads_weights", False):
+                # Whether weights are there is for a run to see: a forecast reads no more than what the class says.
+                return target  # type: ignore[no-any-return]
             self._classifiers[key] = found = load_classifier(named.name, scale, **named.options)
             if asks(found):
                 name = str(found.options["model"])

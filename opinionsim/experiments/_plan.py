@@ -96,7 +96,7 @@ def plan(
     if slots < 1:
         raise SpecError(f"max_concurrency must be at least 1; got {slots}")
     check_assumptions(reply_tokens, latency)
-    planning = _Planning(experiment, loaded or LoadedParts(experiment), _chosen(experiment, only))
+    planning = _Planning(experiment, loaded or LoadedParts(experiment, to_plan=True), _chosen(experiment, only))
 
     def work(seen: Mapping[tuple[str, bool], Seen]) -> dict[str, _Work]:
         def rates(model: Model) -> Rates:
@@ -136,7 +136,7 @@ def calls_by_run(experiment: Experiment, loaded: LoadedParts | None = None) -> d
         As :func:`opinionsim.plan`.
     """
     require_experiment(experiment)
-    planning = _Planning(experiment, loaded or LoadedParts(experiment), _chosen(experiment, None))
+    planning = _Planning(experiment, loaded or LoadedParts(experiment, to_plan=True), _chosen(experiment, None))
     return {run_id: sum(map(len, planning.asked(run_id).values())) for run_id in planning.runs}
 
 
@@ -445,6 +445,7 @@ class _Planning:
         limits, tokens = self._loaded.limits, forecast.input_tokens + forecast.output_tokens
         for name in limits.exceeded_by(Usage(forecast.calls, tokens, forecast.cost or 0.0)):
             yield f"execution.budget.{name} = {getattr(limits, name):,} will stop the experiment before it is complete."
+        yield from self._loaded.missing
         yield from self._unusual
         yield from self._loaded.warnings()
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from opinionsim.llm._models import ModelClient, load_chat_model
     from opinionsim.llm._own import own_model
     from opinionsim.llm._prices import Price, PriceTable, load_prices
-    from opinionsim.llm._providers import warnings_for
+    from opinionsim.llm._providers import planning, warnings_for
     from opinionsim.llm._reply import ParsedReply, read_reply
     from opinionsim.llm._scripted import PRESETS, ScriptedChatModel, ScriptedParameters, latent
     from opinionsim.llm._seat import Person, Seat
@@ -58,6 +58,7 @@ __all__ = [
     "latent",
     "load_chat_model",
     "load_prices",
+    "planning",
     "own_model",
     "read_reply",
     "warnings_for",
@@ -73,7 +74,7 @@ _HOME = {
     **dict.fromkeys(("CanaryReply", "ask_canary", "canary_prompts", "compare_canaries"), "_canary"),
     "own_model": "_own",
     **dict.fromkeys(("ParsedReply", "read_reply"), "_reply"),
-    "warnings_for": "_providers",
+    **dict.fromkeys(("planning", "warnings_for"), "_providers"),
     **dict.fromkeys(("PRESETS", "ScriptedChatModel", "ScriptedParameters", "latent"), "_scripted"),
 }
 

@@ -15,6 +15,7 @@ from pydantic import Field, PrivateAttr
 from opinionsim.documents import DocumentModel, validate
 from opinionsim.errors import SpecError
 from opinionsim.llm._local_batching import Batcher
+from opinionsim.llm._providers import is_planning
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -153,6 +154,8 @@ def load_local(
     chosen = validate(LocalOptions, options, "model.options")
     if not name:
         raise SpecError("model.name: 'hf:' names no model; valid: hf:FOLDER or hf:NAME")
+    if is_planning():
+        return LocalChatModel(model=f"hf:{name}", settings={}, cache=False)
     # Nothing is told to others unless the user asks for it; read when the hub's library is first imported.
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
     try:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from difflib import get_close_matches
 from typing import Any, Literal, NamedTuple
 from urllib.parse import urlsplit
@@ -42,6 +44,9 @@ _HOMES = {
 #: Sent to servers that want some key and look at none.
 _NO_KEY = "not-needed"
 
+#: What is missing for the models that are loaded to plan with; None where models are loaded to be called.
+_MISSING: ContextVar[list[str] | None] = ContextVar("missing", default=None)
+
 #: Options that name a host.
 _ADDRESS = re.compile(r"(^|_)(url|api_base|endpoint|host)$")
 #: Options that are settled elsewhere.
@@ -59,6 +64,30 @@ _ELSEWHERE = {
 
 #: What models and providers call the longest reply.
 LENGTHS = ("max_tokens", "max_completion_tokens", "max_output_tokens", "num_predict", "max_new_tokens")
+
+
+@contextmanager
+def planning() -> Iterator[list[str]]:
+    """Load chat models without their keys, and models in this process without their weights, inside the block.
+
+    Everything else is checked as ever. The models are there to plan with; a call of one fails.
+
+    Yields
+    ------
+    list of str
+        The keys that are missing, a sentence each; grows as models are loaded.
+    """
+    missing: list[str] = []
+    token = _MISSING.set(missing)
+    try:
+        yield missing
+    finally:
+        _MISSING.reset(token)
+
+
+def is_planning() -> bool:
+    """Whether models are loaded to plan with."""
+    return _MISSING.get() is not None
 
 
 def connected(name: str, options: Mapping[str, Any], max_tokens: int | None) -> dict[str, Any]:
@@ -118,22 +147,30 @@ def _check_options(options: Mapping[str, Any]) -> None:
     if problem := secret_in(options, strict=True):
         raise SpecError(f"model.options: {problem}; api_key_env names the variable of a key")
     address = options.get("base_url")
-    parts = urlsplit(str(address))
-    if address is not None and (
-        parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment
-    ):
+    if address is not None and not _is_address(str(address)):
         raise SpecError("model.options: base_url must be an address such as http://localhost:8000/v1")
+
+
+def _is_address(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and bool(parts.hostname) and not parts.query and not parts.fragment
 
 
 def _key(name: str, variable: object) -> SecretStr:
     value = os.environ.get(variable, "").strip() if isinstance(variable, str) else ""
     if not value:
         said = " (model.options.api_key_env names it)" if variable not in {home.key for home in _HOMES.values()} else ""
-        raise SpecError(
-            f"model.name: {name!r} needs a key: set the environment variable {variable}{said}"
-            if isinstance(variable, str) and variable.isidentifier()
-            else "model.options: api_key_env must be the name of an environment variable that holds a key"
-        )
+        if not isinstance(variable, str) or not variable.isidentifier():
+            raise SpecError("model.options: api_key_env must be the name of an environment variable that holds a key")
+        problem = f"model.name: {name!r} needs a key: set the environment variable {variable}{said}"
+        if (missing := _MISSING.get()) is None:
+            raise SpecError(problem)
+        if problem not in missing:
+            missing.append(problem)
+        value = _NO_KEY
     return SecretStr(value)
 
 

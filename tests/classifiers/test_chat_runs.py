@@ -79,7 +79,7 @@ def test_a_finished_run_is_judged_afterwards(bench: Bench) -> None:
     assert len(bench.prompts) == 36
     assert _judgements("later.sqlite")["part"].nunique() == 2
     with open_store("later.sqlite", write=False) as store:
-        assert sorted(each.classifier for each in store.instruments()) == ["bench@1", "bench@1", "lexicon"]
+        assert sorted(each.classifier for each in store.instruments()) == ["lexicon", f"{BENCH}@1", f"{BENCH}@1"]
 
 
 def test_a_finished_run_stays_complete_when_its_judge_fails(bench: Bench) -> None:

@@ -465,7 +465,6 @@ def test_a_price_that_is_not_known_is_not_guessed(prices: str) -> None:
         ("openai:some-local-weights", "http://127.0.0.1:8000/v1", True),
         ("openai:some-local-weights", "http://192.168.1.7/v1", True),
         ("openai:some-local-weights", "https://api.example.com/v1", False),
-        ("openai:some-local-weights", "http://[bad", False),
         ("openai:some-local-weights", None, False),
         ("hf:weights", None, True),
         ("scripted", None, True),
@@ -477,6 +476,40 @@ def test_what_runs_at_home_is_free(name: str, address: str | None, known: bool) 
     (model,) = osim.plan(load_experiment(spec)).models
     assert model.cost == (0 if known else None)
     assert (model.price == "free") == known
+
+
+def test_a_key_that_is_not_set_is_named_and_weights_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    judge = {"name": "chat", "options": {"model": "openai:gpt-4o", "options": {"api_key_env": "KEY_OF_MY_LAB"}}}
+    spec = changed(
+        SMALL,
+        sweep={
+            "model.name": ["openai:gpt-4o-mini", "hf:weights-that-are-nowhere"],
+            "measurement.classifier": [judge, {"name": "flan-t5", "options": {"model": "weights-that-are-nowhere"}}],
+        },
+    )
+    experiment = load_experiment(spec)
+    forecast = osim.plan(experiment)
+    assert forecast.calls > 0
+    for variable in ("OPENAI_API_KEY", "KEY_OF_MY_LAB"):
+        assert sum(f"set the environment variable {variable}" in note for note in forecast.notes) == 1
+    with pytest.raises(SpecError, match="OPENAI_API_KEY"):
+        LoadedParts(experiment)
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        ({"name": "openai:gpt-4o", "options": {"base_url": "http://[bad"}}, "base_url"),
+        ({"name": "openai:gpt-4o", "options": {"temprature": 1}}, "temprature"),
+        ({"name": "hf:weights", "options": {"batch_size": 0}}, "batch_size"),
+        ({"name": "hf:"}, "names no model"),
+        ({"name": "unheard-of"}, "unknown model"),
+    ],
+)
+def test_what_a_run_would_refuse_is_refused(model: dict[str, Any], words: str) -> None:
+    with pytest.raises(SpecError, match=words):
+        osim.plan(load_experiment(changed(SMALL, model=model, measurement={"classifier": "lexicon"})))
 
 
 def test_some_runs_of_a_sweep() -> None:

@@ -333,5 +333,5 @@ def test_the_schema_explains_every_field() -> None:
         if field != "kind" and not content.keys() & {"description", "$ref"}
     ]
     assert unexplained == []
-    named = str(schema["$defs"]["DyadicInteraction"]["properties"]["network"])
-    assert "'complete'" in named
+    assert "#/$defs/NetworkKind" in str(schema["$defs"]["DyadicInteraction"]["properties"]["network"])
+    assert "'complete'" in str(schema["$defs"]["NetworkKind"])

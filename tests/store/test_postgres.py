@@ -72,7 +72,7 @@ def test_a_transaction_that_is_lost_at_its_end_is_carried_out_again(url: str, as
             if next(cuts, False):
                 cut(ask)
 
-        event.listen(store._database._writing, "commit", lose)
+        event.listen(store._database.writing, "commit", lose)
         record.append(call(0, "reply", ("You are Ada.", "post")))
         add(record, turn_row(0))
         record.flush()
@@ -199,7 +199,7 @@ def test_stores_opened_at_the_same_moment_are_made_once(url: str, ask) -> None:
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(make, range(4)))
-    assert ask("SELECT version FROM schema_version ORDER BY version") == [(1,)]
+    assert ask("SELECT count(*) FROM schema_version") == [(1,)]
 
 
 def test_an_instrument_two_workers_save_at_once_is_kept_once(url: str) -> None:
