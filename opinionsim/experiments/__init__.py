@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from opinionsim.experiments._assembly import Parts, assemble
 from opinionsim.experiments._cells import Cell, Experiment, PlannedRun, load_experiment
-from opinionsim.experiments._context import Progress, Summary
+from opinionsim.experiments._context import Context, Progress, Summary
+from opinionsim.experiments._executors import LocalExecutor
 from opinionsim.experiments._forecast import Forecast, ModelForecast, spell_money, spell_seconds
 from opinionsim.experiments._loaded import LoadedParts
 from opinionsim.experiments._manifest import manifest
@@ -17,10 +18,12 @@ from opinionsim.experiments._spec import ExperimentSpec, json_schema
 
 __all__ = [
     "Cell",
+    "Context",
     "Experiment",
     "ExperimentSpec",
     "Forecast",
     "LoadedParts",
+    "LocalExecutor",
     "ModelForecast",
     "Parts",
     "PlannedRun",

@@ -10,6 +10,7 @@ import numpy as np
 
 from opinionsim.actors import Cognition, Member, PersonaActor, persona_actors
 from opinionsim.classic import draw_opinions
+from opinionsim.errors import SpecError
 from opinionsim.experiments._cells import PlannedRun
 from opinionsim.experiments._equations import Equation, equation_of
 from opinionsim.experiments._model_spec import ModelSpec

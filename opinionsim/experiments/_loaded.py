@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -79,13 +79,20 @@ class LoadedParts:
         self.prices: PriceTable = load_prices(experiment.resources.path(execution.prices))
         budget = execution.budget
         self.limits = Limits(budget.calls, budget.tokens, budget.money)
-        with planning() if to_plan else nullcontext([]) as self.missing:
-            for cell in experiment.cells:
-                pack = experiment.resources.pack(cell.spec.prompts)
-                for model in cell.spec.model.chat_models:
-                    self._check_name(model.name)
-                    self._check_price(self.endpoint(model, cell.spec, pack), model.name)
-                self.instruments(cell.spec)
+        self.missing: list[str] = []
+        if to_plan:
+            with planning() as self.missing:
+                self._load(experiment)
+        else:
+            self._load(experiment)
+
+    def _load(self, experiment: Experiment) -> None:
+        for cell in experiment.cells:
+            pack = experiment.resources.pack(cell.spec.prompts)
+            for model in cell.spec.model.chat_models:
+                self._check_name(model.name)
+                self._check_price(self.endpoint(model, cell.spec, pack), model.name)
+            self.instruments(cell.spec)
 
     def _check_name(self, name: str) -> None:
         """A model given as an object must not pass for another one: runs are told apart by their model's name."""

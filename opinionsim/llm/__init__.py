@@ -58,8 +58,8 @@ __all__ = [
     "latent",
     "load_chat_model",
     "load_prices",
-    "planning",
     "own_model",
+    "planning",
     "read_reply",
     "warnings_for",
 ]

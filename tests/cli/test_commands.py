@@ -12,7 +12,6 @@ import pytest
 
 import opinionsim as osim
 from opinionsim.cli._export import write_export
-from opinionsim.cli._listing import Kind
 from opinionsim.experiments import json_schema, load_experiment, plan, preview
 from opinionsim.metrics import run_metrics
 from tests.cli.conftest import Invoke
@@ -224,11 +223,11 @@ EXPECTED: dict[str, set[str]] = {
 }
 
 
-@pytest.mark.parametrize("kind", list(Kind))
-def test_lists(invoke: Invoke, kind: Kind) -> None:
-    rows: list[dict[str, Any]] = json.loads(invoke("list", kind.value, "--json").stdout)
-    assert EXPECTED[kind.value] <= {row["name"] for row in rows}
-    printed = invoke("list", kind.value).stdout
+@pytest.mark.parametrize("kind", EXPECTED)
+def test_lists(invoke: Invoke, kind: str) -> None:
+    rows: list[dict[str, Any]] = json.loads(invoke("list", kind, "--json").stdout)
+    assert EXPECTED[kind] <= {row["name"] for row in rows}
+    printed = invoke("list", kind).stdout
     assert len(printed.splitlines()) == len(rows) + 1
     assert all(row["name"] in printed for row in rows)
 

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from opinionsim.cli._doctor import _EXTRAS, _SECRET, _cpu_bf16, _torch
+from opinionsim.cli import _doctor
 from tests.cli.conftest import Invoke
 
 
 @pytest.fixture(autouse=True)
 def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in (*_SECRET, "OPINIONSIM_TRACING", "DO_NOT_TRACK", "HF_HUB_DISABLE_TELEMETRY", "HF_HUB_OFFLINE"):
+    for name in (*_doctor._SECRET, "OPINIONSIM_TRACING", "DO_NOT_TRACK", "HF_HUB_DISABLE_TELEMETRY", "HF_HUB_OFFLINE"):
         monkeypatch.delenv(name, raising=False)
 
 
@@ -28,20 +28,20 @@ def lines(invoke: Invoke, *arguments: str) -> dict[str, str]:
 
 
 def test_no_key_is_ever_shown(invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in _SECRET:
+    for name in _doctor._SECRET:
         monkeypatch.setenv(name, f"value-of-{name}")
     printed = invoke("doctor").stdout + invoke("doctor", "--json").stdout
     assert "value-of" not in printed
-    assert lines(invoke)["keys"].count(" set") == len(_SECRET)
+    assert lines(invoke)["keys"].count(" set") == len(_doctor._SECRET)
     assert "not set" not in lines(invoke)["keys"]
 
 
 def test_every_extra_is_looked_at(invoke: Invoke, checkout: Path) -> None:
     declared = tomllib.loads((checkout / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    assert set(declared) - {"all"} <= set(_EXTRAS)
+    assert set(declared) - {"all"} <= set(_doctor._EXTRAS)
     found = json.loads(invoke("doctor", "--json").stdout)["extras"]
     assert all(found["llm"].values())
-    assert set(found) == set(_EXTRAS)
+    assert set(found) == set(_doctor._EXTRAS)
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_telemetry_of_others_is_told(invoke: Invoke, monkeypatch: pytest.MonkeyP
 def test_bfloat16_is_read_from_the_processor(tmp_path: Path, about: str | None, bf16: bool | None) -> None:
     if about is not None:
         (tmp_path / "cpuinfo").write_text(about)
-    assert _cpu_bf16(tmp_path / "cpuinfo") is bf16
+    assert _doctor._cpu_bf16(tmp_path / "cpuinfo") is bf16
 
 
 def test_torch_is_loaded_only_when_asked(invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,4 +100,4 @@ def test_torch_is_loaded_only_when_asked(invoke: Invoke, monkeypatch: pytest.Mon
     assert loaded == []
     assert lines(invoke, "--full")["torch"] == "CUDA devices a device, MPS no, 3 threads"
     monkeypatch.setitem(sys.modules, "torch", None)  # type: ignore[arg-type]
-    assert "error" in _torch()
+    assert "error" in _doctor._torch()

@@ -15,7 +15,9 @@ import opinionsim as osim
 from opinionsim import background
 from opinionsim.errors import MeasurementError, SpecError, StoreError
 from opinionsim.experiments import (
+    Context,
     LoadedParts,
+    LocalExecutor,
     Runner,
     Summary,
     default_store,
@@ -23,8 +25,6 @@ from opinionsim.experiments import (
     replay,
     under_way,
 )
-from opinionsim.experiments._context import Context
-from opinionsim.experiments._executors import LocalExecutor
 from opinionsim.llm import Entry, Limits
 from opinionsim.simulation import Simulation
 from opinionsim.store import Results, RunState, Store, open_store

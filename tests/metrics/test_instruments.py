@@ -24,7 +24,9 @@ OF_STANCE: Mapping[str, Callable[[Frames], Any]] = {
         f.runs, run_metrics(f.runs, f.opinions, f.agents), by=["framing", "confirmation_bias"]
     ),
     "cut": lambda f: cut(f.opinions[f.opinions["about"].isna()] if "about" in f.opinions else f.opinions),
-    "named_metrics": lambda f: metrics.named_metrics(f.runs, f.opinions, ["bias", "dispersion"], scale_of(cut(f.opinions))),
+    "named_metrics": lambda f: metrics.named_metrics(
+        f.runs, f.opinions, ["bias", "dispersion"], scale_of(cut(f.opinions))
+    ),
     "opinion_metrics": lambda f: metrics.opinion_metrics(
         metrics.trajectories(f.runs, f.agents, f.opinions), ["bias", "esteban_ray"], range=(-3, 3)
     ),
