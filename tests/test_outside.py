@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,16 +18,8 @@ from opinionsim.registry import built_in, find
 from opinionsim.schedules import REVIEW, WRITE, SteppedInteraction, Turn, named
 from opinionsim.store import open_store
 from tests._postgres import Server
+from tests._processes import in_process, said
 from tests._running import SMALL, changed
-
-#: Runs several commands in one process, and prints what each of them said as JSON.
-_DRIVER = """
-import json, sys
-from typer.testing import CliRunner
-from opinionsim.cli import app
-said = [CliRunner().invoke(app, words) for words in json.loads(sys.argv[1])]
-print(json.dumps([[each.exit_code, each.stdout, each.stderr + repr(each.exception or "")] for each in said]))
-"""
 
 
 class Said(NamedTuple):
@@ -48,14 +38,11 @@ def folder(tmp_path: Path, checkout: Path) -> Path:
     return target
 
 
-def _commands(folder: Path, checkout: Path, *commands: str) -> list[Said]:
+def _commands(folder: Path, *commands: str) -> list[Said]:
     """What commands say that are given in a folder, in a process of their own."""
-    environment = {**os.environ, "PYTHONPATH": str(checkout), "PYTHONDONTWRITEBYTECODE": "1", "COLUMNS": "300"}
-    words = json.dumps([command.split() for command in commands])
-    done = subprocess.run(
-        [sys.executable, "-c", _DRIVER, words], capture_output=True, text=True, check=True, cwd=folder, env=environment
-    )
-    return [Said(*each) for each in json.loads(done.stdout.splitlines()[-1])]
+    found, code = in_process(said, *commands, folder=folder)
+    assert code == 0
+    return [Said(*each) for each in found]
 
 
 def _edit(folder: Path, module: str, before: str, after: str) -> None:
@@ -68,10 +55,9 @@ def _edit(folder: Path, module: str, before: str, after: str) -> None:
 _RUN = "run spec.yaml --store o.sqlite"
 
 
-def test_one_part_of_each_kind_is_run_swept_resumed_replayed_exported_and_plotted(folder: Path, checkout: Path) -> None:
+def test_one_part_of_each_kind_is_run_swept_resumed_replayed_exported_and_plotted(folder: Path) -> None:
     plan, pilot, rest, again, replayed, table, own_table, figure, own_figure, export = _commands(
         folder,
-        checkout,
         "plan spec.yaml --json",
         f"{_RUN} --pilot",
         _RUN,
@@ -104,7 +90,7 @@ def test_one_part_of_each_kind_is_run_swept_resumed_replayed_exported_and_plotte
     }
     assert all("sha256:" in each["code"] for each in told.values())
     from_manifest, replayed = _commands(
-        folder, checkout, "run exported/manifest.json --store again.sqlite", "replay again.sqlite"
+        folder, "run exported/manifest.json --store again.sqlite", "replay again.sqlite"
     )
     assert from_manifest.exit_code == 0, from_manifest.stderr
     with open_store(str(folder / "o.sqlite"), write=False) as one, open_store(str(folder / "again.sqlite")) as other:
@@ -121,9 +107,7 @@ _EDITS = {
 
 
 @pytest.mark.parametrize("module", _EDITS)
-def test_edited_words_are_accepted_by_replay_and_edited_behaviour_is_refused(
-    folder: Path, checkout: Path, module: str
-) -> None:
+def test_edited_words_are_accepted_by_replay_and_edited_behaviour_is_refused(folder: Path, module: str) -> None:
     name = next(
         part
         for part in (
@@ -134,16 +118,16 @@ def test_edited_words_are_accepted_by_replay_and_edited_behaviour_is_refused(
     )
     # The replies differ from draw to draw, so that it matters which of them is chosen.
     _edit(folder, "chat_model", 'f"{self.words}', 'f"{self.words * (1 + kwargs.get("seed", 0) % 3)}')
-    (first,) = _commands(folder, checkout, f"{_RUN} --set model.name=scripted --set model.options={{}}")
+    (first,) = _commands(folder, f"{_RUN} --set model.name=scripted --set model.options={{}}")
     assert first.exit_code == 0, first.stderr
     scripted = f"{_RUN} --set model.name=scripted --set model.options={{}}"
     path = folder / "ownparts" / f"{module}.py"
     path.write_text("# A remark.\n" + path.read_text(encoding="utf-8"), encoding="utf-8")
-    (accepted,) = _commands(folder, checkout, scripted)
+    (accepted,) = _commands(folder, scripted)
     assert accepted.exit_code == 0, accepted.stderr
     assert "all 6 runs were complete already; no call was made" in accepted.stderr
     _edit(folder, module, *_EDITS[module])
-    refused, status = _commands(folder, checkout, scripted, "status o.sqlite")
+    refused, status = _commands(folder, scripted, "status o.sqlite")
     assert refused.exit_code == 1
     assert "0 calls made" in refused.stderr
     assert f"The code of {name} was changed since" in refused.stderr
@@ -151,29 +135,29 @@ def test_edited_words_are_accepted_by_replay_and_edited_behaviour_is_refused(
     assert "raise the version it has in @opinionsim.part" in refused.stderr
     assert f"The code of {name} was changed since" in status.stdout
     _edit(folder, module, f'@osim.part("{module}")', f'@osim.part("{module}", version=1)')
-    (others,) = _commands(folder, checkout, scripted)
+    (others,) = _commands(folder, scripted)
     assert others.exit_code == 0, others.stderr
     assert ", 0 answered by the store" in others.stderr
 
 
-def test_a_chat_model_may_change_while_what_it_said_stays(folder: Path, checkout: Path) -> None:
-    (first,) = _commands(folder, checkout, _RUN)
+def test_a_chat_model_may_change_while_what_it_said_stays(folder: Path) -> None:
+    (first,) = _commands(folder, _RUN)
     assert first.exit_code == 0, first.stderr
     _edit(folder, "chat_model", "I have read", "I know")
-    (again,) = _commands(folder, checkout, _RUN)
+    (again,) = _commands(folder, _RUN)
     assert "all 6 runs were complete already; no call was made" in again.stderr
 
 
-def test_a_changed_classifier_is_refused_until_its_version_is_raised(folder: Path, checkout: Path) -> None:
-    (first,) = _commands(folder, checkout, _RUN)
+def test_a_changed_classifier_is_refused_until_its_version_is_raised(folder: Path) -> None:
+    (first,) = _commands(folder, _RUN)
     assert first.exit_code == 0, first.stderr
     _edit(folder, "classifier", '"""Texts of', '"""The texts of')
-    (refused,) = _commands(folder, checkout, _RUN)
+    (refused,) = _commands(folder, _RUN)
     assert refused.exit_code == 2
     assert "the code of the classifier 'ownparts.classifier:Length' is not the one that coded" in refused.stderr
     assert "Raise its version" in refused.stderr
     _edit(folder, "classifier", '@osim.part("classifier")', '@osim.part("classifier", version="b")')
-    (coded,) = _commands(folder, checkout, _RUN)
+    (coded,) = _commands(folder, _RUN)
     assert coded.exit_code == 0, coded.stderr
     assert "no call was made" in coded.stderr
     with open_store(str(folder / "o.sqlite"), write=False) as store:

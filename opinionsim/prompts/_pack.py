@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, get_args
@@ -23,6 +23,8 @@ from opinionsim.prompts._marks import Marks
 from opinionsim.prompts._templates import FRAMES, SUFFIX, TASKS, Library, check_names, render, undecided
 from opinionsim.topics import Claim
 
+#: Folder of the pack that is used where none is named.
+_DEFAULT = Path(__file__).parent / "default"
 _DECLARATION = "pack.yaml"
 
 
@@ -263,8 +265,15 @@ def _build(origin: _Origin) -> PromptPack:
     tasks = {name: template for name, template in library.templates.items() if name not in FRAMES}
     wording = Wording(place, MappingProxyType(frames), MappingProxyType(tasks), defang, marks.post)
     pack = PromptPack(declared.name, contents, marks, MappingProxyType({}), origin, library, wording)
-    check_pack(pack, place, library.attributes, tasks.keys() - undecided(library))
+    if contents != _shipped():
+        check_pack(pack, place, library.attributes, tasks.keys() - undecided(library))
     return pack
+
+
+@cache
+def _shipped() -> Mapping[str, str]:
+    """The files of the default pack. Its tests check it, so that no process spends the second that the check takes."""
+    return _read_files(_DEFAULT)
 
 
 @lru_cache(maxsize=128)
@@ -335,15 +344,19 @@ def load_pack(name_or_path: str | Path = "default") -> PromptPack:
     SpecError
         If there is no such folder, a file is not UTF-8 text, or :meth:`PromptPack.from_contents` refuses it.
     """
-    folder = Path(__file__).parent / "default" if name_or_path == "default" else Path(name_or_path)
+    folder = _DEFAULT if name_or_path == "default" else Path(name_or_path)
     if not folder.is_dir():
         raise SpecError(f"prompt pack {str(name_or_path)!r} is neither 'default' nor a folder")
+    return PromptPack.from_contents(str(name_or_path), _read_files(folder))
+
+
+def _read_files(folder: Path) -> dict[str, str]:
+    """The texts of the files of a pack, by name."""
     try:
         files = sorted(path for path in folder.iterdir() if path.is_file() and _belongs(path.name))
-        contents = {path.name: _read(path) for path in files}
+        return {path.name: _read(path) for path in files}
     except OSError as error:
         raise SpecError(f"prompt pack {folder}: cannot be read: {error.strerror}") from None
-    return PromptPack.from_contents(str(name_or_path), contents)
 
 
 def _belongs(file: str) -> bool:

@@ -66,7 +66,7 @@ def _counted(rows: Sequence[Any], start: int = 1) -> str:
 
 
 class RecordContract(StoreCase):
-    """Tests of :class:`opinionsim.store.RunRecord`, whatever database is behind it."""
+    """Tests of the rows of a :class:`opinionsim.store.RunRecord`, whatever database is behind it."""
 
     # What is written is read
 
@@ -294,6 +294,10 @@ class RecordContract(StoreCase):
         assert [entry.text for entry in record.entries] == ["It is warmer.", "I doubt it."]
         assert record.has_opinion("m1", 0)
         assert not record.has_opinion("m1", 1)
+
+
+class WritingContract(StoreCase):
+    """Tests of how rows become durable: under ended claims, through faults, and while much waits to be written."""
 
     # Claims that have ended
 

@@ -18,7 +18,7 @@ from opinionsim.store import DesignRow, ExperimentRun, Paid, RunRecord, RunState
 from opinionsim.testing._store_claims import ClaimContract
 from opinionsim.testing._store_following import FollowingContract
 from opinionsim.testing._store_measuring import MeasuringContract
-from opinionsim.testing._store_records import RecordContract
+from opinionsim.testing._store_records import RecordContract, WritingContract
 from opinionsim.testing.rows import (
     CAST,
     EDGES,
@@ -70,7 +70,9 @@ class JournalContract(ABC):
                 assert text_of(journal, EntryKey(3, part, attempt)) == f"{part} {attempt}"
 
 
-class StoreContract(ClaimContract, RecordContract, FollowingContract, MeasuringContract, JournalContract):
+class StoreContract(
+    ClaimContract, RecordContract, WritingContract, FollowingContract, MeasuringContract, JournalContract
+):
     """Tests of :class:`opinionsim.store.Store`, whatever database is behind it."""
 
     _kept: Store | None = None

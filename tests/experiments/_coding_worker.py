@@ -1,7 +1,6 @@
 """A worker that is killed while an instrument codes: at the n-th write of opinions, before or after it.
 
-Run: python -m tests.experiments._coding_worker SPEC.yaml STORE LOG N before|after. What it is about to code stands in
-LOG, one JSON list [run, instrument, turn, about] a line, before any of it is coded.
+Before it codes, it writes into a log what it is about to code: one JSON list [run, instrument, turn, about] a line.
 """
 
 from __future__ import annotations
@@ -9,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +48,3 @@ def main(spec: str, store: str, log: str, number: str, moment: str) -> None:
     Measuring.code = logged  # type: ignore[method-assign]
     RunRecord.add_opinions = added  # type: ignore[method-assign]
     carry_out(Path(spec), store)
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

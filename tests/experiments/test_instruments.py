@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,8 +18,9 @@ from opinionsim.analysis import tables
 from opinionsim.errors import SpecError
 from opinionsim.experiments import load_experiment, replay
 from opinionsim.store import RunRecord, open_store
+from tests._processes import in_process
 from tests._running import SMALL, assert_same, carry_out, changed, content, loaded, watched
-from tests.experiments import _context_classifier
+from tests.experiments import _coding_worker, _context_classifier
 
 HASH = "tests.experiments._context_classifier:HashClassifier"
 SEVEN = {"points": [1, 2, 3, 4, 5, 6, 7]}
@@ -147,26 +145,19 @@ def _keys(store: str) -> set[tuple[Any, ...]]:
     return {(run, instrument, turn, None if about == -1 else about) for run, instrument, turn, about in rows}
 
 
-def _killed(store: str, number: int, moment: str, checkout: Path) -> set[tuple[Any, ...]]:
+def _killed(store: str, number: int, moment: str) -> set[tuple[Any, ...]]:
     """Keys that a worker set out to code before it was killed."""
     Path("spec.yaml").write_text(yaml.safe_dump(ALL), encoding="utf-8")
     log = Path("log.jsonl")
     log.write_text("", encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.experiments._coding_worker", "spec.yaml", store, str(log), str(number), moment],
-        env={**os.environ, "PYTHONPATH": str(checkout)},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == -signal.SIGKILL, done.stderr
+    _, code = in_process(_coding_worker.main, "spec.yaml", store, str(log), str(number), moment)
+    assert code == -signal.SIGKILL
     return {tuple(json.loads(line)) for line in log.read_text(encoding="utf-8").splitlines()}
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
 def test_a_worker_killed_while_instruments_code_leaves_nothing_unmeasured(
-    kind: str, request: pytest.FixtureRequest, checkout: Path, tmp_path: Path
+    kind: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     """No key that is stored is coded again, and in the end every key is there, whatever the moment of the kill."""
     store = "killed.sqlite" if kind == "sqlite" else request.getfixturevalue("postgres").database(str(tmp_path))
@@ -174,7 +165,7 @@ def test_a_worker_killed_while_instruments_code_leaves_nothing_unmeasured(
     complete = loaded(store).opinions
     for number, moment in ((1, "before"), (1, "after"), (2, "after"), (3, "before"), (2, "before")):
         before = _keys(store)
-        attempted = _killed(store, number, moment, checkout)
+        attempted = _killed(store, number, moment)
         assert attempted
         assert not attempted & before
         assert set(loaded(store).runs["status"]) == {"complete"}

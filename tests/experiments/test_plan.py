@@ -503,7 +503,7 @@ def test_a_key_that_is_not_set_is_named_and_weights_are_not_read(monkeypatch: py
         ({"name": "openai:gpt-4o", "options": {"base_url": "http://[bad"}}, "base_url"),
         ({"name": "openai:gpt-4o", "options": {"temprature": 1}}, "temprature"),
         ({"name": "hf:weights", "options": {"batch_size": 0}}, "batch_size"),
-        ({"name": "hf:"}, "names no model"),
+        ({"name": "hf:"}, "unknown model"),
         ({"name": "unheard-of"}, "unknown model"),
     ],
 )

@@ -250,3 +250,11 @@ def test_the_readme_lists_every_variable(pack: PromptPack) -> None:
     listed = set(re.findall(r"`(\w+)`", readme))
     assert {name for group in VARIABLES.values() for name in group} <= listed
     assert {file for file in pack.contents if not file.startswith("_")} <= set(re.findall(r"`([\w.-]+)`", readme))
+
+
+def test_the_pack_of_the_package_passes_the_check_that_loading_it_leaves_out() -> None:
+    pack = load_pack()
+    same = PromptPack.from_contents("default", {**pack.contents, "_unused.j2": ""})
+    assert same.tasks == pack.tasks
+    with pytest.raises(SpecError, match="default"):
+        PromptPack.from_contents("default", {**pack.contents, "review.j2": "Say something."})
