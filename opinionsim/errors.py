@@ -67,7 +67,7 @@ class StoreError(OpinionSimError):
 
 
 class DamagedError(StoreError):
-    """A part of a store is missing or changed; the message names it."""
+    """Data of a store are missing or changed; the message names them."""
 
     def __str__(self) -> str:
         return f"the store is damaged: {super().__str__()}"
