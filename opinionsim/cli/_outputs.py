@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 Kind = Annotated[
     TextKind | None,
     typer.Option(
-        "--kind", help="Kind of text to read opinions from. Default: the first present of report, response, post, probe, self-report.",
+        "--kind",
+        help="Kind of text to read opinions from. Default: the first present of report, response, post, probe, "
+        "self-report.",
         show_default=False,
     ),
 ]  # fmt: skip
@@ -204,7 +206,7 @@ def plot(
         ColourBy,
         typer.Option(
             "--color-by",
-            help="For panels and trajectories: colour lines by the opinion assigned to the agent, or by its model.",
+            help="For panels and trajectories: colour lines by the agent's assigned opinion or its model.",
         ),
     ] = ColourBy.OPINION,
     ddof: Ddof = 0,

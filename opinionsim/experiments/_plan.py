@@ -68,7 +68,7 @@ def plan(
     reply_tokens : float, optional
         Length of every reply of an agent, >= 1, four characters a token. Default the mean in `store`, else 200. A
         reply is never longer than the model's `max_tokens`. A judge's replies have the mean length in `store`, else
-        200 or its `max_tokens`.
+        200 or its `max_tokens`, whichever is less.
     latency : float, optional
         Seconds of a call, >= 0. Default the mean in `store`, else 1.
     store : str, optional
@@ -300,7 +300,7 @@ class _Planning:
         return {run_id: found[run_id] for run_id in self.runs}
 
     def _act_out(self, run_id: str, alike: Collection[str], most: int) -> DryRun | None:
-        """Act out one run, with the judges of all runs that it represents; None if it makes no call or cannot be drawn."""
+        """Act out one run, with the judges of all runs it represents; None if it makes no call or cannot be drawn."""
         run = self.runs[run_id]
         try:
             parts = assemble(run, self._resources)
