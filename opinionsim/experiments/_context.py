@@ -73,7 +73,7 @@ class Summary:
     exceeded : str
         The limit of the budget that stopped the sweep, in words; empty if none did.
     made, answered, repeated : int
-        Calls that the model has answered, calls that the store has answered, and attempts that failed and were repeated.
+        Calls that the model has answered, calls that the store has answered, and failed attempts that were repeated.
     paid : Paid
         Calls, tokens and money of these runs on record, those of earlier sweeps included.
     notes : tuple of str
@@ -210,7 +210,7 @@ class Context:
         return "; ".join(parts)
 
     def begin(self, planned: PlannedRun, record: RunRecord, answering: Sequence[Endpoint | Seat] = ()) -> RunCalls:
-        """The calls of a run that begins; they stop with the sweep, and :meth:`count` must take them over at the end."""
+        """Open the calls of a run; they stop with the sweep, and :meth:`count` adds them up at the end."""
         execution = planned.spec.execution
         retry = RetryPolicy(execution.timeout_s, **execution.retry.model_dump())
         budget = self.spending.budget
