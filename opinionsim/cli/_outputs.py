@@ -170,7 +170,11 @@ def plot(
     replicate: Annotated[
         int | None,
         typer.Option(
-            "--replicate", metavar="N", min=0, help="For panels: which replicate. Default: the first.", show_default=False
+            "--replicate",
+            metavar="N",
+            min=0,
+            help="For panels: which replicate. Default: the first.",
+            show_default=False,
         ),
     ] = None,
     allow_parts: AllowParts = False,

@@ -57,7 +57,10 @@ def run(
         typer.Option("--fresh", help="Start runs anew whose stored replies answer other prompts than today's."),
     ] = False,
     pilot: Annotated[
-        bool, typer.Option("--pilot", help="Carry out one replicate of every cell; the whole sweep later continues from these.")
+        bool,
+        typer.Option(
+            "--pilot", help="Carry out one replicate of every cell; the whole sweep later continues from these."
+        ),
     ] = False,
     cluster: Annotated[
         str | None,

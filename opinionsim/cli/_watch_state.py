@@ -310,7 +310,7 @@ class Gathering:
                 self._sites[row.turn] = (row.agent, row.step)
             elif isinstance(row, OpinionRow) and (row.instrument_id, row.about) == (self._instrument_id, None):
                 # An opinion comes after its turn.
-                    self._values[(*self._sites[row.turn], row.turn)] = row.value
+                self._values[(*self._sites[row.turn], row.turn)] = row.value
         if not self._agents:
             self._agents = [each for each in self._store.agents(self.cell.run_id) if each.role == "participant"]
         if self._instrument is None:

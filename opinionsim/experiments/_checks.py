@@ -98,7 +98,7 @@ class Checks:
             yield ("population", "personas"), str(error)
             return
         points = spec.scale.points
-        # The package's sets have opinions on five points and serve every scale: opinions off the scale are ignored.
+        # The package's sets have opinions on five points and serve every scale: opinions off the scale are allowed.
         own = not isinstance(population.personas, str) or is_path(population.personas)
         for persona in personas.personas if own else ():
             if persona.opinion is not None and persona.opinion not in points:

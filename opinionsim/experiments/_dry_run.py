@@ -102,7 +102,7 @@ class CountedTurns:
         return critical_path(self._schedule, calls_per_event=self._after).length
 
     def items(self, kinds: Collection[str], about: str = "") -> dict[str, int]:
-        """Number of items that a classifier codes of these kinds of text, by act; with `about`, one for each message read.
+        """Items that a classifier codes of these kinds of text, by act; with `about`, one for each message read.
 
         No classifier codes self-reports.
         """
@@ -157,7 +157,7 @@ class DryRun:
     _lengths: dict[Sort, _Lengths] = field(default_factory=dict)
 
     def characters(self, sort: Sort, remembered: np.ndarray) -> int:
-        """Characters of prompts of a sort; if none was made, as for the same kind by another model, or for all kinds."""
+        """Characters of prompts of a sort; if none was made, as for this kind by another model, or for all kinds."""
         if sort not in self._lengths:
             alike = (self.asked[each] for each in list(self.asked) if each[1] == sort[1])
             every = [pair for seen in self.asked.values() for pair in seen]

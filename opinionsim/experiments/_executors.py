@@ -102,7 +102,7 @@ class LocalExecutor:
             await opened.put(None)
 
     async def _not_done_elsewhere(self, held: list[Pending]) -> list[Pending]:
-        """Runs that other workers hold and have not finished after a wait; they are tried again, as a worker may die."""
+        """Runs that other workers hold and have not finished after a wait; their workers may have died."""
         context = self._context
         if not held or context.stopped:
             for each in held:
@@ -126,7 +126,7 @@ class LocalExecutor:
                 concluding = None if played is None else group.create_task(self._conclude(played))
 
     async def _played(self, opened: Opened) -> Played | None:
-        """Carry out a run to its last turn, with `fresh` anew if its record does not fit; None if it cannot begin anew."""
+        """Carry out a run to its last turn, with `fresh` anew if its record does not fit; None if that fails."""
         played = await play(self._context, opened)
         if not (isinstance(played.error, JournalMismatch | DamagedError) and self._context.fresh):
             return played

@@ -111,7 +111,7 @@ def run_fields(spec: ExperimentSpec, resources: Resources) -> dict[str, Any]:
     if spec.interaction.needs:
         fields["measurement"]["needs"] = {
             each.variable: each.instrument_id
-            # Of several instruments of a variable the first counts: reversed, it is written last.
+            # The first of several instruments of a variable counts: reversed, it is written last.
             for each in reversed(spec.instruments)
             if each.variable in spec.interaction.needs and not each.about
         }

@@ -134,7 +134,7 @@ class ModelSpec(DocumentModel, _Agents):
 
     @property
     def chat_models(self) -> tuple[ModelSpec, ...]:
-        """This model."""
+        """The model itself."""
         return (self,)
 
     def identity(self) -> dict[str, Any]:
@@ -144,7 +144,7 @@ class ModelSpec(DocumentModel, _Agents):
         return {**fields, "options": options} if options else fields
 
     def assign(self, personas: Sequence[Persona], rng: np.random.Generator) -> tuple[ModelSpec, ...]:
-        """This model for all agents."""
+        """The same model for all agents."""
         return (self,) * len(personas)
 
 
@@ -249,7 +249,7 @@ class ClassicModelSpec(DocumentModel, _Agents):
 
     @property
     def equation(self) -> ClassicModelSpec:
-        """This model."""
+        """The model itself."""
         return self
 
     @property
