@@ -1,7 +1,6 @@
 """The errors opinionsim raises on purpose.
 
-Every one derives from :class:`OpinionSimError`, carries one message written for the person at the
-keyboard, and knows the exit code the command line answers with.
+Each derives from :class:`OpinionSimError` and has a message for the user and an exit code of the command line.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ class OpinionSimError(Exception):
     Attributes
     ----------
     exit_code : int
-        What the command line exits with: 1 some runs incomplete, 2 bad input, 3 budget.
+        Exit code of the command line: 1 some runs incomplete, 2 bad input, 3 budget.
     """
 
     exit_code = 2
@@ -48,13 +47,13 @@ class ModelCallError(OpinionSimError):
 
 
 class Rejected(OpinionSimError):
-    """A reply that an act cannot use; raised by its `parse`, with the reason in words. Another reply is asked for."""
+    """A reply that an act cannot use; raised by its `parse` with the reason. The model is asked again."""
 
     exit_code = 1
 
 
 class MeasurementError(OpinionSimError):
-    """A classifier could not be loaded or returned something that is not a distribution."""
+    """A classifier could not be loaded, or returned a result that is not a distribution."""
 
 
 class BudgetExceeded(OpinionSimError):
@@ -68,26 +67,26 @@ class StoreError(OpinionSimError):
 
 
 class DamagedError(StoreError):
-    """Something in a store is missing, or not as it was written; the message says what."""
+    """Data of a store are missing or changed; the message names them."""
 
     def __str__(self) -> str:
         return f"the store is damaged: {super().__str__()}"
 
 
 class JournalMismatch(StoreError):
-    """The store holds a reply to another question than the one now asked under the same call.
+    """The store holds the reply to another prompt under the key of the call now made.
 
     Parameters
     ----------
     problem : str
         What differs.
     advice : str
-        Why that may be, and what can be done about it.
+        Possible cause and remedy.
 
     Attributes
     ----------
     problem : str
-        The first of them.
+        What differs, without the advice.
     """
 
     exit_code = 1

@@ -1,4 +1,4 @@
-"""What a result rests on, in words: its kind of evidence, and what is known of the instrument."""
+"""Statements about results: the kind of evidence, and the validation of the instrument."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ __all__ = [
 
 #: Kinds of text that opinions are read from, in the order of preference where none is named.
 KINDS = ("report", "response", "post", "probe", "self-report")
-#: The kind that is a closed answer of the agent itself, which no classifier interprets.
+#: An agent's own answer to a closed question, which no classifier interprets.
 _SELF_REPORT = "self-report"
 
-#: What is said of opinions that a classifier read from a chat model's texts while no audit has compared the two.
+#: Statement on opinions that a classifier read from a chat model's texts without an audit against human labels.
 NOT_VALIDATED = "instrument not validated on this model's text"
 
-#: What each value of the `evidence` column says in a title.
+#: Statement in a title for each value of the `evidence` column.
 EVIDENCE: Mapping[str, str] = {
     "scripted": "SCRIPTED STAND-IN, not evidence about people or models",
     "mixed": "Authors of several kinds in one run, a SCRIPTED STAND-IN may be among them",
@@ -46,13 +46,12 @@ def evidence_statement(evidence: Iterable[str]) -> str:
     Returns
     -------
     str
-        One statement; several kinds are joined by " + ", with the scripted stand-in first, then runs whose authors
-        are of several kinds.
+        The statements of all kinds present, joined by " + " in the order of :data:`EVIDENCE`.
 
     Raises
     ------
     MeasurementError
-        If a value is none of ``scripted``, ``mixed``, ``model``, ``equation``, ``human``, or there is none at all.
+        If a value is none of ``scripted``, ``mixed``, ``model``, ``equation``, ``human``, or there is no value.
     """
     present = set(evidence)
     unknown = sorted(str(value) for value in present if value not in EVIDENCE)
@@ -73,8 +72,8 @@ def played_by(models: Iterable[str], evidence: Iterable[str]) -> str:
     Returns
     -------
     str
-        The names of chat models; nothing where none but the scripted stand-in played, which every title says. The
-        stand-in is named where authors are of several kinds, since the title does not say that it is among them.
+        The names of the chat models and equations. The scripted stand-in alone is not named, since every title states
+        it; in runs of several kinds of authors it is, since their title leaves it open.
     """
     pairs = dict.fromkeys(zip(models, evidence, strict=True))
     players = list(dict.fromkeys(model for model, kind in pairs if kind != "equation"))
@@ -88,37 +87,37 @@ def played_by(models: Iterable[str], evidence: Iterable[str]) -> str:
 
 
 def instrument_validation(evidence: str, kinds: Collection[str]) -> str:
-    """What is known of an instrument on the texts of a run, where no audit against human labels is on record.
+    """State the validation of an instrument on the texts of a run that has no audit against human labels on record.
 
     Parameters
     ----------
     evidence : str
-        The evidence of the run; where authors are of several kinds, ``mixed``, chat models may be among them.
+        The evidence of the run; the authors of ``mixed`` runs may include chat models.
     kinds : collection of str
         Kinds of text the instrument codes. A self-report needs no interpretation.
 
     Returns
     -------
     str
-        :data:`NOT_VALIDATED` where a classifier reads what chat models wrote, or may have written; empty otherwise.
+        :data:`NOT_VALIDATED` where a classifier reads texts that chat models wrote or may have written, else empty.
     """
     return NOT_VALIDATED if evidence in ("model", "mixed") and set(kinds) - {_SELF_REPORT} else ""
 
 
 def validation_statement(validation: Iterable[object], kind: str | None = None) -> str:
-    """State what is known of the instrument behind a result.
+    """State the validation of the instruments behind a result.
 
     Parameters
     ----------
     validation : iterable
-        Values of column `validation` of the runs frame, one a run; an empty text or NaN says nothing.
+        Column `validation` of the runs frame, one value a run; an empty text or NaN says nothing.
     kind : str, optional
-        Kind of text the result is read from: of self-reports nothing needs to be said. Default any other.
+        Kind of text the result is read from; for self-reports the statement is empty. Default any other.
 
     Returns
     -------
     str
-        Each different text, with the number of its runs where it does not stand for all; empty where there is none.
+        Each distinct text, with its number of runs where these are not all; empty where there is no text.
     """
     if kind == _SELF_REPORT:
         return ""

@@ -1,7 +1,7 @@
-"""The parts that a specification can name: those of the package by name, and those of users by import path.
+"""The parts that a specification can name: built-in parts by name, parts of users by import path.
 
-A part is a class or a function, marked with :func:`part`. Its kind says what it is for. One part is one place in the
-code: the mark enters it here, and specifications, lists, the JSON Schema and the documentation read it from here.
+A part is a class or a function, marked with :func:`part`, which enters it into this registry. Its kind says what it is
+for. Specifications, lists, the JSON Schema and the documentation read the registry.
 """
 
 from __future__ import annotations
@@ -61,16 +61,16 @@ _PATH = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*
 
 
 class _Kind(NamedTuple):
-    """What a kind of part is."""
+    """A kind of part."""
 
     words: str
-    """Its name in a sentence."""
+    """Name of the kind in a sentence."""
     home: str
-    """The room of the package whose modules hold the built-in ones."""
+    """The subpackage whose modules hold the built-in parts."""
     methods: tuple[tuple[str, ...], ...]
-    """What a part must have: of each group, at least one."""
+    """Groups of methods; a part must have at least one method of each group."""
     given: tuple[str, ...] = ()
-    """Arguments that it is called with in any case, which are no options."""
+    """Arguments that the package itself passes; they are no options."""
 
 
 #: The kinds of part.
@@ -94,27 +94,27 @@ KINDS: Mapping[str, _Kind] = {
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Something that a specification can name.
+    """A class, function or object that a specification can name.
 
     Attributes
     ----------
     kind : str
         One of :data:`KINDS`.
     name : str
-        What specifications call it: the name of a built-in part, or an import path ``package.module:Name``.
+        Name in specifications: that of a built-in part, or an import path ``package.module:Name``.
     target : object
         The class or function; a chat model or a classifier may be an object as well.
     version : int or str
-        Raised by its author when it does something else than before; enters identities where it is not 0.
+        Raised by the author when the behaviour changes; enters identities where it is not 0.
     outside : bool
-        Whether it is not a part of this package.
+        Whether the part is not one of this package.
     importable : bool
-        Whether other processes find it under its name.
+        Whether other processes can import the part by its name.
     code : str
-        What tells the code of a part of the user's own from an earlier one, as it was when it was marked; empty where
-        it has no file. A module of an installed distribution is ``distribution==version``, any other ``sha256:`` and
-        the digest of its file with line ends normalised. The modules of the classes that a class inherits from count
-        too, but for those of this package and of the standard library. What these modules import is not seen.
+        Version of the code of a part of the user's own at the time it was marked; empty where it has no file. A module
+        of an installed distribution is ``distribution==version``, any other ``sha256:`` and the digest of its file with
+        line ends normalised. The modules of base classes are included, except those of this package and of the standard
+        library. Imports of these modules are not included.
     """
 
     kind: str
@@ -127,24 +127,24 @@ class Part:
 
     @property
     def identity(self) -> str:
-        """Its name, with its version where that is not 0: what identities hold of it."""
+        """The name as identities hold it: with the version where that is not 0."""
         return f"{self.name}@{self.version}" if self.version else self.name
 
     def arguments(self) -> Mapping[str, inspect.Parameter]:
-        """What it can be called with, by name."""
+        """Parameters of the target, by name."""
         try:
             return inspect.signature(self.target).parameters
         except (TypeError, ValueError):
             return {}
 
     def fields(self) -> list[str]:
-        """What a specification may say of it: its fields, or its options."""
+        """Names of the fields or options that a specification may give."""
         if isinstance(self.target, type) and issubclass(self.target, BaseModel):
             return list(self.target.model_fields)
         return [name for name in self.arguments() if name not in KINDS[self.kind].given]
 
     def check_options(self, options: Mapping[str, Any]) -> None:
-        """Refuse options that the part does not take, and the lack of those it needs.
+        """Refuse unknown options and missing required ones.
 
         Parameters
         ----------
@@ -174,12 +174,12 @@ class Part:
             raise SpecError(f"{what} needs the option {', '.join(map(repr, missing))}")
 
     def build(self, *arguments: Any, options: Mapping[str, Any], **given: Any) -> Any:
-        """What the part makes of its options.
+        """Call the part with its options and return the result.
 
         Raises
         ------
         SpecError
-            If the part fails; names it and the exception.
+            If a part of the user's own fails; names the part and the exception.
         """
         with blamed(self):
             return self.target(*arguments, **given, **options)
@@ -187,7 +187,7 @@ class Part:
 
 @contextmanager
 def blamed(part: Part) -> Iterator[None]:
-    """Say which part of the user's own an exception came from; errors of this package pass."""
+    """Name the part of the user's own in an exception that it raises; errors of this package pass unchanged."""
     try:
         yield
     except OpinionSimError:
@@ -199,7 +199,7 @@ def blamed(part: Part) -> Iterator[None]:
         raise SpecError(f"{words} {part.name} failed with {type(error).__name__}: {error}") from error
 
 
-#: Parts by kind and name, and by the identity of the marked object, which inheritance does not pass on.
+#: Parts by kind and name, and by ``id`` of the marked object: an attribute would be inherited by subclasses.
 _BY_NAME: dict[str, dict[str, Part]] = {kind: {} for kind in KINDS}
 _BY_TARGET: dict[int, Part] = {}
 #: Kinds whose home has been imported.
@@ -214,21 +214,21 @@ def part(kind: str, *, name: str = "", version: int | str = 0) -> Callable[[_Tar
     kind : {"interaction", "network", "memory", "classifier", "chat_model", "selector", "metric"}
         What it is for.
     name : str
-        A name of its own, for what no other process can import: parts of a notebook, of a script that is run, and
-        functions inside functions. The name of any other part is its import path.
+        Name of a part that no other process can import: one in a notebook, in a script that is run, or inside a
+        function. Any other part is named by its import path.
     version : int or str
-        Raise it when the part does something else than before: runs and opinions are told apart by it.
+        Raise it when the behaviour of the part changes: it distinguishes runs and opinions.
 
     Returns
     -------
     callable
-        A decorator, which returns what it is given.
+        A decorator that returns its argument unchanged.
 
     Raises
     ------
     SpecError
-        If there is no such kind, the name is that of a built-in part, a part that cannot be imported has no name or no
-        version, or one that can be imported has a name.
+        If the kind is unknown, the name is that of a built-in part, a part that cannot be imported lacks a name or a
+        version, or a part that can be imported has a name.
 
     Examples
     --------
@@ -305,7 +305,7 @@ def find(kind: str, reference: str) -> Part:
     Raises
     ------
     SpecError
-        If there is none, its module cannot be imported, it is not marked as a part of that kind, or it lacks a method.
+        If there is no such part, its module cannot be imported, it is not marked as that kind, or it lacks a method.
     """
     words = KINDS[kind].words
     found = _BY_NAME[kind].get(reference) or _in_its_module(kind, reference)
@@ -327,7 +327,7 @@ def find(kind: str, reference: str) -> Part:
 
 
 def _in_its_module(kind: str, name: str) -> Part | None:
-    """A built-in part, whose module has its name: the others, of which some are large, need not be imported for it."""
+    """A built-in part from the module of its name; the other modules, some of them large, are not imported."""
     home = import_module(KINDS[kind].home)
     module = f"_{name.replace('-', '_')}"
     if re.fullmatch(r"\w+", module) and any(found.name == module for found in pkgutil.iter_modules(home.__path__)):
@@ -359,12 +359,12 @@ def _imported(kind: str, reference: str) -> Part:
 
 
 def name_of(value: Any) -> Any:
-    """The name of a marked object; any other plain value as it is.
+    """The name of a marked object; a plain value as it is.
 
     Raises
     ------
     SpecError
-        If it is a class, a function or another object that is not marked.
+        If a class, function or chat model is not marked.
     """
     if value is None or isinstance(value, (str, int, float, bool, Mapping, list, tuple)):
         return value
@@ -377,7 +377,7 @@ def name_of(value: Any) -> Any:
 
 
 def summary(part: Part) -> str:
-    """What a part does, in one line: the first of its docstring."""
+    """The first line of a part's docstring."""
     return (inspect.getdoc(part.target) or "").strip().partition("\n")[0]
 
 
@@ -417,7 +417,7 @@ def _distribution(package: str) -> str:
 # -- in specifications -----------------------------------------------------------------------------------------------
 
 
-#: A mapping whose kind is a part of the user's own, as JSON Schema.
+#: JSON Schema of a mapping whose kind is a part of the user's own.
 _OUTSIDE = {
     "type": "object",
     "properties": {"kind": {"type": "string", "pattern": f"^{_PATH.pattern}$"}},
@@ -426,22 +426,22 @@ _OUTSIDE = {
 
 
 class KindModel(DocumentModel):
-    """Base of interactions and networks: a mapping with `kind`, and beside it the fields of that kind."""
+    """Base of interactions and networks: a mapping with `kind` and the fields of that kind."""
 
     part_kind: ClassVar[str]
 
     kind: str = ""
-    """Which one: the name of a built-in one, or the import path of one of your own, package.module:Name."""
+    """Name of a built-in kind, or import path of one of your own, package.module:Name."""
 
     @classmethod
     def named(cls, name: str) -> None:
-        """Make `name` the kind of everything of this class."""
+        """Make `name` the kind of all objects of this class."""
         cls.model_fields["kind"].default = name
         cls.model_rebuild(force=True)
 
     @classmethod
     def form_of(cls, value: Any) -> type[BaseModel]:
-        """The class whose fields a mapping has; this class where its kind is not known."""
+        """The class that the kind of a mapping names; this class where the kind is not known."""
         kind = value.get("kind") if isinstance(value, Mapping) else None
         try:
             found = find(cls.part_kind, kind) if isinstance(kind, str) and not cls.kind_name() else None
@@ -451,12 +451,12 @@ class KindModel(DocumentModel):
 
     @classmethod
     def kind_name(cls) -> str:
-        """The kind of everything of this class; empty of a base class."""
+        """The kind of all objects of this class; empty for a base class."""
         return str(cls.model_fields["kind"].default)
 
     @classmethod
     def read(cls, value: Any) -> Any:
-        """What a specification says, as an object of the class that its `kind` names."""
+        """Turn a mapping of a specification into an object of the class that its `kind` names."""
         if isinstance(value, cls) or not isinstance(value, Mapping):
             return value
         kind = value.get("kind")
@@ -473,7 +473,7 @@ class KindModel(DocumentModel):
         return found.target.model_validate_json(json.dumps({**value, "kind": found.name}))
 
     def stated(self, *without: str) -> dict[str, Any]:
-        """Its kind, and the fields that differ from their defaults, as JSON values."""
+        """The kind and the fields that differ from their defaults, as JSON values."""
         fields = self.model_dump(mode="json", exclude_defaults=True, exclude=set(without))
         return {**fields, "kind": self.kind}
 
@@ -484,7 +484,7 @@ class KindModel(DocumentModel):
         Raises
         ------
         SpecError
-            Naming the field that is not valid.
+            If a field is not valid; names it.
         """
         plain = {name: getattr(value, "item", lambda value=value: value)() for name, value in fields.items()}
         try:
@@ -514,11 +514,11 @@ def _at_kind(problem: str, kind: Any) -> ValidationError:
     return ValidationError.from_exception_data("kind", [{"type": error, "loc": ("kind",), "input": kind}])
 
 
-#: Names of options that hold credentials; those that end in ``_env`` hold the name of an environment variable.
+#: Names of options that hold credentials; names that end in ``_env`` are of options that name a variable.
 _SECRET = re.compile(
     r"(?!.*_env$).*(api[-_]?key|secret|password|authorization|(access|auth|bearer)[-_]?token)", re.IGNORECASE
 )
-#: The same where any token or key counts, as it does among the options of a chat model.
+#: The same for options of chat models, where every name that ends in token or key counts.
 _STRICT = re.compile(
     r"(?!.*_env$).*(api[-_]?key|secret|passw|credential|authorization|bearer|(^|[_-])(token|key)$)", re.IGNORECASE
 )
@@ -527,7 +527,7 @@ _SIGNED_IN = re.compile(r"://([^/\s?#]*)@")
 
 
 def all_options(options: Any) -> Iterator[tuple[str, Any]]:
-    """Options by name, and what stands inside mappings and lists among them."""
+    """Options by name, those inside nested mappings and lists included."""
     if isinstance(options, Mapping):
         for name, value in options.items():
             yield str(name), value
@@ -538,14 +538,14 @@ def all_options(options: Any) -> Iterator[tuple[str, Any]]:
 
 
 def secret_in(options: Mapping[str, Any], *, strict: bool = False) -> str:
-    """What credential there is among options, in words; empty where there is none.
+    """The problem with a credential among options, in words; empty where there is none.
 
     Parameters
     ----------
     options : mapping
-        As a specification gives them, which is copied into stores and manifests.
+        Options of a specification, which stores and manifests copy.
     strict : bool
-        Whether every name that ends in ``token`` or ``key`` counts, and every address with a user.
+        Whether every name that ends in ``token`` or ``key`` counts, and every address with a user name.
     """
     for name, value in all_options(options):
         harmless = not value or isinstance(value, bool) or (strict and isinstance(value, Mapping | list | tuple))
@@ -567,15 +567,15 @@ Options = Annotated[dict[str, Any], AfterValidator(_no_secrets)]
 
 
 class NamedPart(DocumentModel):
-    """A part by name, with its options; a mere name stands for one without options."""
+    """A part by name, with its options; a name alone stands for a part without options."""
 
     name: str
-    """Name of a built-in one, or the import path of one of your own, package.module:Name."""
+    """Name of a built-in part, or import path of one of your own, package.module:Name."""
     options: Options = Field(default_factory=dict)
-    """Its further arguments."""
+    """Options of the part."""
 
     def found(self, kind: str) -> Part:
-        """The part it names, which takes its options; errors are those of :func:`find` and `Part.check_options`."""
+        """The named part, once its options are checked; raises as :func:`find` and `Part.check_options` do."""
         part = find(kind, self.name)
         part.check_options(self.options)
         return part

@@ -1,6 +1,6 @@
-"""What a record says: tables of final opinions, and transcripts of what was said.
+"""Tables of final opinions, and transcripts of runs.
 
-Names are loaded when they are first used: a transcript does without pandas.
+Names are loaded on first use: a transcript needs no pandas.
 """
 
 from __future__ import annotations

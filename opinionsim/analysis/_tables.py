@@ -1,4 +1,4 @@
-"""Tables of final opinions: bias and diversity by condition, stamped with what they rest on."""
+"""Tables of final opinions: bias and diversity by condition, with their kind of evidence."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from opinionsim.evidence import KINDS, evidence_statement, played_by, validation
 from opinionsim.metrics import condition_axes, condition_metrics, one_wording, order_levels, wording_statement
 
 _TABLE_AXES = ("framing", "confirmation_bias")
-#: What standard errors are taken over, in words.
+#: Units of standard errors, in words.
 _UNITS = {"topic": "topics", "replicate": "replicates", "seed": "seeds", "block": "seeds and replicates"}
 _MINUS = "\N{MINUS SIGN}"
 
@@ -27,7 +27,7 @@ class Table:
     Attributes
     ----------
     title : str
-        Begins with what kind of evidence the numbers are.
+        Begins with the kind of evidence.
     header : tuple of tuple of str
         Heading lines, one text a column.
     rows : tuple of tuple of str
@@ -37,7 +37,7 @@ class Table:
     frame : DataFrame
         The same numbers unrounded, one row a condition (:func:`opinionsim.metrics.condition_metrics`).
     notes : tuple of str
-        What a reader needs in order to judge the numbers; the first states the evidence.
+        Notes on how to read the numbers; the first states the evidence.
     """
 
     title: str
@@ -70,12 +70,12 @@ class Table:
         Parameters
         ----------
         path : str or Path
-            File to write; its folder is made when missing.
+            File to write; a missing folder is created.
 
         Returns
         -------
         Path
-            What was written.
+            The file written.
 
         Raises
         ------
@@ -97,17 +97,16 @@ def table1(runs: pd.DataFrame, metrics: pd.DataFrame, kind: str | None = None, w
     Parameters
     ----------
     runs : DataFrame
-        Frame of a store; only complete runs of one kind of evidence enter, of cells in which stance is read. Each
-        counts as read by its own instrument of stance, the one that the frame names, where several read the same
-        kind of texts.
+        Frame of a store; only complete runs of cells in which stance is measured enter, all of one kind of evidence.
+        Where several instruments of stance read the same kind of text, the one that the frame names counts.
     metrics : DataFrame
         From :func:`opinionsim.metrics.run_metrics`.
     kind : str, optional
         Kind of text the opinions are coded from; default the first present of report, response, post,
         probe, self-report.
     wording : str, optional
-        Wording of the prompts whose runs enter, by its hash or a start of it; default that of the run begun last
-        (:func:`opinionsim.metrics.one_wording`). A note says how many runs of others are left out.
+        Hash, or start of the hash, of the wording of prompts whose runs enter; default the wording of the run begun
+        last (:func:`opinionsim.metrics.one_wording`). A note counts the runs of other wordings.
 
     Returns
     -------
@@ -117,8 +116,8 @@ def table1(runs: pd.DataFrame, metrics: pd.DataFrame, kind: str | None = None, w
     Raises
     ------
     SpecError
-        If no complete run has such texts or that wording, kinds of evidence are mixed, or runs of one cell differ in
-        another condition than the topic or in their scale.
+        If no complete run has such texts or that wording, kinds of evidence are mixed, or runs of one cell of
+        the table differ in another condition than the topic or in their scale.
 
     Notes
     -----
@@ -148,8 +147,8 @@ def table(
     runs, metrics, kind, wording
         As for :func:`table1`.
     by : sequence of str, optional
-        Columns of `runs` that make a condition; default all that vary but the topic, and the topic
-        where nothing else varies.
+        Columns of `runs` that make a condition; default all that vary except the topic, or the topic where nothing
+        else varies.
 
     Returns
     -------
@@ -199,7 +198,7 @@ def tables(
     Raises
     ------
     SpecError
-        If no run is complete, or none has that wording.
+        If no run is complete or has that wording.
     """
     runs, left_out = one_wording(runs, wording)
     complete = runs[runs["status"] == "complete"]
@@ -207,7 +206,7 @@ def tables(
         raise SpecError(f"no run is complete, so there is nothing to tabulate; {len(runs)} are not")
     made = []
     read = _read(runs)
-    # Where stance is read in no cell, there is one kind of table to refuse to make.
+    # Where no cell measures stance, the loop still runs, and the table is refused with the reason.
     for evidence in dict.fromkeys((complete if read.empty else read)["evidence"]):
         own = runs[runs["evidence"] == evidence]
         usable = _read(own)
@@ -228,7 +227,7 @@ def further_table(
     kind: str | None = None,
     wording: str | None = None,
 ) -> Table:
-    """Further metrics by all conditions that vary but the topic, one row a condition.
+    """Further metrics by all conditions that vary except the topic, one row a condition.
 
     Parameters
     ----------
@@ -248,7 +247,7 @@ def further_table(
     keys = ["run_id", "cell", "instrument_id", "kind"]
     names = [column for column in values.columns if column not in keys]
     both = metrics.merge(values, on=keys)
-    # Mean and standard error over units are those of any number, bias among them.
+    # condition_metrics averages the columns bias and diversity, so each metric takes their place in turn.
     frames = [_measure(runs, both.assign(bias=both[name], diversity=both[name]), axes, kind) for name in names]
     frame, kind = frames[0]
     columns = [[_cell(*pair) for pair in zip(each["bias"], each["bias_se"], strict=True)] for each, _ in frames]
@@ -265,7 +264,7 @@ def further_table(
 
 
 def _telling(left_out: pd.DataFrame, wording: str | None, made: Table) -> Table:
-    """The table with a note of the runs that are left out for the wording of their prompts."""
+    """The table with a note on the runs left out because their prompts have another wording."""
     if left_out.empty:
         return made
     said = wording_statement(left_out["wording"], wording)
@@ -275,7 +274,7 @@ def _telling(left_out: pd.DataFrame, wording: str | None, made: Table) -> Table:
 def _measure(
     runs: pd.DataFrame, metrics: pd.DataFrame, by: Sequence[str], kind: str | None
 ) -> tuple[pd.DataFrame, str]:
-    """Numbers of a table and the kind of text they rest on."""
+    """Numbers of a table, and the kind of text they are read from."""
     complete = _read(runs)
     usable = _own(complete, metrics)
     present = [name for name in KINDS if name in set(usable["kind"])]
@@ -291,13 +290,13 @@ def _measure(
 
 
 def _read(runs: pd.DataFrame) -> pd.DataFrame:
-    """Complete runs of cells in which stance is read, of all cells where the frame does not say."""
+    """Complete runs of cells in which stance is measured; of all cells where the frame lacks this column."""
     complete = runs[runs["status"] == "complete"]
     return complete[complete["instrument_id"].notna()] if "instrument_id" in complete.columns else complete
 
 
 def _own(runs: pd.DataFrame, metrics: pd.DataFrame) -> pd.DataFrame:
-    """Metrics of the runs, of several instruments of one run, cell and kind of text the one that `runs` names."""
+    """Metrics of the runs; of several instruments of a run, cell and kind of text, only the one that `runs` names."""
     keys = ["run_id", "cell"]
     if "instrument_id" not in runs.columns:
         return metrics.merge(runs[keys], on=keys)
@@ -343,7 +342,7 @@ def _finish(
     rows: Sequence[tuple[str, ...]],
     n_labels: int,
 ) -> Table:
-    """Put title and notes to the cells and leave out labels that repeat the line above."""
+    """Add title and notes to the cells, and blank labels that repeat the row above."""
     statement = evidence_statement(frame["evidence"])
     shown = [rows[0]] if rows else []
     for above, row in pairwise(rows):
@@ -356,7 +355,7 @@ def _finish(
 
 
 def _notes(runs: pd.DataFrame, metrics: pd.DataFrame, frame: pd.DataFrame, kind: str) -> list[str]:
-    """Conventions, exclusions, rates and instrument."""
+    """Notes on conventions, exclusions, rates and the instrument."""
     complete = runs[runs["status"] == "complete"]
     read = _read(runs)
     of_kind = metrics[metrics["kind"] == kind]
@@ -382,7 +381,7 @@ def _notes(runs: pd.DataFrame, metrics: pd.DataFrame, frame: pd.DataFrame, kind:
         notes.append(f"{players[0].upper()}{players[1:]}.")
     known = validation_statement(used["validation"])
     if known:
-        notes.append(f"Of this instrument: {known}.")
+        notes.append(f"Validation of this instrument: {known}.")
     silent = len(complete) - len(used)
     undefined = int(used["bias"].isna().sum())
     outdated = int(used.merge(complete[complete["error"].fillna("") != ""][["run_id", "cell"]]).shape[0])
@@ -401,14 +400,14 @@ def _notes(runs: pd.DataFrame, metrics: pd.DataFrame, frame: pd.DataFrame, kind:
 
 
 def _instrument(kind: str, names: str) -> str:
-    """What the opinions were read from, and by what."""
+    """The kind of text that opinions were read from, and the classifier."""
     if kind == "self-report":
         return "Instrument: self-reports, the position each agent chose for itself in a closed answer."
     return f"Instrument: texts of kind {kind}, coded by {names}."
 
 
 def _missing(used: pd.DataFrame) -> str:
-    """The rate of texts without a value, and why they have none where there are any."""
+    """The rate of texts without a value, with counts of the causes."""
     n_missing = used["n_missing"].sum()
     rate = _rate(n_missing, used["n_texts"].sum())
     if not n_missing:
@@ -433,7 +432,7 @@ def _cell(mean: float, error: float) -> str:
 
 
 def _headings(axes: Sequence[str]) -> list[str]:
-    """Names of conditions as column headings: the last part of each path in words, whole paths where those repeat."""
+    """Column headings of conditions: the last part of each path in words, or the whole path where that repeats."""
     short = [axis.rsplit(".", 1)[-1].replace("_", " ") for axis in axes]
     return [
         name if short.count(name) == 1 else axis.removeprefix("sweep.") for axis, name in zip(axes, short, strict=True)

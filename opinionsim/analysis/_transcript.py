@@ -1,4 +1,4 @@
-"""What was said in a run, as text a person can read."""
+"""Transcripts of runs as text."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from opinionsim.store import AgentRow, DesignRow, ExperimentRun, Results, Store,
 def transcript(results: Results, run: int | str = 0, agent: int | None = None, turn: int | None = None) -> str:
     """The messages of one run, in order, with what each agent read and how its text was coded.
 
-    Everybody is shown, and who is no participant is named with its role. A text that is no answer is marked by its
-    condition: refused, empty, truncated or skipped. Codes are those of the run's own instrument of stance for a text by
-    itself. Where agents differ in what plays them, each is named with its own model and kind of evidence.
+    All agents are shown; those that are not participants are named with their role. A text that is not an answer is
+    marked with its condition: refused, empty, truncated or skipped. Codes are those of the run's own instrument of
+    stance for each text by itself. Where agents differ in model or kind of evidence, each is named with its own.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def transcript(results: Results, run: int | str = 0, agent: int | None = None, t
 
     Notes
     -----
-    The run is read from the store anew, and nothing else is: of a run that is under way, what is on record now.
+    The run is read from the store at the time of the call; a run under way is shown as far as it is on record.
     """
     with open_store(results.url, write=False) as store:
         design = _design(store, results)
@@ -57,20 +57,20 @@ def transcript(results: Results, run: int | str = 0, agent: int | None = None, t
 
 @dataclass(frozen=True)
 class Told:
-    """What a transcript tells of, in one state of the store.
+    """The content of a transcript, in one state of the store.
 
     Attributes
     ----------
     about : mapping of str to Any
         The run's row of the frame ``runs``.
     agents : sequence of AgentRow
-        Who takes part, by index.
+        The agents of the run, by index.
     turns : sequence of TurnRow
-        At least those that are told, in order.
+        At least the turns to show, in order.
     authors : mapping of int to int
-        Who wrote each turn of the run.
+        The agent that wrote each turn of the run.
     values : mapping of int to float
-        What the run's own instrument says of turns; NaN where it found no answer.
+        Opinions by turn, coded by the run's own instrument; NaN where it found no answer.
     """
 
     about: Mapping[str, Any]
@@ -88,7 +88,7 @@ def _design(store: Store, results: Results) -> DesignRow:
 
 
 def _cell(design: DesignRow, run: int | str) -> ExperimentRun:
-    """A cell and replicate, by its row in the frame ``runs`` or the id of its run."""
+    """A cell and replicate, by its row in the frame ``runs`` or the beginning of its run id."""
     cells = sorted(design.runs, key=lambda each: (each.cell, each.replicate, each.run_id, each.instrument_id or ""))
     if isinstance(run, int):
         if not 0 <= run < len(cells):
@@ -102,7 +102,7 @@ def _cell(design: DesignRow, run: int | str) -> ExperimentRun:
 
 
 def _told(store: Store, design: DesignRow, cell: ExperimentRun, agent: int | None, turn: int | None) -> Told:
-    """What is on record of a run, as far as it is told."""
+    """The record of a run, as far as the transcript shows it."""
     run_id = cell.run_id
     store.require_whole([run_id])
     while True:
@@ -111,30 +111,30 @@ def _told(store: Store, design: DesignRow, cell: ExperimentRun, agent: int | Non
         told = Told(
             store.cells(replace(design, runs=(cell,)))[0],
             store.agents(run_id),
-            # Those of one agent are a fraction of a long run.
+            # The turns of one agent are a fraction of a long run.
             store.turns(run_id, authors.get(turn) if agent is None and turn is not None else agent),
             authors,
             _values(store, cell),
         )
-        # It is read bit by bit: a run that was begun anew meanwhile would be told from two records.
+        # Several queries read the run: if it was begun anew between them, they mix two records.
         if _generation(store, run_id) == generation:
             return told
 
 
 def _generation(store: Store, run_id: str) -> int | None:
-    """How often a run was begun anew; None where it is not registered, which its frame complains of."""
+    """Number of times a run was begun anew; None where it is not registered."""
     return next((state.generation for state in store.states([run_id]).values()), None)
 
 
 def _authors(store: Store, run_id: str) -> dict[int, int]:
-    """Who wrote each turn of a run: without their texts, which take most of the time."""
+    """The agent of each turn of a run; reading the turns with their texts would take longer."""
     with store.reading() as connection:
         rows = connection.execute(sql("SELECT turn, agent FROM turns WHERE run_id = :run"), {"run": run_id})
         return {row.turn: row.agent for row in rows}
 
 
 def _values(store: Store, cell: ExperimentRun) -> dict[int, float]:
-    """What a cell's own instrument says of the turns of its run, each by itself."""
+    """Opinions that a cell's own instrument coded of the turns of its run, each by itself."""
     rows = store.opinions(cell.run_id)
     return {row.turn: row.value for row in rows if row.instrument_id == cell.instrument_id and row.about is None}
 
@@ -143,7 +143,7 @@ def _values(store: Store, cell: ExperimentRun) -> dict[int, float]:
 
 
 def spelled(told: Told, agent: int | None = None, turn: int | None = None) -> str:
-    """What :func:`transcript` returns, of what is on record.
+    """The text that :func:`transcript` returns.
 
     Raises
     ------
@@ -178,16 +178,16 @@ def spelled(told: Told, agent: int | None = None, turn: int | None = None) -> st
 
 
 def _name(agent: AgentRow) -> str:
-    """Name of an agent, with the role of one that is no participant unless its name says it."""
+    """Name of an agent; one that is not a participant has its role added, unless that is its name."""
     if agent.role in ("", "participant") or agent.name.casefold() == agent.role.casefold():
         return agent.name
     return f"{agent.name}, {agent.role}" if agent.name else agent.role
 
 
 def _players(agents: Sequence[AgentRow]) -> dict[int, str]:
-    """What plays each agent, as far as they differ in it."""
+    """Model and kind of evidence of each agent, each only if agents differ in it."""
     told = [name for name in ("model", "evidence") if len({getattr(each, name) for each in agents}) > 1]
-    # A scripted agent beside others is called what it is, and once, as its model has the same name.
+    # Model and evidence of a scripted agent are both called "scripted", which is said once.
     return {each.agent: ", ".join(dict.fromkeys(getattr(each, name) for name in told)) for each in agents}
 
 
@@ -196,14 +196,14 @@ def _span(count: int) -> str:
 
 
 def _author(ref: int | str, names: Mapping[int, str], authors: Mapping[int, int]) -> str:
-    """Who wrote what a turn read."""
+    """The author of a message that a turn read."""
     if isinstance(ref, str):
         return f"the message {ref}"
     return f"{names.get(authors.get(ref, -1), '?')} (turn {ref})"
 
 
 def _mark(turn: TurnRow, values: Mapping[int, float]) -> str:
-    """What a turn's text is worth: why it is no answer, or how it was coded if it was."""
+    """Why a turn's text is not an answer, or how it was coded."""
     if turn.condition != "answered":
         return f"  [{turn.condition}]"
     return f"  [{_coded(values[turn.turn])}]" if turn.turn in values else ""

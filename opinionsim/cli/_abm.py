@@ -36,10 +36,14 @@ def abm(
             help="Run every value, as in epsilon=[0.1,0.2]; may be repeated: every combination.",
         ),
     ] = None,
-    agents: Annotated[int | None, typer.Option("--agents", metavar="N", min=2, help="How many; default 100.")] = None,
+    agents: Annotated[
+        int | None, typer.Option("--agents", metavar="N", min=2, help="Number of agents; default 100.")
+    ] = None,
     network: Annotated[
         str,
-        typer.Option("--network", metavar="SPEC", help="A name, or as in '{kind: watts-strogatz, k: 10, p: 0.1}'."),
+        typer.Option(
+            "--network", metavar="SPEC", help="Name of a network, or '{kind: watts-strogatz, k: 10, p: 0.1}'."
+        ),
     ] = "complete",
     initial: Annotated[
         str, typer.Option("--initial", metavar="SPEC", help="uniform, normal, or a list of one number an agent.")
@@ -49,7 +53,7 @@ def abm(
         typer.Option("--range", metavar="[LOW,HIGH]", help="Range of opinions. Default: that of the model."),
     ] = None,
     steps: Annotated[int, typer.Option("--steps", min=0, help="Steps, each of one update an agent.")] = 100,
-    replicates: Annotated[int, typer.Option("--replicates", min=1, help="Simulations.")] = 1,
+    replicates: Annotated[int, typer.Option("--replicates", min=1, help="Number of simulations.")] = 1,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Root of all randomness.")] = 0,
     every: Annotated[int, typer.Option("--record-every", min=1, help="Steps between records.")] = 1,
     metrics: Annotated[
@@ -64,7 +68,7 @@ def abm(
         typer.Option("--csv", metavar="FILE", help="Save every opinion; with --over, every run."),
     ] = None,
     figure: Annotated[Path | None, typer.Option("--figure", metavar="FILE", help="Draw into this file.")] = None,
-    describe: Annotated[bool, typer.Option("--describe", help="Say what the model is, and simulate nothing.")] = False,
+    describe: Annotated[bool, typer.Option("--describe", help="Describe the model; simulate nothing.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Simulate a classic opinion model."""  # fmt: skip
@@ -82,9 +86,9 @@ def abm(
     varied, set_to = assignments(over, "--over"), assignments(settings, "--set")
     check_names(found, [*varied, *set_to])
     if varied and every != 1:
-        raise SpecError("--record-every goes without --over, of which only final opinions are kept")
+        raise SpecError("--record-every cannot be given with --over, which keeps final opinions only")
     if figure is not None and len(varied) > 2:
-        raise SpecError("--figure shows one or two of --over; save more with --csv")
+        raise SpecError("--figure shows one or two parameters of --over; save more with --csv")
     common: dict[str, Any] = {
         "network": parse_value(network, "--network"),
         "initial": parse_value(initial, "--initial"),
@@ -101,7 +105,7 @@ def abm(
         table = sweep(found, varied, metrics=names, **common)
         names = _report_sweep(table, list(varied), as_json=as_json)
     else:
-        # What cannot be measured at the start cannot be at the end either.
+        # Metrics that fail at the start fail at the end too: find out before the simulation.
         simulate(found, **{**common, "steps": 0}).metrics(names)
         run = simulate(found, record_every=every, **common)
         _report_run(found, run, names, as_json=as_json)
@@ -118,7 +122,7 @@ def abm(
 
 
 def _description(model: ClassicModel) -> str:
-    """Everything a user needs to know of a model before simulating it."""
+    """Title, summary, equation, parameters, schemes and sources of a model."""
     rows = [["parameter", "default", "valid", "meaning"]]
     rows += [[name, str(each.default), each.valid, each.meaning] for name, each in model.declared.items()]
     schemes = [["scheme", "choices, the default first"]]
@@ -161,7 +165,7 @@ def _report_run(model: ClassicModel, found: Trajectories, names: list[str], *, a
 
 
 def _report_sweep(table: pd.DataFrame, varied: list[str], *, as_json: bool) -> list[str]:
-    """Print the mean of every metric by combination; returns the columns of metrics."""
+    """Print the mean of every metric by combination; return the columns of metrics."""
     names = [name for name in table.columns if name not in ("model", *varied, "replicate", "evidence")]
     if as_json:
         say_json(table.to_dict(orient="records"))
@@ -178,7 +182,7 @@ def _report_sweep(table: pd.DataFrame, varied: list[str], *, as_json: bool) -> l
 
 
 def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values with arrays as lists, for JSON."""
+    """Values for JSON, with arrays as lists."""
     return {name: value.tolist() if hasattr(value, "tolist") else value for name, value in values.items()}
 
 
@@ -193,7 +197,7 @@ def _spell(value: Any) -> str:
 
 
 def _mean(values: Any) -> str:
-    """Mean, with the standard deviation where there are several values."""
+    """Mean, with the standard deviation if there are several values."""
     if len(values) == 1:
         return f"{values[0]:.4g}"
     return f"{values.mean():.4g} ± {values.std(ddof=1):.2g}"

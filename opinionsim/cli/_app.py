@@ -1,4 +1,4 @@
-"""The application: its commands, what all of them share, and how errors reach the person at the keyboard."""
+"""The application: its commands, their common options, and the reporting of errors."""
 
 from __future__ import annotations
 
@@ -15,12 +15,11 @@ import opinionsim
 from opinionsim.cli._console import complain
 from opinionsim.errors import OpinionSimError
 
-#: What shells call a process that was ended by an interrupt, and one whose reader went away.
+#: Exit codes after an interrupt, and after the reader of standard output went away.
 _INTERRUPTED = 130
 _BROKEN_PIPE = 141
 
-#: Commands by the heading they stand below in the help: where the function of each stands, and the line that says what
-#: it does, which is also its docstring.
+#: Commands by their heading in the help: module and function of each, and the first line of its docstring.
 _COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     "Start here": {
         "demo": (
@@ -74,15 +73,15 @@ _COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
 
 
 class _Group(TyperGroup):
-    """Commands whose errors are one message and an exit code."""
+    """A group of commands that reports an error as one message and an exit code."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Take ``--debug`` wherever it stands."""
+        """Accept ``--debug`` at any position."""
         rest = [argument for argument in args if argument != "--debug"]
         return super().parse_args(ctx, args if len(rest) == len(args) else ["--debug", *rest])
 
     def invoke(self, ctx: Any) -> Any:
-        """Carry out a command; what it raises on purpose, or the system refuses, becomes a message."""
+        """Carry out a command; deliberate errors and those of the operating system become messages."""
         try:
             result = super().invoke(ctx)
             sys.stdout.flush()
@@ -91,7 +90,7 @@ class _Group(TyperGroup):
         except KeyboardInterrupt:
             raise self._failed(ctx, "interrupted", _INTERRUPTED) from None
         except BrokenPipeError:
-            # Nobody reads on: say nothing, and let the interpreter's last flush go nowhere.
+            # Nobody reads any more: the interpreter's last flush must not fail.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(_BROKEN_PIPE) from None
         except OSError as error:
@@ -100,7 +99,7 @@ class _Group(TyperGroup):
         return result
 
     def _failed(self, ctx: Any, message: str, code: int) -> typer.Exit:
-        """Say what went wrong; with ``--debug`` also where."""
+        """Print the message of an error; with ``--debug`` also its traceback."""
         if ctx.params.get("debug"):
             traceback.print_exc()
         complain(message)
@@ -108,7 +107,7 @@ class _Group(TyperGroup):
 
 
 class _Commands(_Group):
-    """The commands of :data:`_COMMANDS`, each built when it is called: the help needs no more than their lines."""
+    """The commands of :data:`_COMMANDS`; only the one that is called is imported and built, the help needs none."""
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
@@ -125,7 +124,7 @@ class _Commands(_Group):
 
 
 def _built(name: str) -> Any:
-    """The command of a name."""
+    """Build the command of a name."""
     place = next(commands[name][0] for commands in _COMMANDS.values() if name in commands)
     module, function = place.split(":")
     alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich")
@@ -145,7 +144,7 @@ app = typer.Typer(
 
 
 def _version(wanted: bool) -> None:
-    """Print the version and end."""
+    """Print the version and exit."""
     if wanted:
         typer.echo(f"opinionsim {opinionsim.__version__}")
         raise typer.Exit
@@ -173,6 +172,6 @@ def main() -> None:
     130: interrupted.
     """
     for stream in (sys.stdout, sys.stderr):
-        # What a model wrote may hold characters the terminal's encoding does not have.
+        # Replies of models may hold characters that the terminal's encoding lacks.
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     app(prog_name="opinionsim")

@@ -1,4 +1,4 @@
-"""Coding texts outside any run."""
+"""Coding texts that are not of a run."""
 
 from __future__ import annotations
 
@@ -28,12 +28,13 @@ def classify(
         typer.Option(
             "--claim",
             metavar="TEXT",
-            help="What the texts are about: a clause that can follow 'that'.",
+            help="The claim that the texts are about: a clause that can follow 'that'.",
             show_default=False,
         ),
     ],
     classifier: Annotated[
-        str, typer.Option("--classifier", metavar="NAME", help="Which one (see: opinionsim list classifiers).")
+        str,
+        typer.Option("--classifier", metavar="NAME", help="Name of the classifier (see: opinionsim list classifiers)."),
     ] = "lexicon",
     option: Annotated[
         list[str] | None,

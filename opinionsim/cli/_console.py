@@ -1,4 +1,4 @@
-"""What the command line says: data to standard output, everything else to standard error."""
+"""Output of the command line: data to standard output, everything else to standard error."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 #: Characters that move a cursor or switch a terminal's state; texts of models and users may hold them.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
-#: Columns a folded text needs at least.
+#: Fewest columns of a folded text.
 _NARROWEST = 20
 
 
@@ -38,7 +38,7 @@ def say_json(value: Any) -> None:
 
 
 def stderr() -> Console:
-    """A console on standard error; it honours NO_COLOR and takes no markup from texts."""
+    """A console on standard error that honours NO_COLOR and reads no markup in texts."""
     from rich.console import Console
 
     return Console(stderr=True, markup=False, emoji=False, highlight=False, soft_wrap=True)
@@ -57,7 +57,7 @@ def complain(text: str) -> None:
 
 
 def aligned(rows: Sequence[Sequence[str]], *, gap: int = 3) -> str:
-    """Rows of texts as columns; on a terminal the last column is folded to its width."""
+    """Rows of texts as columns; on a terminal the last column is folded to the terminal's width."""
     if not rows:
         return ""
     widths = [max(map(len, column)) + gap for column in list(zip(*rows, strict=True))[:-1]]

@@ -1,4 +1,4 @@
-"""A first figure: the two presets of the scripted model side by side."""
+"""The demonstration: the two presets of the scripted model side by side."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def demo(
 
     experiment = load_experiment(_EXPERIMENT)
     url = f"sqlite:///{out / 'demo.sqlite'}"
-    # The demonstration always shows what this version of the package does.
+    # Results of an earlier version of the package are replaced.
     summary = carry_out(experiment, url, fresh=True)
     if summary.stopped:
         raise KeyboardInterrupt

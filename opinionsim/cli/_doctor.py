@@ -1,4 +1,4 @@
-"""Whether this installation can do its work, and what is switched on around it."""
+"""The check of an installation and its environment."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _PACKAGES = (
     "sqlalchemy",
     "typer",
 )
-#: Packages of each extra; what needs them is said where it is missed.
+#: Packages of each extra.
 _EXTRAS = {
     "llm": ("langchain", "langchain-openai", "openai", "aiohttp"),
     "local": ("torch", "transformers", "sentencepiece"),
@@ -52,9 +52,9 @@ _PROVIDERS = (
 _DATA = ("experiments", "personas", "topics")
 #: Variables that make LangChain send every prompt to a tracing service, where the package allows it.
 _TRACING = ("LANGSMITH_TRACING", "LANGSMITH_TRACING_V2", "LANGCHAIN_TRACING_V2")
-#: Variables that switch off what Hugging Face's libraries tell of their use when they reach its hub.
+#: Variables that switch off the telemetry of Hugging Face's libraries to its hub.
 _NO_TELEMETRY = ("DO_NOT_TRACK", "HF_HUB_DISABLE_TELEMETRY", "DISABLE_TELEMETRY", "HF_HUB_OFFLINE")
-#: Variables that hold keys or addresses: only whether they are set is told.
+#: Variables that hold keys or addresses: only whether they are set is printed.
 _SECRET = (
     "OPENAI_API_KEY",
     "OPENAI_BASE_URL",
@@ -75,7 +75,9 @@ _STORES = Path("results")
 
 def doctor(
     as_json: AsJson = False,
-    full: Annotated[bool, typer.Option("--full", help="Load torch to see what it can use; takes seconds.")] = False,
+    full: Annotated[
+        bool, typer.Option("--full", help="Load torch to see which devices it can use; takes seconds.")
+    ] = False,
 ) -> None:
     """Check the installation: versions, extras, data, tracing, keys, hardware, and where results go."""
     found = {
@@ -87,7 +89,7 @@ def doctor(
         "data": {kind: _data(kind) for kind in _DATA},
         "tracing": {name: _is_on(os.environ.get(name, "")) for name in _TRACING},
         "tracing_allowed": _is_on(os.environ.get("OPINIONSIM_TRACING", "")),
-        # Switched off by this package where the user has not decided.
+        # The package sets HF_HUB_DISABLE_TELEMETRY where the user has not.
         "hub_telemetry": "HF_HUB_DISABLE_TELEMETRY" in os.environ
         and not any(_is_on(os.environ.get(name, "")) for name in _NO_TELEMETRY),
         "set": {name: name in os.environ for name in _SECRET},
@@ -112,7 +114,7 @@ def _installed(package: str) -> str | None:
 
 
 def _data(kind: str) -> str | None:
-    """Where a kind of data lies; None when it is missing."""
+    """Folder of a kind of data; None when it is missing."""
     from opinionsim.data import data_folder
 
     try:
@@ -126,7 +128,7 @@ def _is_on(value: str) -> bool:
 
 
 def _cpu_bf16(about: Path = Path("/proc/cpuinfo")) -> bool | None:
-    """Whether the processor computes in bfloat16, in which a local model is fast; None where it does not tell."""
+    """Whether the processor computes in bfloat16, which makes local models fast; None if that is not known."""
     try:
         flags = about.read_text(encoding="utf-8", errors="replace").split()
     except OSError:
@@ -135,12 +137,12 @@ def _cpu_bf16(about: Path = Path("/proc/cpuinfo")) -> bool | None:
 
 
 def _nvidia() -> bool:
-    """Whether a driver of an NVIDIA device is there, without loading anything."""
+    """Whether an NVIDIA driver is installed."""
     return Path("/proc/driver/nvidia").exists() or shutil.which("nvidia-smi") is not None
 
 
 def _torch() -> dict[str, Any]:
-    """What torch says it can use."""
+    """Devices and threads that torch can use, or why it cannot be loaded."""
     try:
         torch = importlib.import_module("torch")
     except ImportError as error:
@@ -154,7 +156,7 @@ def _torch() -> dict[str, Any]:
 
 
 def _writable(folder: Path) -> bool:
-    """Whether a folder, or the nearest one above it that exists, takes new files."""
+    """Whether a folder, or its nearest existing parent, takes new files."""
     place = folder.absolute()
     while not place.exists():
         place = place.parent
@@ -162,7 +164,7 @@ def _writable(folder: Path) -> bool:
 
 
 def _problems(found: dict[str, Any]) -> list[str]:
-    """What keeps the package from working."""
+    """Problems that keep the package from working."""
     return [
         *(f"the package {name} is not installed" for name, version in found["packages"].items() if version is None),
         *(f"the {kind} of the package are missing; install it again" for kind, at in found["data"].items() if not at),
@@ -209,7 +211,7 @@ def _versions(packages: dict[str, str | None]) -> str:
 
 
 def _tracing(found: dict[str, Any]) -> str:
-    """Whether prompts leave the machine by LangChain's tracing, and why."""
+    """Whether LangChain's tracing sends prompts to its service, and why."""
     asked = ", ".join(name for name, on in found["tracing"].items() if on)
     if found["tracing_allowed"]:
         return f"ON: {asked} (prompts leave this machine)" if asked else "off (OPINIONSIM_TRACING would allow it)"

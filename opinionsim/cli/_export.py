@@ -1,4 +1,4 @@
-"""All frames of an experiment as files that need nothing of this package."""
+"""Export of all frames of an experiment as plain files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NAMES = (*(f"{name}.csv" for name in _FRAMES), _MANIFEST)
 
 
 def write_export(results: Results, folder: Path) -> list[Path]:
-    r"""Write every frame as CSV and the manifest as JSON, all or nothing.
+    r"""Write every frame as CSV and the manifest as JSON; on failure none of them.
 
     Characters that no CSV file can hold (half a surrogate pair, NUL) are written as ``\udXXX`` and ``\x00``.
 
@@ -28,12 +28,12 @@ def write_export(results: Results, folder: Path) -> list[Path]:
     results : Results
         One experiment.
     folder : Path
-        New, empty, or holding nothing but an earlier export, which is replaced.
+        A new or empty folder, or one with only an earlier export, which is replaced.
 
     Returns
     -------
     list of Path
-        What was written.
+        The files written.
 
     Raises
     ------
@@ -50,7 +50,7 @@ def write_export(results: Results, folder: Path) -> list[Path]:
             raise SpecError(f"{folder} holds {strangers[0]!r}, which no export wrote; give a new or empty folder")
     place = folder.absolute()
     place.parent.mkdir(parents=True, exist_ok=True)
-    # Beside the folder, thus on the same file system: files appear there whole, and only when all could be written.
+    # Beside the folder, thus on the same file system: finished files are moved into it once all are written.
     with tempfile.TemporaryDirectory(prefix=f".{place.name}-", dir=place.parent) as scratch:
         _write(results, Path(scratch))
         place.mkdir(exist_ok=True)
@@ -66,7 +66,7 @@ def _write(results: Results, folder: Path) -> None:
             frame = frame.assign(reads=[json.dumps(list(reads)) for reads in frame["reads"]])
         _plain(frame).to_csv(folder / f"{name}.csv", index=False)
     text = json.dumps(results.manifest, indent=2, ensure_ascii=False) + "\n"
-    # Half a surrogate pair is written as its escape, which JSON reads back as it was.
+    # Half a surrogate pair is written as its escape, which JSON reads back unchanged.
     (folder / _MANIFEST).write_bytes(text.encode("utf-8", "backslashreplace"))
 
 
@@ -81,7 +81,7 @@ def _plain(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _escaped(value: Any) -> Any:
-    """A text with what no CSV file can hold spelled out; any other value as it is."""
+    """A text with the characters escaped that no CSV file can hold; any other value as it is."""
     if not isinstance(value, str):
         return value
     return value.encode("utf-8", "backslashreplace").decode("utf-8").replace("\0", "\\x00")

@@ -1,4 +1,4 @@
-"""Figures as the command line names them."""
+"""Figures of the command line, and their options."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Figures(StrEnum):
     PHASE = "phase"
 
 
-#: Figures that an option goes with; those without an entry go with all.
+#: Figures that an option goes with; options without an entry go with all figures.
 _GO_WITH: Mapping[str, tuple[Figures, ...]] = {
     "--run": (Figures.TRAJECTORIES, Figures.DISTRIBUTION, Figures.NETWORK),
     "--where": (Figures.PANELS, Figures.RIBBONS, Figures.DENSITY, Figures.TRANSITIONS, Figures.PHASE),
@@ -47,12 +47,12 @@ _GO_WITH: Mapping[str, tuple[Figures, ...]] = {
 
 
 def options_of(what: Figures, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Options of a figure's function, from what was given on the command line: values by option, None for none.
+    """Arguments of a figure's function, from the values of command-line options; None stands for an absent option.
 
     Raises
     ------
     SpecError
-        If an option does not go with the figure, naming those it goes with, or one is missing.
+        If an option does not go with the figure, or a required one is missing.
     """
     present = {option: value for option, value in given.items() if value is not None}
     for option in present:
@@ -86,7 +86,7 @@ def draw(results: Results, what: Figures, options: Mapping[str, Any]) -> Figure 
 
 
 def numbers(results: Results, what: Figures, options: Mapping[str, Any]) -> pd.DataFrame:
-    """What a figure shows, as a frame; of a network its agents."""
+    """The numbers of a figure as a frame; for a network, its agents."""
     from opinionsim import plots
 
     if what == Figures.NETWORK:

@@ -1,4 +1,4 @@
-"""Before anything is spent: what an experiment takes, what its prompts say, what a specification may hold."""
+"""Commands that make no call: plan, preview and schema."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def _finite(param: typer.CallbackParam, value: float | None) -> float | None:
-    """The value of an option that is a number."""
+    """The value of a numeric option, which must be finite."""
     if value is not None and not math.isfinite(value):
         raise SpecError(f"{param.opts[0]}: must be a finite number; got {value}")
     return value
@@ -36,7 +36,7 @@ def plan(
             metavar="SECONDS",
             min=0.0,
             callback=_finite,
-            help="Time one model call takes. Default: as in --store, else 1.",
+            help="Seconds of one model call. Default: as in --store, else 1.",
             show_default=False,
         ),
     ] = None,
@@ -83,7 +83,7 @@ def plan(
 
 
 def _figures(forecast: Forecast) -> dict[str, Any]:
-    """A forecast as JSON values; numbers that are not known are null."""
+    """A forecast as JSON values; unknown numbers are null."""
     stated = {name: value for name, value in asdict(forecast).items() if name not in ("models", "missing")}
     derived = ("run_width", "speedup", "input_characters", "input_tokens", "output_tokens", "cost")
     return {
@@ -97,16 +97,16 @@ def _figures(forecast: Forecast) -> dict[str, Any]:
 
 
 def comparison_text(forecast: Forecast, paid: Paid, seconds: float | None) -> str:
-    """A forecast beside what came of it, as a table.
+    """A table of forecast and actual figures.
 
     Parameters
     ----------
     forecast : Forecast
         The forecast of the runs that were carried out.
     paid : Paid
-        What their calls took.
+        Calls, tokens and money that they used.
     seconds : float or None
-        Wall time; None where it is not known, as of calls that were made on several occasions.
+        Wall time; None where it is not known, because the calls were made by several invocations.
     """
     free = not (forecast.cost or paid.cost)
     rows = [
@@ -134,7 +134,7 @@ def preview(
     spec: Spec,
     changes: Changes = None,
     prompts: Prompts = None,
-    run: Annotated[int, typer.Option("--run", metavar="N", min=0, help="Which of the planned runs, from 0.")] = 0,
+    run: Annotated[int, typer.Option("--run", metavar="N", min=0, help="Number of the planned run, from 0.")] = 0,
 ) -> None:
     """Print the first prompt of each kind of turn, as a model would get it. Makes no call."""
     from opinionsim.experiments import preview as rendered

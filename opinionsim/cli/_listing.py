@@ -1,4 +1,4 @@
-"""What there is to choose from."""
+"""Lists of named things."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _spell(value: Any) -> str:
 
 
 def _topics() -> list[dict[str, Any]]:
-    """Topics of the package; their claims are in the topics file."""
+    """Topics of the package, without their claims."""
     from opinionsim.data import data_folder
     from opinionsim.topics import load_topics
 
@@ -81,7 +81,7 @@ def _personas() -> list[dict[str, Any]]:
 
 
 def _models() -> list[dict[str, Any]]:
-    """The model of the package with its presets, and the forms of all others."""
+    """The presets of the scripted model, and the forms of all other names."""
     from dataclasses import asdict
 
     from opinionsim.llm import PRESETS
@@ -112,7 +112,7 @@ def _models() -> list[dict[str, Any]]:
 
 
 def _parts(kind: str) -> list[dict[str, Any]]:
-    """Built-in parts of a kind: the fields or options of each, and what it is."""
+    """Built-in parts of a kind, each with its fields or options and a summary."""
     from opinionsim.registry import built_in, summary
 
     return [
@@ -135,7 +135,7 @@ def _templates() -> list[dict[str, Any]]:
 
 
 def _experiments() -> list[dict[str, Any]]:
-    """Declared experiments: what each says of itself, in its description or else its first comment."""
+    """Experiments of the package, each with its description or else its first comment."""
     from opinionsim.data import data_folder
     from opinionsim.documents import read_document
 
@@ -148,7 +148,7 @@ def _experiments() -> list[dict[str, Any]]:
 
 
 def _first_comment(file: Path) -> str:
-    """The comment a file begins with."""
+    """The comment at the beginning of a file."""
     lines = []
     for line in file.read_text(encoding="utf-8").splitlines():
         if not line.startswith("#"):

@@ -1,4 +1,4 @@
-"""Arguments and options that several commands share."""
+"""Arguments and options of several commands."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ StorePath = Annotated[
 ExperimentName = Annotated[
     str | None,
     typer.Option(
-        "--experiment", metavar="NAME", help="Which experiment of the store. Default: the one run last.",
+        "--experiment", metavar="NAME", help="Name of the experiment in the store. Default: the one run last.",
         show_default=False,
     ),
 ]  # fmt: skip
@@ -80,7 +80,7 @@ DesignNumber = Annotated[
         "--design",
         metavar="N",
         min=1,
-        help="Which design of the experiment, where its cells or instruments were changed (see: opinionsim status). "
+        help="Number of the design, where cells or instruments were changed (see: opinionsim status). "
         "Default: the one run last.",
         show_default=False,
     ),
@@ -102,14 +102,14 @@ def read_spec(spec: str, changes: list[str] | None, prompts: str | None) -> Expe
 
 
 def own_modules() -> None:
-    """Let parts of the user's own be imported from the current folder, after all other places."""
+    """Add the current folder to the end of the import path, for parts of the user's own."""
     folder = os.getcwd()
     if folder not in sys.path:
         sys.path.append(folder)
 
 
 def assignments(texts: list[str] | None, option: str, form: str = "NAME=VALUE") -> dict[str, Any]:
-    """Names and values of an option that may be repeated, each name once; values are read as YAML."""
+    """Names and values of an option that may be repeated; names are distinct, values are read as YAML."""
     from opinionsim.documents import parse_value
 
     found: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""Results as tables, figures and files."""
+"""Commands that show results: table, plot and export."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 Kind = Annotated[
     TextKind | None,
     typer.Option(
-        "--kind", help="Kind of text to read opinions from. Default: the first there is, in this order.",
+        "--kind",
+        help="Kind of text to read opinions from. Default: the first present of report, response, post, probe, "
+        "self-report.",
         show_default=False,
     ),
 ]  # fmt: skip
@@ -33,8 +35,8 @@ Wording = Annotated[
     typer.Option(
         "--wording",
         metavar="HASH",
-        help="Where several runs enter: the wording of the prompts they have, by column wording of the runs or a start "
-        "of its hash. Default: that of the run begun last.",
+        help="Where several runs enter: only those with this wording of the prompts (column wording of the runs), or a "
+        "start of its hash. Default: the wording of the run begun last.",
         show_default=False,
     ),
 ]
@@ -43,19 +45,19 @@ Ddof = Annotated[int, typer.Option("--ddof", min=0, max=1, help="Correction of t
 
 AllowParts = Annotated[
     bool,
-    typer.Option("--allow-parts", help="Import metrics of your own, which runs their code."),
+    typer.Option("--allow-parts", help="Import metrics of your own; this runs their code."),
 ]
 
 
 def _further_metrics(results: Results, allow: bool) -> list[Any]:
-    """Metrics that an experiment names; those of the user's own only where they may be imported."""
+    """Metrics that an experiment names; those of the user's own only if they may be imported."""
     from opinionsim.registry import is_path
 
     named = results.spec.get("measurement", {}).get("metrics", [])
     names = [each if isinstance(each, str) else each["name"] for each in named]
     left_out = [] if allow else [name for name in names if is_path(name)]
     if left_out:
-        note(f"left out, for they are parts of your own, which --allow-parts imports: {', '.join(left_out)}")
+        note(f"left out metrics of your own, which --allow-parts imports: {', '.join(left_out)}")
     if allow:
         own_modules()
     return [each for each, name in zip(named, names, strict=True) if name not in left_out]
@@ -102,14 +104,14 @@ def _table_json(made: Table) -> dict[str, Any]:
     return {"title": made.title, "notes": list(made.notes), "rows": rows}
 
 
-#: Suffixes by which a path is a picture, not a folder.
+#: Suffixes that mark ``--out`` as a picture and not a folder.
 _IMAGES = frozenset(
     (".png", ".svg", ".pdf", ".svgz", ".jpg", ".jpeg", ".gif", ".tif", ".tiff", ".webp", ".bmp", ".eps", ".ps", ".pgf")
 )
 
 
 class ColourBy(StrEnum):
-    """What lines are coloured by."""
+    """Colouring of lines."""
 
     OPINION = "opinion"
     MODEL = "model"
@@ -133,8 +135,8 @@ def plot(
             "--what",
             "--figure",
             help="All conditions side by side (panels), one run over time (trajectories, network) or at its end "
-            "(distribution), conditions over time (ribbons, density), where opinions go from where they were "
-            "(transitions), or where runs end over what was swept (phase).",
+            "(distribution), conditions over time (ribbons, density), changes between opinions (transitions), or final "
+            "values over swept fields (phase).",
         ),
     ] = Figures.PANELS,
     run: Annotated[
@@ -142,7 +144,7 @@ def plot(
         typer.Option(
             "--run",
             metavar="N|ID",
-            help="Which run, where one is drawn. Default: the first complete.",
+            help="Which run, where one is drawn. Default: the first complete run.",
             show_default=False,
         ),
     ] = None,
@@ -151,7 +153,7 @@ def plot(
         typer.Option(
             "--where",
             metavar="COLUMN=VALUE",
-            help="Where several runs are drawn: only such; may be repeated.",
+            help="Where several runs are drawn: only those with this value; may be repeated.",
             show_default=False,
         ),
     ] = None,
@@ -168,7 +170,11 @@ def plot(
     replicate: Annotated[
         int | None,
         typer.Option(
-            "--replicate", metavar="N", min=0, help="For panels: which one. Default: the first.", show_default=False
+            "--replicate",
+            metavar="N",
+            min=0,
+            help="For panels: which replicate. Default: the first.",
+            show_default=False,
         ),
     ] = None,
     allow_parts: AllowParts = False,
@@ -177,7 +183,7 @@ def plot(
         typer.Option(
             "--metric",
             metavar="NAME",
-            help="For ribbons and phase: what is measured. Default: bias; of phase diversity.",
+            help="For ribbons and phase: the metric. Default: bias for ribbons, diversity for phase.",
             show_default=False,
         ),
     ] = None,
@@ -192,11 +198,11 @@ def plot(
     ] = None,
     x: Annotated[
         str | None,
-        typer.Option("--x", metavar="COLUMN", help="For phase: what was swept.", show_default=False),
+        typer.Option("--x", metavar="COLUMN", help="For phase: the swept column.", show_default=False),
     ] = None,
     y: Annotated[
         str | None,
-        typer.Option("--y", metavar="COLUMN", help="For phase: what else was swept.", show_default=False),
+        typer.Option("--y", metavar="COLUMN", help="For phase: a second swept column.", show_default=False),
     ] = None,
     kind: Kind = None,
     wording: Wording = None,
@@ -204,7 +210,7 @@ def plot(
         ColourBy,
         typer.Option(
             "--color-by",
-            help="For panels and trajectories: colour lines by the opinion assigned to the agent, or by who plays it.",
+            help="For panels and trajectories: colour lines by the agent's assigned opinion or its model.",
         ),
     ] = ColourBy.OPINION,
     ddof: Ddof = 0,
@@ -294,7 +300,7 @@ def _file_named(out: Path | None, file_format: Format | None) -> Path | None:
     Raises
     ------
     SpecError
-        If it names an image that figures cannot be saved as, or one of another format than ``--format``.
+        If it names an image format that figures cannot be saved in, or another one than ``--format``.
     """
     from opinionsim.plots import check_suffix
 
@@ -303,7 +309,7 @@ def _file_named(out: Path | None, file_format: Format | None) -> Path | None:
         return None
     check_suffix(out)
     if file_format is not None and suffix != f".{file_format}":
-        raise SpecError(f"--out {out} and --format {file_format} say different things; leave --format out")
+        raise SpecError(f"--out {out} and --format {file_format} contradict each other; leave --format out")
     return out
 
 
@@ -318,7 +324,7 @@ def _write_numbers(frame: pd.DataFrame, target: Path) -> None:
 
 
 def _file_part(text: str) -> str:
-    """A text as part of a file's name."""
+    """A text as part of a file name."""
     return "".join(character if character.isalnum() or character in "-_." else "_" for character in text)
 
 

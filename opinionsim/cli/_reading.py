@@ -1,4 +1,4 @@
-"""Looking into a store: what was said in a run, and whether the record gives the same run again."""
+"""Commands that read runs in a store: show and replay."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def show(
 
 
 def _say_prompts(opened: Store, run_id: str, agent: int | None, turn: int | None) -> None:
-    """The messages of every call of the chosen turns, with the reply, its reasoning and what it took."""
+    """Print the prompt of every call of the chosen turns, with the reply, its reasoning, tokens and money."""
     calls = [
         call for call in opened.calls(run_id) if agent in (None, call.agent) and turn in (None, call.key.turn)
     ]  # fmt: skip

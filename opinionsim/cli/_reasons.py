@@ -1,4 +1,4 @@
-"""Why runs are not complete: errors of one cause told once."""
+"""Errors of runs, grouped by cause."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-#: Where in a run an error arose, as errors begin with it.
+#: Beginning of an error: the place in the run.
 _PLACE = re.compile(r"run [0-9a-f]+(?:, step -?\d+, agent \d+ \([\w-]+\))?: ")
-#: What differs between errors of one cause: digests of prompts, and who was asked.
+#: Details in which errors of one cause differ: digests of prompts, agents and acts.
 _PARTICULAR = re.compile(r"prompt [0-9a-f]+|agent \d+|act '[\w-]+'")
 
 
 class Reason(NamedTuple):
-    """A cause for which runs are not complete."""
+    """A cause of errors."""
 
     runs: int
-    """How many of them there are."""
+    """Number of runs with this cause."""
     error: str
-    """What one of them says of it."""
+    """The error of one of them."""
     alike: bool
-    """Whether all of them say just that."""
+    """Whether all of them have that same error."""
 
     def __str__(self) -> str:
         count = "1 run" if self.runs == 1 else f"{self.runs:,} runs"
@@ -28,7 +28,7 @@ class Reason(NamedTuple):
 
 
 def reasons(errors: Iterable[str]) -> list[Reason]:
-    """Causes of errors, an error a run, the most frequent first."""
+    """Causes of errors, the most frequent first; `errors` has one error a run."""
     causes: dict[str, list[str]] = {}
     for error in errors:
         causes.setdefault(_PARTICULAR.sub("", _PLACE.sub("", error, count=1)), []).append(error)
@@ -37,6 +37,6 @@ def reasons(errors: Iterable[str]) -> list[Reason]:
 
 
 def reason_lines(found: Sequence[Reason], shown: int, rest: str) -> list[str]:
-    """The first reasons, each a line, and a line that counts the runs of the others and says where to find those."""
+    """The first `shown` reasons, a line each, and a line with the number of other runs and the hint `rest`."""
     hidden = sum(reason.runs for reason in found[shown:])
     return [*map(str, found[:shown]), *([f"and {hidden:,} more ({rest})"] if hidden else [])]

@@ -1,4 +1,4 @@
-"""Carrying an experiment out: progress, interrupts, and what is said at the end."""
+"""The command run: progress, interrupts, and the report at the end."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from opinionsim.experiments import Experiment, Forecast, LoadedParts, Progress, Runner, Summary
 
-#: How often progress is looked at, and how often it is told where it cannot be drawn; seconds.
+#: Seconds between looks at progress, and between lines of it where no bar can be drawn.
 _TICK_S = 0.1
 _TOLD_EVERY_S = 30.0
 #: Longest wait for cancelled work to end; seconds.
@@ -33,7 +33,7 @@ _ABORT_S = 10.0
 _REASONS_SHOWN = 5
 _INCOMPLETE, _BUDGET, _INTERRUPTED = 1, 3, 130
 
-#: By this an error says that nothing but --fresh, or undoing an edit, lets its run go on.
+#: Part of errors whose runs go on only with --fresh or after undoing an edit.
 _CHANGED_PROMPTS = "start these runs anew with --fresh"
 
 
@@ -54,10 +54,13 @@ def run(
     prompts: Prompts = None,
     fresh: Annotated[
         bool,
-        typer.Option("--fresh", help="Start runs anew whose stored calls answer other questions than those now asked."),
+        typer.Option("--fresh", help="Start runs anew whose stored replies answer other prompts than today's."),
     ] = False,
     pilot: Annotated[
-        bool, typer.Option("--pilot", help="Carry out one replicate of every cell; the whole sweep goes on from it.")
+        bool,
+        typer.Option(
+            "--pilot", help="Carry out one replicate of every cell; the whole sweep later continues from these."
+        ),
     ] = False,
     cluster: Annotated[
         str | None,
@@ -123,7 +126,7 @@ def carry_out(
     Parameters
     ----------
     experiment : Experiment
-        What to run.
+        The experiment.
     url : str
         The store.
     max_concurrency : int, optional
@@ -133,16 +136,16 @@ def carry_out(
     only : collection of str, optional
         Ids of the runs to carry out; default all.
     cluster : str, optional
-        Address of the Dask scheduler whose workers carry them out; default: this process does.
+        Address of the Dask scheduler whose workers carry the runs out; default this process does.
     loaded : LoadedParts, optional
         Models and classifiers of the experiment, if they are loaded already.
     calls : int, optional
-        Calls that the runs are expected to make, for the progress; default they are counted.
+        Expected calls of the runs, for the progress; default they are counted.
 
     Returns
     -------
     Summary
-        How it ended; ``stopped`` after an interrupt.
+        Result of the sweep; ``stopped`` after an interrupt.
 
     Raises
     ------
@@ -156,7 +159,7 @@ def carry_out(
     loaded = loaded or LoadedParts(experiment)
     if calls is None:
         calls = sum(count for run, count in calls_by_run(experiment, loaded).items() if only is None or run in only)
-    # What is loaded by now stays: to walk it, a collection would hold up dispatch and journal for tenths of a second.
+    # Objects loaded by now stay: walking them, a collection would delay dispatch and journal by tenths of a second.
     gc.collect()
     gc.freeze()
     with (
@@ -175,7 +178,7 @@ def carry_out(
 
 
 class _Interrupts:
-    """Counts the signals that ask to stop."""
+    """Signal handler that counts requests to stop."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -186,7 +189,7 @@ class _Interrupts:
 
 @contextmanager
 def _interrupts() -> Iterator[_Interrupts]:
-    """Take SIGINT and SIGTERM as requests while the block lasts."""
+    """Count SIGINT and SIGTERM as requests to stop while the block lasts."""
     taken = _Interrupts()
     before = {number: signal.signal(number, taken) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
@@ -214,16 +217,16 @@ def _attend(calls: int, runner: Runner, future: Future[Summary], interrupts: _In
 
 
 class _Display(Protocol):
-    """Tells how far a sweep is."""
+    """A display of the progress of a sweep."""
 
     def show(self, progress: Progress) -> None:
-        """Tell it."""
+        """Show the progress."""
         ...
 
 
 @contextmanager
 def _display(calls: int) -> Iterator[_Display]:
-    """A live line on a terminal, else a line of text now and then."""
+    """A progress bar on a terminal, else lines of text at intervals."""
     console = stderr()
     if not console.is_terminal:
         yield _Told()
@@ -237,13 +240,13 @@ def _display(calls: int) -> Iterator[_Display]:
 
 
 class _Told:
-    """Progress as lines of text, where nothing can be drawn over."""
+    """Progress as lines of text, where no bar can be drawn."""
 
     def __init__(self) -> None:
         self._last = time.monotonic()
 
     def show(self, progress: Progress) -> None:
-        """Say a line if the last one is a while ago."""
+        """Print a line if the last one is long enough ago."""
         if time.monotonic() - self._last >= _TOLD_EVERY_S:
             self._last = time.monotonic()
             note(
@@ -253,7 +256,7 @@ class _Told:
 
 
 class _Drawn:
-    """Progress as a bar of calls, with the rate of those made."""
+    """Progress as a bar of calls, with the rate of calls made."""
 
     def __init__(self, bars: Bars, calls: int) -> None:
         self._bars = bars
@@ -263,7 +266,7 @@ class _Drawn:
         self._task = bars.add_task("starting", total=None)
 
     def show(self, progress: Progress) -> None:
-        """Draw it. Calls of runs that were complete beforehand are neither made nor answered, so not awaited."""
+        """Draw the bar, whose total leaves out the calls of runs that were complete at the start."""
         done = progress.made + progress.answered
         if not done:
             self._complete_before = progress.complete
@@ -283,7 +286,7 @@ class _Drawn:
 
 
 def _report(url: str, summary: Summary) -> None:
-    """How it ended, what failed and why."""
+    """Print the result of a sweep, and why runs failed."""
     if summary.already == summary.total:
         note(f"all {summary.total} runs were complete already; no call was made")
     else:
@@ -306,7 +309,7 @@ def _report(url: str, summary: Summary) -> None:
 
 
 def _say_next(url: str, summary: Summary) -> None:
-    """What there is to look at."""
+    """Print commands that show the results."""
     if summary.complete:
         where = spelled(url)
         note("Next:")
@@ -315,14 +318,14 @@ def _say_next(url: str, summary: Summary) -> None:
 
 
 def _compare(forecast: Forecast, summary: Summary, rest: int) -> None:
-    """The forecast beside what came of it, if it was of models; after a pilot, what the rest will take.
+    """Print forecast and actual figures, unless only the scripted model played; after a pilot, also those of the rest.
 
     Parameters
     ----------
     forecast : Forecast
-        The forecast of the runs that were carried out, made beforehand.
+        The forecast of the runs that were carried out.
     summary : Summary
-        How they ended.
+        The result of these runs.
     rest : int
         Calls of all other runs of the experiment.
     """
@@ -331,10 +334,10 @@ def _compare(forecast: Forecast, summary: Summary, rest: int) -> None:
 
     paid, takes = summary.paid, f"{rest:,} calls"
     if any(model.name != "scripted" for model in forecast.models):
-        # Only part of the time is known where runs were begun earlier.
+        # The time is known only where this invocation made all calls.
         seconds = summary.seconds if summary.made == paid.calls else None
         note(comparison_text(forecast, paid, seconds))
-        # A pilot has one run of every cell, so that each call of it stands for as many of the rest.
+        # A pilot has one run of every cell, so its calls are a sample of the rest.
         share = rest / max(paid.calls, 1)
         takes += f", {round(share * (paid.input_tokens + paid.output_tokens)):,} tokens" if not paid.uncounted else ""
         takes += f", {spell_money(share * paid.cost, forecast.currency)}" if paid.cost else ""
@@ -344,7 +347,7 @@ def _compare(forecast: Forecast, summary: Summary, rest: int) -> None:
 
 
 def _say_reasons(url: str, errors: Iterable[str]) -> None:
-    """Why runs are not complete: one error of each cause, with the number of runs it stands for."""
+    """Print why runs are not complete: one error of each cause, with the number of its runs."""
     found = reasons(errors)
     for reason in found[:_REASONS_SHOWN]:
         note(f"  {reason}")

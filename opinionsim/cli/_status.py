@@ -1,4 +1,4 @@
-"""Where the runs of a store stand, what they have used, and why some are not complete."""
+"""The command status: states of the runs in a store, their usage, and their errors."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from opinionsim.llm import CanaryReply
     from opinionsim.store import CanaryRow, DesignRow, Paid, RunState, Store
 
-#: Reasons of errors that are spelled out; the runs of the rest are counted.
+#: Causes of errors that are printed; the runs of the rest are counted.
 _REASONS_SHOWN = 10
 _USED = ("calls", "tokens_in", "tokens_out", "money")
 
@@ -65,7 +65,7 @@ def status(
 
 
 def _by_experiment(designs: Sequence[DesignRow]) -> list[list[DesignRow]]:
-    """Designs of each experiment by number, the experiment that was run last at the end."""
+    """Designs of each experiment by number; the experiment run last is the last."""
     found: dict[str, list[DesignRow]] = {}
     for design in designs:
         # Designs come in the order in which they were run.
@@ -80,7 +80,7 @@ def _standing(
     alive: Collection[str],
     spent: Mapping[str, Paid],
 ) -> dict[str, Any]:
-    """An experiment's runs by what they are, over all its designs and of each, and what it has used."""
+    """Numbers of an experiment's runs by state, over all designs and for each, and what the experiment has used."""
     experiment = designs[0]
     canaries = opened.canaries(experiment.experiment_id)
     run_ids = list(dict.fromkeys(run.run_id for design in designs for run in design.runs))
@@ -106,7 +106,7 @@ def _standing(
 
 
 def _counts(run_ids: Sequence[str], states: Mapping[str, RunState], alive: Collection[str]) -> dict[str, int]:
-    """Runs in all, by what they are, and complete ones to which opinions are being added."""
+    """Numbers of runs: in all, by state, and of complete runs to which opinions are being added."""
     own = {run_id: states[run_id] for run_id in run_ids if run_id in states}
     counted = {name.replace(" ", "_"): count for name, count in count_states(own, alive).items()}
     coding = sum(state.status == "complete" and run_id in alive for run_id, state in own.items())
@@ -117,7 +117,7 @@ def _counts(run_ids: Sequence[str], states: Mapping[str, RunState], alive: Colle
 
 
 def _table(found: Sequence[dict[str, Any]]) -> str:
-    """A line an experiment, and where it has several designs one for each; no column of a state no run is in."""
+    """A line for each experiment, and for each design where there are several; states without runs have no column."""
     present = [name for name in STATES if name == "complete" or any(each[name.replace(" ", "_")] for each in found)]
     columns = ["runs", *(name.replace(" ", "_") for name in present)]
     rows = [["experiment", "runs", *present, "calls", "tokens in", "tokens out", "money"]]
@@ -131,7 +131,7 @@ def _table(found: Sequence[dict[str, Any]]) -> str:
 
 
 def _money(amount: float) -> str:
-    """Money with four decimals, which a single call may take; none without a price."""
+    """Money with four decimals, enough for a single call; a dash for none."""
     return f"{amount:,.4f}" if amount else "-"
 
 
@@ -165,7 +165,7 @@ def _say_errors(standing: dict[str, Any]) -> None:
 
 
 def _say_changes(standing: dict[str, Any]) -> None:
-    """What the fixed questions took, and what their answers say."""
+    """Print the usage of the canary questions, and changes in their answers."""
     asked = standing["canaries"]
     if asked["calls"]:
         tokens = asked["tokens_in"] + asked["tokens_out"]
@@ -180,7 +180,7 @@ def _say_changes(standing: dict[str, Any]) -> None:
 
 
 def _say_next(store: str, found: Sequence[dict[str, Any]]) -> None:
-    """What can be done about runs that have not ended."""
+    """Print what can be done about runs that have not ended."""
     if any(each["under_way"] for each in found):
         say(f"\nTo follow the runs that are under way: opinionsim watch {spelled(store)}")
     if any(each["cut_off"] for each in found):
@@ -191,7 +191,7 @@ def _say_next(store: str, found: Sequence[dict[str, Any]]) -> None:
 
 
 def _changes(rows: Sequence[CanaryRow]) -> list[str]:
-    """What the answers to the fixed questions say of each model, from one round of them to the next."""
+    """Changes in each model's answers to the canary questions, from one round to the next."""
     if not rows:
         return []
     from opinionsim.llm import compare_canaries
@@ -206,7 +206,7 @@ def _changes(rows: Sequence[CanaryRow]) -> list[str]:
 
 
 def _rounds(rows: list[CanaryRow]) -> list[tuple[float, tuple[CanaryReply, ...]]]:
-    """One model's answers, round by round: a round ends where its moment does or a question comes again."""
+    """One model's answers by round: a new round begins where the moment changes or a question comes again."""
     from opinionsim.llm import CanaryReply
 
     rounds: list[list[CanaryRow]] = []

@@ -1,4 +1,4 @@
-"""Stores, designs and runs as they are named on the command line."""
+"""Stores, designs and runs as the command line names them."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from opinionsim.errors import SpecError, StoreError
 if TYPE_CHECKING:
     from opinionsim.store import CanaryRow, DesignRow, ExperimentRun, Paid, Results, RunState, StoreReader
 
-#: Longest number that is taken for a row; an id may consist of digits.
+#: Most digits of a row number; a longer number is taken for the beginning of an id.
 _ROW_DIGITS = 7
-#: What a run can be, in the order in which it is told: those marked as running are under way or were cut off.
+#: States of a run, in the order of output: a run marked as running is under way or was cut off.
 STATES = ("complete", "incomplete", "under way", "cut off", "pending")
-#: Runs that one query names; below every database's limit.
+#: Runs that one query names; below the limit of every database.
 _PORTION = 500
 
 
 def spelled(url: str) -> str:
-    """A store's address as one would type it, without its password."""
+    """A store's address as a user would type it, without its password."""
     from opinionsim.store import shown
 
     address = shown(url)
@@ -59,7 +59,7 @@ def read_results(store: str, experiment: str | None, design: int | None) -> Resu
 
 
 def _designs_text(shown: int, designs: Sequence[int]) -> str:
-    """Which design is shown, and how to see the others."""
+    """A note on which design is shown, and how to see the others."""
     others = [number for number in designs if number != shown]
     which = "the others" if len(others) > 1 else "the earlier one" if others[0] < shown else "the later one"
     *most, last = map(str, others)
@@ -68,17 +68,17 @@ def _designs_text(shown: int, designs: Sequence[int]) -> str:
 
 
 def design_of(opened: StoreReader, results: Results) -> DesignRow:
-    """The design that results are of, as it is on record now."""
+    """The design of the results, as it is on record now."""
     return next(row for row in opened.designs() if (row.name, row.design) == (results.name, results.design))
 
 
 def states_of(opened: StoreReader, design: DesignRow) -> dict[str, RunState]:
-    """Where the runs of a design stand.
+    """The states of the runs of a design.
 
     Raises
     ------
     StoreError
-        If one is not registered.
+        If a run is not registered.
     """
     run_ids = sorted({run.run_id for run in design.runs})
     states = opened.states(run_ids)
@@ -92,26 +92,26 @@ def states_of(opened: StoreReader, design: DesignRow) -> dict[str, RunState]:
 
 
 def cells_of(design: DesignRow) -> list[ExperimentRun]:
-    """Cells and replicates of a design in the order of the rows of ``Results.runs``, by whose numbers runs go."""
+    """Cells and replicates of a design in the order of the rows of ``Results.runs``, whose numbers name runs."""
     return sorted(design.runs, key=lambda each: (each.cell, each.replicate, each.run_id, each.instrument_id or ""))
 
 
 def row_of(name: str, run_ids: Sequence[str], run: str) -> int:
-    """Row that a number or the beginning of an id stands for.
+    """The row that a number or the beginning of an id names.
 
     Parameters
     ----------
     name : str
         Name of the experiment, for messages.
     run_ids : sequence of str
-        Run of each row; a run that is measured in several ways has several.
+        Run id of each row; a run that is measured in several ways has several rows.
     run : str
-        As given on the command line.
+        Value of the option ``--run``.
 
     Raises
     ------
     SpecError
-        If it stands for none, or for several runs.
+        If it names no run, or several.
     """
     if not run_ids:
         raise SpecError(f"--run {run}: the experiment {name!r} has no runs on record")
@@ -131,14 +131,14 @@ def row_of(name: str, run_ids: Sequence[str], run: str) -> int:
 
 
 def state_of(run_id: str, state: RunState, alive: Collection[str]) -> str:
-    """What a run is, one of :data:`STATES`; `alive` are those that somebody is carrying out or measuring."""
+    """The state of a run, one of :data:`STATES`; `alive` has the runs that a process is carrying out or measuring."""
     if state.status != "running":
         return state.status
     return "under way" if run_id in alive else "cut off"
 
 
 def count_states(states: Mapping[str, RunState], alive: Collection[str]) -> dict[str, int]:
-    """How many runs are what, by each of :data:`STATES`."""
+    """Number of runs in each of :data:`STATES`."""
     found = dict.fromkeys(STATES, 0)
     for run_id, state in states.items():
         found[state_of(run_id, state, alive)] += 1
@@ -146,14 +146,14 @@ def count_states(states: Mapping[str, RunState], alive: Collection[str]) -> dict
 
 
 def how_far(state: RunState, calls: int) -> str:
-    """Calls of a run on record, and how many it is thought to take where that is known."""
+    """Calls of a run on record, and the expected number where it is known."""
     if not state.expected:
         return f"{calls:,} {'call' if calls == 1 else 'calls'}"
     return f"{calls:,} of {max(state.expected, calls):,} calls"
 
 
 def note_standing(opened: StoreReader, run_id: str, row: int) -> None:
-    """Say on standard error how far a run is that is not simply complete."""
+    """Print the state of a run on standard error, unless it is complete without an error."""
     states = opened.states([run_id])
     if run_id not in states:
         return
@@ -174,20 +174,20 @@ def note_standing(opened: StoreReader, run_id: str, row: int) -> None:
 
 
 class Replies(NamedTuple):
-    """Replies of models that are on record of a run."""
+    """Replies of models on record for a run."""
 
     number: int = 0
-    """How many, rejected ones included."""
+    """Number of replies, rejected ones included."""
     last_at: float | None = None
     """Unix time at which the last one arrived."""
     recent: int = 0
-    """How many arrived after the moment that was asked about."""
+    """Number of replies that arrived after `since`."""
     recent_from: float | None = None
-    """When the first of these arrived."""
+    """Unix time at which the first of these arrived."""
 
 
 def canaries_paid(rows: Sequence[CanaryRow]) -> Paid:
-    """What the fixed questions have used, as far as it was told."""
+    """Usage of the canary questions, as far as providers report it."""
     from opinionsim.store import Paid
 
     tokens_in, tokens_out = sum(row.input_tokens or 0 for row in rows), sum(row.output_tokens or 0 for row in rows)

@@ -1,4 +1,4 @@
-"""Watching an experiment that is being run, from another process."""
+"""Watching from another process an experiment that is being run."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from opinionsim.cli._watch_state import Seen, Watcher
 from opinionsim.cli._watch_view import ASCII, UNICODE, Glyphs, in_one_line, lines
 from opinionsim.errors import StoreError
 
-#: How often it is looked, and how often it is told where it cannot be drawn; seconds.
+#: Seconds between looks at the store, and between lines where nothing can be drawn.
 _LOOK_S, _TELL_S = 1.0, 10.0
-#: A look at a large store takes a while: the next one comes after so many times as long, but not later than this.
+#: A look at a large store takes time: the next look waits this many times as long, but at most so many seconds.
 _REST, _LATEST_S = 10, 10.0
-#: How long all runs must have ended before an experiment is taken to be over while somebody is still at work, seconds.
+#: Seconds after the end of all runs until an experiment counts as over although a process still works on the store.
 _SETTLED_S = 10.0
 _INCOMPLETE, _INTERRUPTED = 1, 130
 
@@ -37,11 +37,11 @@ def watch(
         typer.Option(
             "--run",
             metavar="N|ID",
-            help="The run whose opinions are shown. Default: the first that is under way.",
+            help="The run whose opinions are shown. Default: the first run under way.",
             show_default=False,
         ),
     ] = None,
-    once: Annotated[bool, typer.Option("--once", help="Print how things are now, and end.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Print the present state and exit.")] = False,
 ) -> None:
     """Watch an experiment while it is being run, here or elsewhere, until it is over."""
     console = Console(markup=False, emoji=False, highlight=False)
@@ -66,7 +66,7 @@ def watch(
 
 
 def _glyphs() -> Glyphs:
-    """What standard output can show."""
+    """Glyphs that standard output can encode."""
     try:
         "".join(UNICODE).encode(sys.stdout.encoding or "ascii")
     except (UnicodeEncodeError, LookupError):
@@ -75,11 +75,11 @@ def _glyphs() -> Glyphs:
 
 
 def _drawn(watcher: Watcher, console: Console) -> Seen:
-    """Draw how things are, again and again, until the experiment is over; how it ended."""
+    """Redraw the state of the experiment until it is over; return the last state."""
     glyphs = _glyphs()
 
     def draw(seen: Seen) -> None:
-        # The last line of a terminal stays empty: what is drawn there scrolls.
+        # Text on the last line of a terminal would make it scroll.
         found = lines(seen, console.width, console.height - 1, glyphs)
         live.update(Text("\n", no_wrap=True, overflow="crop").join(found), refresh=True)
 
@@ -88,7 +88,7 @@ def _drawn(watcher: Watcher, console: Console) -> Seen:
 
 
 def _told(watcher: Watcher) -> Seen:
-    """Print a line now and then until the experiment is over; how it ended."""
+    """Print a line at intervals until the experiment is over; return the last state."""
     told: set[str] = set()
     due, was_over = -math.inf, False
 
@@ -108,14 +108,14 @@ def _told(watcher: Watcher) -> Seen:
 
 
 def _attend(watcher: Watcher, show: Callable[[Seen], None]) -> Seen:
-    """Look and show until the experiment is over; what was seen last."""
+    """Look at the store and show its state until the experiment is over; return the last state."""
     ended = math.inf
     while True:
         began = time.monotonic()
         seen = watcher.look()
         show(seen)
         ended = min(ended, began) if seen.over else math.inf
-        # Between two runs that are tried again, nobody may hold one for a moment.
+        # Between two runs that are tried again, there may be a moment in which no worker holds a run.
         if seen.over and (not seen.doing or began - ended >= _SETTLED_S):
             return seen
         took = time.monotonic() - began

@@ -1,4 +1,4 @@
-"""What is seen of an experiment that is being run: a look at its store, once and again."""
+"""The state of an experiment that is being run, from repeated looks at its store."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from opinionsim.store import DesignRow, ExperimentRun, OpinionRow, TurnRow, open
 if TYPE_CHECKING:
     from opinionsim.store import AgentRow, InstrumentRow, RunState, Store
 
-#: Time over which calls are counted for their rate, and at least before it is told; seconds.
+#: Seconds over which calls are counted for their rate, and least time before a rate is given.
 _MINUTE_S, _LEAST_S = 60.0, 2.0
-#: How often it is looked what is being run and what was paid, seconds. These looks read more the larger a store is: the
-#: next one comes after so many times as long as they took.
+#: Seconds between looks at designs and spending. These looks take longer the larger a store is: the next one waits at
+#: least this many times as long as the last one took.
 _SELDOM_S, _REST = 5.0, 50
 
 
@@ -41,13 +41,13 @@ class OpenRun(NamedTuple):
     row: int  # its number
     state: str  # "under way", "cut off", or "complete" while it is being coded
     calls: int  # replies on record
-    expected: int | None  # calls it is thought to take
-    cell: str  # its conditions
-    last_reply_s: float | None  # since its last reply
+    expected: int | None  # expected calls in all
+    cell: str  # conditions, and the replicate if there are several
+    last_reply_s: float | None  # seconds since its last reply
 
 
 class Amount(NamedTuple):
-    """How much of something was used, forgotten calls and canary questions included, and how much may be."""
+    """An amount used, with forgotten calls and canary questions, and its limit."""
 
     used: float
     limit: float | None
@@ -57,40 +57,40 @@ class Line(NamedTuple):
     """The opinions of one agent."""
 
     name: str
-    assigned: float | None  # what its persona was given
-    values: tuple[float, ...]  # the last measured one by the end of each step on record; NaN before the first
+    assigned: float | None  # initial opinion
+    values: tuple[float, ...]  # last measured opinion at the end of each step on record; NaN before the first
 
 
 class Trajectory(NamedTuple):
     """The opinions of one run, as far as they are on record."""
 
     row: int  # number of the run
-    what: str  # what is measured, by what, and what it is evidence of
+    what: str  # variable, classifier and kind of evidence
     low: float  # ends of the scale
     high: float
-    first: int  # first and last step on record; `last` lies before `first` where there is none
+    first: int  # first and last step on record; `last` is less than `first` where there is none
     last: int
-    lines: tuple[Line, ...]  # one a participant; none where nothing is measured
+    lines: tuple[Line, ...]  # one a participant; empty where nothing is measured
 
 
 @dataclass(frozen=True)
 class Seen:
-    """An experiment at one moment; while its store is away, all but `away` is as it was seen last."""
+    """An experiment at one moment; while its store is away, most fields keep their last values."""
 
     at: float  # Unix time
     store: str
-    experiment: str = ""  # empty where none is on record yet
+    experiment: str = ""  # empty while no experiment is on record
     design: int = 1  # the one that was run last
     designs: int = 1
-    counts: Mapping[str, int] = field(default_factory=dict)  # runs by what they are
-    open: tuple[OpenRun, ...] = ()  # those under way, then those that were cut off
-    calls: int = 0  # replies on record, and calls in all; both 0 where nobody is asked
+    counts: Mapping[str, int] = field(default_factory=dict)  # runs by state
+    open: tuple[OpenRun, ...] = ()  # runs under way, then those that were cut off
+    calls: int = 0  # replies on record, and expected calls; both 0 where none are expected or it is not known
     expected: int = 0
     rate: float | None = None  # calls a second over the last minute
-    left_s: float | None = None  # until all runs have ended at this rate
+    left_s: float | None = None  # seconds until all runs have ended, at this rate
     paid: Mapping[str, Amount] = field(default_factory=dict)
     reasons: tuple[Reason, ...] = ()  # why runs are not complete, or what is wrong with complete ones
-    doing: tuple[str, ...] = ()  # what those say who are at work on the store, for whatever experiment
+    doing: tuple[str, ...] = ()  # reports of the processes at work on the store, for any experiment
     last_reply_s: float | None = None
     trajectory: Trajectory | None = None  # opinions of one run
     elsewhere: tuple[str, ...] = ()  # other experiments of the store that are being run
@@ -98,7 +98,7 @@ class Seen:
 
     @property
     def is_under_way(self) -> bool:
-        """Whether somebody is carrying a run out, or adding opinions to one."""
+        """Whether a process is carrying a run out, or adding opinions to one."""
         return any(run.state != "cut off" for run in self.open)
 
     @property
@@ -109,9 +109,9 @@ class Seen:
 
 
 class Watcher:
-    """Looks at the experiment of a store that was run last, or that has a name or id.
+    """Looks at an experiment of a store: by name or id, by default the one run last.
 
-    The opinions gathered are those of the run with a number or start of an id; by default of the first under way.
+    Opinions are gathered of one run: by number or beginning of its id, by default the first under way.
     """
 
     def __init__(self, url: str, experiment: str | None = None, run: str | None = None) -> None:
@@ -120,14 +120,14 @@ class Watcher:
         self._store: Store | None = self._opened()
 
     def _opened(self) -> Store:
-        """Open the store, of which nothing is known yet."""
+        """Open the store and forget all that was known of it."""
         self._identity = _identity(self._url)
         self._designs: list[DesignRow] = []
         self._seldom_due = -math.inf
         self._alive = False
         self._counted: dict[str, tuple[RunState, bool]] = {}
         self._replies: dict[str, Replies] = {}
-        #: Moments, and replies that had come by then.
+        #: Moments, and replies on record by then.
         self._history: deque[tuple[float, int]] = deque()
         self._gathering: Gathering | None = None
         return open_store(self._url, write=False)
@@ -139,25 +139,25 @@ class Watcher:
             self._store = None
 
     def look(self) -> Seen:
-        """The experiment as it is now; a store that has gone away for a while is said to be away.
+        """The experiment as it is now; a store that cannot be read for a while is reported as away.
 
         Raises
         ------
         StoreError
-            If there is no such experiment, or the store is damaged or none of ours any more.
+            If there is no such experiment, or the file is damaged or not a store of this package any more.
         SpecError
             If there is no such run.
         """
         now = time.time()
         try:
-            # A file that was replaced can still be read where it is open.
+            # Without this check, a file that was replaced would still be read through its open handle.
             if _identity(self._url) != self._identity:
                 self.close()
             self._store = self._store or self._opened()
             self._last = self._look(self._store, now)
         except StoreError as error:
             self.close()
-            # What is damaged stays so; a server that is down, or a disk that is gone, comes back.
+            # Damage stays; a server that is down, or a disk that is gone, may come back.
             if error.__cause__ is None and _identity(self._url) is not None:
                 raise
             before = self._last
@@ -175,18 +175,18 @@ class Watcher:
         states = states_of(store, design)
         alive = store.under_way(states)
         if self._alive and not alive:
-            # What was paid in the end is told at once.
+            # The last run has ended: show the final spending at once.
             self._paid = _paid(store, design)
         self._alive = bool(alive)
         rate = self._rate(store, states, alive, now)
         calls = {run_id: own.number for run_id, own in self._replies.items()}
-        # A run takes as many calls as it has taken, or is thought to if that is more and it is not complete.
+        # A complete run needs no more calls than it has; any other run needs the expected calls, if these are more.
         needed = {
             run_id: calls[run_id] if state.status == "complete" else max(state.expected or 0, calls[run_id])
             for run_id, state in states.items()
         }
         expected = 0 if any(state.expected is None for state in states.values()) else sum(needed.values())
-        # What has failed is tried again by the next run of the experiment, not by this one.
+        # Incomplete runs are tried again by the next invocation, not by this one.
         awaited = [run_id for run_id, state in states.items() if state.status in ("pending", "running")]
         to_come = sum(needed[run_id] - calls[run_id] for run_id in awaited)
         last_at = max((own.last_at for own in self._replies.values() if own.last_at is not None), default=None)
@@ -212,7 +212,7 @@ class Watcher:
         )
 
     def _look_seldom(self, store: Store) -> None:
-        """Look what there is to be run, what was paid, and which other experiments are being run."""
+        """Read the designs, the spending, and which other experiments are being run."""
         began = time.monotonic()
         rows = store.designs()
         chosen = [row for row in rows if self._experiment in (None, row.name, row.experiment_id)]
@@ -230,9 +230,9 @@ class Watcher:
         self._seldom_due = ended + max(_SELDOM_S, _REST * (ended - began))
 
     def _rate(self, store: Store, states: Mapping[str, RunState], alive: Collection[str], now: float) -> float | None:
-        """Count the replies of each run; those a second over the last minute, None before there is enough to tell."""
+        """Count the replies of each run; return replies a second over the last minute, None while it is too early."""
         standing = {run_id: (state, run_id in alive) for run_id, state in states.items()}
-        # What was being written at the last look may have been written since.
+        # Runs that were alive at the last look may have more replies since.
         kept = {
             run_id: self._replies[run_id]
             for run_id, told in standing.items()
@@ -244,7 +244,7 @@ class Watcher:
         self._replies = {run_id: Replies() for run_id in states} | kept | found
         calls = sum(own.number for own in self._replies.values())
         if not alive:
-            # A standstill says nothing of what comes after it.
+            # The rate before a standstill does not hold after it.
             self._history.clear()
         if not self._history:
             began = min((own.recent_from for own in found.values() if own.recent_from is not None), default=now)
@@ -258,7 +258,7 @@ class Watcher:
     def _trajectory(
         self, store: Store, design: DesignRow, states: Mapping[str, RunState], open_runs: Sequence[OpenRun]
     ) -> Trajectory | None:
-        """Opinions of the run asked for, else of the one shown before until it ends, then of the first under way."""
+        """Opinions of the run asked for; else of the run shown before until it ends, then of the first under way."""
         cells = cells_of(design)
         if self._run is not None:
             row = row_of(design.name, [cell.run_id for cell in cells], self._run)
@@ -279,7 +279,7 @@ class Watcher:
 
 
 class Gathering:
-    """Follows a run and keeps what its instrument of stance, or else its first one, says of each agent."""
+    """Follows a run and keeps the opinions of each agent by its instrument of stance, or else its first instrument."""
 
     def __init__(self, store: Store, row: int, cell: ExperimentRun) -> None:
         self.cell = cell
@@ -291,7 +291,7 @@ class Gathering:
         self._generation = -1
 
     def _begin(self) -> None:
-        """Start with the run, which may have been begun anew."""
+        """Start from the beginning of the run, also after it was begun anew."""
         self._generation = self._follower.state.generation
         self._agents: list[AgentRow] = []
         #: Agent and step by turn.
@@ -300,7 +300,7 @@ class Gathering:
         self._values: dict[tuple[int, int, int], float] = {}
 
     def look(self) -> Trajectory | None:
-        """Everything that is on record by now; None where nothing is ever measured, or nobody takes part yet."""
+        """The opinions on record by now; None where the run has no instrument or no agents on record."""
         events = self._follower.poll()
         if self._follower.state.generation != self._generation:
             self._begin()
@@ -331,17 +331,16 @@ class Gathering:
             for step in range(first, last + 1):
                 values.append(by_step[each.agent].get(step, values[-1]))
             lines.append(Line(each.name, each.assigned_opinion, tuple(values[1:])))
-        # What these opinions are evidence of stands beside them, as everywhere.
         evidence = " + ".join(sorted({agent.evidence for agent in self._agents}))
         what = f"{instrument.variable} by {instrument.classifier} ({evidence})"
         return Trajectory(self._row, what, min(instrument.points), max(instrument.points), first, last, tuple(lines))
 
 
 def _identity(url: str) -> tuple[int, int] | None:
-    """What tells the file of a store from another one under its name; None where there is none."""
+    """Device and inode of a store's file; None where there is no file."""
     path = shown(url).removeprefix("sqlite:///")
     if "://" in path:
-        # A server is always the same.
+        # A server has no file that could be replaced.
         return (0, 0)
     try:
         found = Path(path).stat()
@@ -351,7 +350,7 @@ def _identity(url: str) -> tuple[int, int] | None:
 
 
 def _paid(store: Store, design: DesignRow) -> dict[str, Amount]:
-    """What an experiment has paid, and its budget."""
+    """Usage of an experiment, with the limits of its budget."""
     paid = canaries_paid(store.canaries(design.experiment_id))
     if (of_calls := store.spending().get(design.experiment_id)) is not None:
         paid += of_calls
@@ -361,7 +360,7 @@ def _paid(store: Store, design: DesignRow) -> dict[str, Amount]:
 
 
 def _since(moment: float | None, now: float) -> float | None:
-    """Seconds that have passed; None where there was no such moment."""
+    """Seconds since a moment; None where there was none."""
     return None if moment is None else max(0.0, now - moment)
 
 
@@ -372,7 +371,7 @@ def _open_runs(
     replies: Mapping[str, Replies],
     now: float,
 ) -> tuple[OpenRun, ...]:
-    """Runs under way, those that wait for their first reply behind the others, then those that were cut off."""
+    """Runs under way, those without a reply last, then runs that were cut off."""
     found: dict[str, OpenRun] = {}
     several = len({cell.replicate for cell in cells}) > 1
     for row, cell in enumerate(cells):
@@ -385,7 +384,7 @@ def _open_runs(
 
 
 def _conditions(cell: ExperimentRun) -> str:
-    """Values of the swept axes; the label of the cell where they are no plain values, or there are none."""
+    """Values of the swept axes; the label of the cell where these are not plain, or nothing is swept."""
     values = list(cell.axes.values())
     if not values or any(isinstance(value, dict | list) for value in values):
         return cell.cell

@@ -1,4 +1,4 @@
-"""What is seen of an experiment, as lines that fit a terminal."""
+"""The state of an experiment, as lines that fit a terminal."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from opinionsim.cli._reasons import reason_lines
 from opinionsim.cli._stores import STATES
 from opinionsim.cli._watch_state import Line, OpenRun, Seen, Trajectory
 
-#: Reasons and lines of what is being done that are shown, and lines each may take.
+#: Most reasons and reports of workers that are shown, and most lines of each.
 _REASONS, _DOING, _FOLDED = 3, 3, 2
 #: Runs and agents shown where nothing limits the height.
 _MANY = 20
-#: Columns that are taken to be there at least, and those that the bar of all calls takes at most.
+#: Columns assumed at least, and columns of the bar of all calls at most.
 _NARROWEST, _WIDEST_BAR = 40, 40
-#: From this width on, a run's line says when its last reply came.
+#: Least width at which the line of a run has the time since its last reply.
 _WIDE = 110
 _STYLES = {"complete": "green", "incomplete": "red", "under way": "cyan", "cut off": "yellow", "pending": "dim"}
 #: Colours of opinions, from the low end of the scale to the high one.
@@ -32,7 +32,7 @@ _COLOURS = ("blue", "blue", "cyan", "white", "white", "yellow", "red", "red")
 
 
 class Glyphs(NamedTuple):
-    """Characters that are drawn with."""
+    """Characters of a drawing."""
 
     full: str  # places of a bar
     empty: str
@@ -46,7 +46,7 @@ ASCII = Glyphs("#", "-", "12345678", ".", ", ")
 
 
 def lines(seen: Seen, width: int, height: int | None = None, glyphs: Glyphs = UNICODE) -> list[Text]:
-    """An experiment at one moment, as lines of a terminal of so many columns and lines.
+    """An experiment at one moment, as lines that fit a terminal of `width` columns and `height` lines.
 
     Runs and agents for which there is no room are counted; by default there is room for twenty of each.
     """
@@ -70,7 +70,7 @@ def lines(seen: Seen, width: int, height: int | None = None, glyphs: Glyphs = UN
 
 
 def in_one_line(seen: Seen) -> str:
-    """An experiment at one moment, where nothing can be drawn over."""
+    """An experiment at one moment, in one line."""
     waiting = f"{seen.store}: no experiment is on record yet"
     parts = [f"{seen.experiment}: {_counts(seen, ', ').plain}" if seen.experiment else waiting]
     if seen.expected:
@@ -97,7 +97,7 @@ def duration(seconds: float) -> str:
 
 
 def _head(seen: Seen, width: int, glyphs: Glyphs) -> list[Text]:
-    """Name, runs, progress, what was paid, what is being done, and why runs are not complete."""
+    """Name, runs, progress, usage, reports of workers, and why runs are not complete."""
     design = f", design {seen.design} of {seen.designs}" if seen.designs > 1 else ""
     name = f"{seen.experiment}{design}{glyphs.dot}{seen.store}" if seen.experiment else seen.store
     clock = _clock(seen.at)
@@ -129,14 +129,14 @@ def _clock(at: float) -> str:
 
 
 def _counts(seen: Seen, dot: str) -> Text:
-    """How many runs there are, and how many are what."""
+    """Number of runs, in all and by state."""
     total = sum(seen.counts.values())
     told = [Text(f"{seen.counts[name]:,} {name}", _STYLES[name]) for name in STATES if seen.counts.get(name)]
     return Text(f"{total:,} {'run' if total == 1 else 'runs'}: ") + Text(dot).join(told)
 
 
 def _calls(seen: Seen) -> list[str]:
-    """Calls on record; while somebody is at work also their rate, and the time that is left."""
+    """Calls on record; while runs are under way also their rate, and the time left."""
     found = [f"{seen.calls:,} of {seen.expected:,} calls"]
     if seen.is_under_way and seen.rate is not None:
         found.append(f"{seen.rate:,.0f}/s" if seen.rate >= 100 else f"{seen.rate:.3g}/s")
@@ -148,7 +148,7 @@ def _calls(seen: Seen) -> list[str]:
 def _progress(seen: Seen, width: int, glyphs: Glyphs) -> Text:
     """Calls on record as a bar and as numbers."""
     share = seen.calls / seen.expected
-    # Never full before it is done.
+    # Rounded down: 100 % only when all calls are on record.
     percent = f"{min(math.floor(100 * share), 100)} %"
     rest = glyphs.dot.join(_calls(seen))
     room = width - 5 - cell_len(rest) - 4
@@ -162,7 +162,7 @@ def _bar(share: float, width: int, glyphs: Glyphs) -> Text:
 
 
 def _paid(seen: Seen) -> list[str]:
-    """What was paid, of what the budget allows."""
+    """Usage, with the limits of the budget."""
     found = []
     for name, (used, limit) in seen.paid.items():
         text = f"{name} {used:,.4f}" if name == "money" else f"{name} {used:,.0f}"
@@ -174,7 +174,7 @@ def _paid(seen: Seen) -> list[str]:
 
 
 def _doing(seen: Seen, width: int) -> list[Text]:
-    """What those who carry runs out say, and when the last reply came."""
+    """Time since the last reply, and the reports of workers; or that nothing is under way."""
     if not seen.is_under_way:
         if seen.counts.get("pending") == sum(seen.counts.values()):
             return [Text("no run has begun yet", style="yellow")]
@@ -183,7 +183,7 @@ def _doing(seen: Seen, width: int) -> list[Text]:
     if seen.last_reply_s is not None:
         found.append(Text(f"last reply {duration(seen.last_reply_s)} ago", "yellow" if seen.last_reply_s > 30 else ""))
     for text in seen.doing[:_DOING]:
-        # Its parts each have a line where they do not fit one.
+        # A report that does not fit a line has a line for each part.
         for part in [text] if cell_len(text) <= width else text.split("; "):
             found += _folded(part, width)
     if len(seen.doing) > _DOING:
@@ -196,7 +196,7 @@ def _away(seen: Seen) -> str:
 
 
 def _shared(room: int, runs: int, agents: int) -> tuple[int, int]:
-    """How many runs and agents are shown in so many lines, with a heading and a line that counts the rest of each."""
+    """Numbers of runs and agents that fit `room` lines, with headings and a line that counts the rest of each."""
     wanted_runs, wanted_agents = (runs + 2 if runs else 0), (agents + 4 if agents else 0)
     if wanted_runs + wanted_agents <= room:
         return runs, agents
@@ -235,7 +235,7 @@ def _runs(runs: Sequence[OpenRun], n: int, width: int, glyphs: Glyphs) -> list[T
 
 
 def _trajectory(shown: Trajectory, n: int, width: int, glyphs: Glyphs) -> list[Text]:
-    """Opinions of one run: a line an agent, its opinion step by step, and the last one; then their mean."""
+    """Opinions of one run: a line for each agent, with its opinion at each step and at last, and a line of means."""
     steps = f"steps {shown.first} to {shown.last}" if shown.last >= shown.first else "nothing is on record yet"
     ends = f"{glyphs.levels[0]} {_signed(shown.low)} to {glyphs.levels[-1]} {_signed(shown.high)}"
     title = clean(f"run {shown.row}: {shown.what}, {ends}, {steps}")
@@ -256,7 +256,7 @@ def _line(shown: Trajectory, line: Line, names: int, room: int, glyphs: Glyphs) 
     """Name, assigned opinion, trajectory and last opinion of an agent."""
     assigned = "" if line.assigned is None else _signed(line.assigned)
     found = Text(f"{_fit(clean(line.name), names)}  {assigned:>8}  ")
-    # Where there is no room for every step, the last one of each portion of them.
+    # If the steps do not fit, each place shows the last step of its portion.
     count = len(line.values)
     values = [line.values[(place + 1) * count // room - 1] for place in range(room)] if count > room else line.values
     for value in values:
@@ -275,14 +275,14 @@ def _signed(value: float) -> str:
 
 
 def _fit(text: str, width: int) -> str:
-    """A text cut or filled to so many columns."""
+    """A text cut or padded to `width` columns."""
     if cell_len(text) <= width or width < 3:
         return set_cell_size(text, width)
     return f"{set_cell_size(text, width - 3).rstrip()}..."
 
 
 def _folded(text: str, width: int, style: str = "") -> list[Text]:
-    """A text over as many lines as it may take."""
+    """A text folded into at most :data:`_FOLDED` lines."""
     parts = textwrap.wrap(
         clean(" ".join(text.split())), width, subsequent_indent="  ", max_lines=_FOLDED, placeholder=" ..."
     )

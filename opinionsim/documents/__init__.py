@@ -1,7 +1,6 @@
-"""Reading YAML and JSON documents, and checking them against a model with errors a person can act on.
+"""Reading YAML and JSON documents that users write (specifications, topics, personas), and checking them.
 
-Everything a user writes by hand (specifications, topics, personas) comes through here, so that every
-mistake is reported the same way: file, line, field, what is wrong and what would be valid.
+Errors have one form: file, line, field, problem and what would be valid.
 """
 
 from opinionsim.documents._document import Document, is_one_line, read_document, show_value, spell_path

@@ -1,4 +1,4 @@
-"""Documents that users write: what they hold, and where in the file each value stands."""
+"""Documents that users write, with the line of each value."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from opinionsim.errors import SpecError
 
 @dataclass(frozen=True)
 class Document:
-    """A mapping a user wrote, with the place of every value in it.
+    """A mapping that a user wrote, with the place of every value.
 
     Attributes
     ----------
@@ -26,9 +26,9 @@ class Document:
     path : Path or None
         The file it was read from; None for a mapping given in Python.
     name : str
-        What errors call a mapping that came from no file.
+        Name in errors of a mapping that came from no file.
     origins : tuple of (KeyPath, str)
-        Values that came from elsewhere than the file, and what to call that place; the latest wins.
+        Key paths of values that did not come from the file, with the name of their origin; the latest wins.
     """
 
     value: dict[str, Any]
@@ -43,14 +43,14 @@ class Document:
         return lines_of(self._text)
 
     def line(self, keys: Sequence[str | int]) -> int | None:
-        """Line of the value at `keys` or of the nearest enclosing one, from 1; None outside a file."""
+        """Line of the value at `keys` or of the nearest enclosing value, from 1; None outside a file."""
         path = (*self._within, *keys)
         while path and path not in self._lines:
             path = path[:-1]
         return self._lines.get(path)
 
     def locate(self, keys: Sequence[str | int] = ()) -> str:
-        """Place of the value at `keys`: ``FILE:LINE``, the name of another origin, or nothing."""
+        """Place of the value at `keys`: ``FILE:LINE``, the name of another origin, or an empty text."""
         path = tuple(keys)
         for prefix, origin in reversed(self.origins):
             if path[: len(prefix)] == prefix:
@@ -68,11 +68,11 @@ class Document:
         return SpecError(": ".join(part for part in (place, "" if named else spelled, problem) if part))
 
     def with_value(self, value: dict[str, Any], *origins: tuple[KeyPath, str]) -> Document:
-        """The same document with other content, some of which came from the places in `origins`."""
+        """A copy with other content; `origins` names the origin of changed values."""
         return replace(self, value=value, origins=(*self.origins, *origins))
 
     def section(self, *keys: str | int) -> Document:
-        """The mapping at `keys` as a document of its own, with the lines it has in this one."""
+        """The mapping at `keys` as a document that keeps its lines and origins."""
         value: Any = self.value
         for key in keys:
             value = value[key]
@@ -88,7 +88,7 @@ def is_one_line(text: str) -> bool:
 
 
 def spell_path(keys: Sequence[str | int]) -> str:
-    """A key path as people write it: ``measurement.texts[1]``."""
+    """A key path as users write it: ``measurement.texts[1]``."""
     spelled = ""
     for key in keys:
         spelled += f"[{key}]" if isinstance(key, int) else f".{key}" if spelled else key
@@ -106,7 +106,7 @@ def read_document(path: str | Path) -> Document:
     Returns
     -------
     Document
-        Its content, which is a mapping.
+        The content, a mapping.
 
     Raises
     ------

@@ -11,10 +11,10 @@ import yaml
 
 from opinionsim.errors import SpecError
 
-#: Where a value sits in a document: mapping keys (as text) and list positions, outermost first.
+#: Place of a value in a document: mapping keys (as text) and list positions, outermost first.
 KeyPath = tuple[str | int, ...]
 
-#: Aliases can make a small file stand for an enormous one; nothing a person writes comes near this.
+#: Limit on expanded aliases, by which a small file can stand for an enormous one; no real document comes near it.
 _MAX_NODES = 2_000_000
 
 _CORE = "tag:yaml.org,2002:"
@@ -25,7 +25,7 @@ class _Loader(yaml.SafeLoader):
     """YAML with the scalar rules of version 1.2: ``on`` and ``2020-01-01`` are text, ``1e-3`` is a number."""
 
 
-#: Rules of its own, not those of version 1.1 that it would inherit.
+#: Replaces the inherited rules of version 1.1.
 _Loader.yaml_implicit_resolvers = {}
 
 _FLOAT = r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)"
@@ -41,7 +41,7 @@ for _name, _pattern, _first in (
 
 
 def _construct_int(loader: _Loader, node: yaml.ScalarNode) -> int:
-    """Decimal digits only: a leading zero is no sign of base eight."""
+    """An integer in decimal digits; a leading zero does not mean base eight."""
     return int(loader.construct_scalar(node))
 
 
@@ -61,7 +61,7 @@ def key_text(key: Any) -> str:
 
 
 def _spelled_key(loader: _Loader, node: yaml.Node) -> str:
-    """A key node as JSON spells its value; a merge key stands for no value."""
+    """A key node as JSON spells its value; a merge key has no value and stays ``<<``."""
     return "<<" if node.tag == _CORE + "merge" else key_text(loader.construct_object(node))
 
 
@@ -81,7 +81,7 @@ def _node_lines(loader: _Loader, node: yaml.Node, path: KeyPath = ()) -> Iterato
 
 
 def _check_node(loader: _Loader, node: yaml.Node, sizes: dict[int, int]) -> int:
-    """Refuse tags, duplicate keys and loops; return how many nodes the tree stands for, aliases expanded."""
+    """Refuse tags, duplicate keys and loops; return the number of nodes with aliases expanded."""
     known = sizes.get(id(node))
     if known is not None:
         if known == 0:
@@ -122,7 +122,7 @@ def parse_value(text: str, name: str = "value") -> Any:
     text : str
         YAML; empty means null.
     name : str
-        What to call the text in an error.
+        Name of the text in errors.
 
     Raises
     ------
@@ -153,7 +153,7 @@ def parse_value(text: str, name: str = "value") -> Any:
 
 
 def _sentence(error: yaml.MarkedYAMLError) -> str:
-    """What a YAML error says, on one line."""
+    """The message of a YAML error on one line."""
     if isinstance(error, (yaml.scanner.ScannerError, yaml.parser.ParserError, yaml.composer.ComposerError)):
         said = ", ".join(part for part in (error.context, error.problem) if part)
         return f"not valid YAML: {' '.join(said.split())}"
@@ -185,7 +185,7 @@ def parse_json(text: str, name: str) -> Any:
 
 
 def lines_of(text: str) -> dict[KeyPath, int]:
-    """Line of every value of a YAML or JSON text, from 1, by its place; empty where there are none to be had."""
+    """Line of every value of a YAML or JSON text, from 1, by key path; empty where YAML cannot read the text."""
     if not text:
         return {}
     loader = _Loader(text)
@@ -193,7 +193,7 @@ def lines_of(text: str) -> dict[KeyPath, int]:
         node = loader.get_single_node()
         return dict(_node_lines(loader, node)) if node is not None else {}
     except yaml.YAMLError:
-        # A JSON document may hold what YAML refuses, a tab for one; it then has no line numbers.
+        # A JSON document may hold characters that YAML refuses, such as tabs; it then has no line numbers.
         return {}
     finally:
         loader.dispose()

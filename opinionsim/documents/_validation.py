@@ -1,4 +1,4 @@
-"""Checking documents against models, with errors a person can act on."""
+"""Checking documents against models, with errors by field."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _Model = TypeVar("_Model", bound=BaseModel)
 
 
 class DocumentModel(BaseModel):
-    """Base of everything that is read from a document: frozen, strict, unknown fields refused.
+    """Base of all models that are read from documents: frozen, strict, unknown fields refused.
 
     Attribute docstrings become the descriptions of the JSON Schema.
     """
@@ -31,24 +31,24 @@ class DocumentModel(BaseModel):
 
     @classmethod
     def form_of(cls, value: Any) -> type[BaseModel]:
-        """The model whose fields a value has: this one, unless a subclass goes by what the value says."""
+        """The model whose fields a value has: this class, unless a subclass chooses by the value."""
         return cls
 
 
 def validate(model_class: type[_Model], source: Document | Mapping[str, Any], name: str = "") -> _Model:
     """Check a document against a model.
 
-    Values are checked as JSON is: a list may fill a tuple and an enum is given by its value, but text is
-    never taken for a number nor a number for text.
+    Values are checked as JSON: a list may fill a tuple and an enum is given by its value, but text never stands for a
+    number, nor a number for text.
 
     Parameters
     ----------
     model_class : type of BaseModel
-        What the document must be; :class:`DocumentModel` is a fitting base.
+        Model of the document, as a rule a :class:`DocumentModel`.
     source : Document or mapping
         The content.
     name : str
-        What errors call a bare mapping.
+        Name of a bare mapping in errors.
 
     Returns
     -------
@@ -75,7 +75,7 @@ def validate(model_class: type[_Model], source: Document | Mapping[str, Any], na
         raise SpecError("\n".join(str(document.error(keys, text)) for keys, text in problems)) from None
 
 
-#: Errors that say only that a value is of another sort than a branch of a union wants, and that sort in words.
+#: Errors about the sort of a value alone, with the sort that is expected, in words.
 _SORTS = {
     "string_type": "text",
     "bool_type": "true or false",
@@ -91,7 +91,7 @@ _SORTS = {
 
 
 def _is_mismatch(error: Mapping[str, Any]) -> bool:
-    """Whether an error is about the sort of a value, or only follows from others, and not about its content."""
+    """Whether an error is about the sort of a value or a mere consequence of another error, not about content."""
     kind, given = error["type"], error["input"]
     if kind == "too_short":
         return len(given) >= int(error["ctx"]["min_length"])
@@ -101,11 +101,10 @@ def _is_mismatch(error: Mapping[str, Any]) -> bool:
 def _problems(
     model_class: type[BaseModel], errors: Sequence[dict[str, Any]], value: Any
 ) -> Iterator[tuple[KeyPath, str]]:
-    """What to tell the user; of the branches of a union, only the one whose sort the value has.
+    """Problems to report, each with its key path.
 
-    A union reports an error for every branch it tried. A complaint about the sort of a value is noise when
-    another branch accepted the sort and complains about the content; when all complain about the sort,
-    they are one problem.
+    A union reports an error for every branch it tried. Errors about the sort of a value are dropped when another branch
+    accepted the sort and reports the content; when all branches report the sort, they become one problem.
     """
     located = [(_trace(error["loc"], value, keep_last=error["type"] == "missing"), error) for error in errors]
     places = {keys for keys, _ in located}
@@ -137,13 +136,13 @@ def _non_finite(value: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, float
 
 
 def _describe(model_class: type[BaseModel], keys: KeyPath, error: Mapping[str, Any], value: Any) -> tuple[KeyPath, str]:
-    """Where a validation error lies in the user's own document, and what to say about it."""
+    """Key path and text of a validation error."""
     kind, given, context = error["type"], error["input"], error.get("ctx", {})
     got = f"; got {show_value(given)}"
     if kind == "extra_forbidden":
         valid = fields_at(model_class, keys[:-1], value)
         if keys[-1] in valid:
-            # Each of two forms has some of the fields given.
+            # Two forms of the value each have some of the given fields.
             others = ", ".join(str(key) for key in _value_at(value, keys[:-1]) if key != keys[-1])
             return keys, f"cannot be given together with {others}" if others else "needs another field beside it"
         return keys, f"unknown field{_suggest(str(keys[-1]), valid)}; valid: {', '.join(valid)}"
@@ -173,7 +172,7 @@ def _describe(model_class: type[BaseModel], keys: KeyPath, error: Mapping[str, A
 
 
 def _value_at(value: Any, keys: KeyPath) -> Any:
-    """The value at a key path that a validator has been to."""
+    """The value at an existing key path."""
     for key in keys:
         value = value[key]
     return value
@@ -209,7 +208,7 @@ def _entries(count: object) -> str:
 
 
 def _trace(location: Sequence[str | int], value: Any, *, keep_last: bool) -> KeyPath:
-    """A validator's location as a key path of the document: names of union branches fall out."""
+    """A validator's location as a key path of the document, without the names of union branches."""
     keys: list[str | int] = []
     for position, element in enumerate(location):
         if isinstance(element, int) and isinstance(value, list):
@@ -223,7 +222,7 @@ def _trace(location: Sequence[str | int], value: Any, *, keep_last: bool) -> Key
 
 
 def _members(annotation: Any) -> Iterator[Any]:
-    """The types an annotation stands for, unions and annotations taken apart."""
+    """The types in an annotation, with unions, ``Annotated`` and root models unpacked."""
     origin = get_origin(annotation)
     if origin is Annotated:
         yield from _members(get_args(annotation)[0])
@@ -237,7 +236,7 @@ def _members(annotation: Any) -> Iterator[Any]:
 
 
 def _models_at(model_class: type[BaseModel], keys: KeyPath, value: Any) -> list[type[BaseModel]]:
-    """The models that may stand at a key path, narrowed at every level by what the document selects."""
+    """The models possible at a key path, narrowed at every level by the values of the document."""
     candidates: list[Any] = [model_class]
     for key in keys:
         candidates = [
@@ -252,7 +251,7 @@ def _models_at(model_class: type[BaseModel], keys: KeyPath, value: Any) -> list[
 
 
 def _annotations_of(candidate: Any, key: str | int) -> list[Any]:
-    """What may stand under `key` of a type: a model's field, or the values of a list or mapping."""
+    """Annotations under `key` of a type: of a model's field, or of the values of a list or mapping."""
     if isinstance(candidate, type) and issubclass(candidate, BaseModel):
         found = candidate.model_fields.get(str(key))
         return [found.annotation] if found else []
@@ -260,7 +259,7 @@ def _annotations_of(candidate: Any, key: str | int) -> list[Any]:
 
 
 def _selected(candidates: Sequence[Any], value: Any) -> list[Any]:
-    """The models among several whose literal fields (a ``kind``) agree with the value."""
+    """The candidates whose literal fields (a ``kind``) agree with the value."""
     chosen = []
     for candidate in candidates:
         if isinstance(candidate, type) and issubclass(candidate, DocumentModel):
@@ -278,14 +277,14 @@ def _selected(candidates: Sequence[Any], value: Any) -> list[Any]:
 
 
 def fields_at(model_class: type[BaseModel], keys: KeyPath, value: Any) -> list[str]:
-    """Names of the fields a document may have at a key path.
+    """Names of the fields possible at a key path.
 
     Parameters
     ----------
     model_class : type of BaseModel
-        What the document is.
+        Model of the document.
     keys : KeyPath
-        Where to look.
+        The key path.
     value : Any
         The document's content, which decides between alternatives at every level.
 

@@ -1,4 +1,4 @@
-"""From a planned run to the objects that carry it out."""
+"""Assembly of the objects that carry out a planned run."""
 
 from __future__ import annotations
 
@@ -33,31 +33,31 @@ class Parts:
     Attributes
     ----------
     topic, claim : Topic, Claim
-        What opinions are about.
+        The topic and claim of opinions.
     population : Population
-        Who takes part.
+        The personas and initial opinions of the agents.
     network : Network or None
-        Who can meet whom; None where all can meet all, or nobody meets anybody.
+        Ties between agents; None where all can meet all, or nobody meets anybody.
     schedule : StaticSchedule or AdaptiveSchedule
-        Who does what when, probes included.
+        The turns of the run, probes included.
     pack : PromptPack
-        Wording.
+        Wording of the prompts.
     scale : OpinionScale
         The scale of opinions.
     cognition : Cognition
-        Memory, bias, world, what agents are shown.
+        Memory, bias and world of the agents, and what they are told of persona and topic.
     interactive : bool
-        Whether agents see posts at all.
+        Whether agents read posts at all.
     lookahead : int or None
         Steps dispatched beyond the last complete one.
     opinions : tuple of float or None, length N
-        What agents hold at first: points of the scale, or, of an equation, any number within it.
+        Initial opinions: points of the scale, or any number within it for an equation.
     models : tuple of ModelSpec, length N
-        Which chat model plays each agent; empty where agents follow an equation.
+        Chat model of each agent; empty where agents follow an equation.
     model_labels : tuple of str, length N
-        What results call the chat model or the equation of each agent.
+        Name in results of the chat model or equation of each agent.
     equation : Equation or None
-        The agents, where they follow an equation; None where chat models play personas.
+        The equation that agents follow; None where chat models play personas.
     """
 
     topic: Topic
@@ -77,7 +77,7 @@ class Parts:
 
     @property
     def calls_per_event(self) -> int:
-        """Calls each participant makes to remember a turn."""
+        """Number of calls of an agent to remember a turn."""
         return 0 if self.equation is not None else self.cognition.remembering.calls_per_event
 
     def cast(self, endpoints: Sequence[Endpoint] = (), evidence: Sequence[str] = ()) -> tuple[Member, ...]:
@@ -86,9 +86,9 @@ class Parts:
         Parameters
         ----------
         endpoints : sequence of Endpoint
-            Who answers for each agent; default nobody.
+            Endpoint of each agent; default one that makes no call.
         evidence : sequence of str
-            What the texts of each agent are evidence of; default nothing but a script.
+            Kind of evidence of each agent; default ``equation`` for an equation, else ``scripted``.
         """
         if self.equation is not None:
             actors, kind, unnamed = list(self.equation.actors()), "equation", "(equation)"
@@ -129,24 +129,24 @@ class Parts:
 
 
 def _attributes(persona: Persona) -> dict[str, str]:
-    """What a persona's file says of it."""
+    """Attributes of a persona, its background included."""
     return {**persona.attributes, **({"background": persona.background} if persona.background else {})}
 
 
 def assemble(planned: PlannedRun, resources: Resources) -> Parts:
-    """Load and draw everything a planned run needs; calls nobody.
+    """Load and draw everything that a planned run needs; makes no call.
 
     Parameters
     ----------
     planned : PlannedRun
         The run.
     resources : Resources
-        Where topics, personas, prompts, messages and networks come from.
+        Source of topics, personas, prompts, messages and networks.
 
     Raises
     ------
     SpecError
-        If something the specification names does not exist or does not fit.
+        If a resource of the specification does not exist or does not fit.
     """
     spec = planned.spec
     topic = resources.topic(spec.topic)
@@ -188,7 +188,7 @@ def assemble(planned: PlannedRun, resources: Resources) -> Parts:
 
 
 def _schedule(spec: ExperimentSpec, setting: Setting) -> AnySchedule:
-    """The schedule of an interaction, with as many draws of every reply as agents are to make; without probes."""
+    """The schedule of an interaction without probes, with the number of draws that the specification sets."""
     schedule = spec.interaction.schedule(setting)
     cognition = spec.cognition
     if cognition.draws > 1:
@@ -219,13 +219,13 @@ def _cognition(spec: ExperimentSpec) -> Cognition:
 
 
 def _drawing(planned: PlannedRun, purpose: str, *, every_replicate: bool = False) -> np.random.Generator:
-    """The random stream of one purpose in this run's block, or one that all its replicates share."""
+    """The random stream of a purpose in this run's block, or one that all replicates share."""
     replicate = 0 if every_replicate else planned.replicate
     return stream(planned.spec.seed, purpose, replicate, *planned.stream_key)
 
 
 def _seed(planned: PlannedRun) -> int:
-    """Root of the random streams of an equation, which blocks of their own draw for themselves."""
+    """Root of the random streams of an equation; drawn for each block if `independent_over` names fields."""
     return int(_drawing(planned, "classic").integers(2**32)) if planned.stream_key else planned.spec.seed
 
 
@@ -233,7 +233,7 @@ def _population(planned: PlannedRun, resources: Resources, scale: OpinionScale) 
     spec = planned.spec.population
     if spec.continuous or not planned.spec.interaction.role_play:
         return Population.bare(spec.size)
-    # A Latin square balances over replicates, so they must be of the same persons and opinions.
+    # A Latin square balances over replicates, so these must have the same personas and opinions.
     balanced = spec.assignment == "latin-square"
     return draw_population(
         resources.personas(spec),
@@ -248,7 +248,7 @@ def _population(planned: PlannedRun, resources: Resources, scale: OpinionScale) 
 
 
 def _opinions(planned: PlannedRun, population: Population, scale: OpinionScale) -> tuple[float | None, ...]:
-    """What agents hold at first."""
+    """Initial opinions of the agents."""
     spec = planned.spec.population
     if not spec.continuous:
         return tuple(None if opinion is None else float(opinion) for opinion in population.opinions)
@@ -257,7 +257,7 @@ def _opinions(planned: PlannedRun, population: Population, scale: OpinionScale) 
 
 
 def _network(planned: PlannedRun, resources: Resources) -> Network | None:
-    """Who can speak to whom; None where everybody can speak to everybody, or nobody to anybody."""
+    """The network of a run; None where all agents can meet all, or nobody meets anybody."""
     network: NetworkKind | None = getattr(planned.spec.interaction, "network", None)
     if network is None or network.kind == "complete":
         return None

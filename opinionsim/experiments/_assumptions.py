@@ -1,4 +1,4 @@
-"""What model calls are taken to be like before they are made: assumed, stated by the user, or seen in a store."""
+"""Expected size and latency of calls: assumed, stated by the user, or observed in a store."""
 
 from __future__ import annotations
 
@@ -16,45 +16,45 @@ from opinionsim.experiments._dry_run import call_kind
 from opinionsim.llm import Entry, Price
 from opinionsim.store import Store
 
-#: What is assumed where nothing is known: a few sentences, a quarter of a token a character (English), a second a call.
+#: Assumptions: a reply of a few sentences, a quarter of a token a character (English), a second a call.
 _REPLY_TOKENS = 200.0
 _TOKENS_PER_CHARACTER = 0.25
 _LATENCY_S = 1.0
 
-#: Stored calls looked at for each combination of models, and prompts among them that are read.
+#: Stored calls read for each combination of models, and prompts read among them.
 _CALLS_READ = 2000
 _PROMPTS_READ = 200
 
 
 class Model(NamedTuple):
-    """A chat model, as far as a forecast tells one from another."""
+    """A chat model, by the properties that matter to a forecast."""
 
     name: str
     judges: bool
-    """Whether it codes texts; else it plays agents."""
+    """Whether it is a judge; else it plays agents."""
     max_tokens: int | None
     price: Price | None
 
 
 class ReplySize(NamedTuple):
-    """How long replies are."""
+    """Mean size of replies."""
 
     tokens: float
-    """As the provider counts them; reasoning included where it was seen."""
+    """Tokens as the provider counts them, those of reasoning included."""
     characters: int
-    """What other prompts will hold of one."""
+    """Characters of the text, which later prompts may hold."""
 
 
 @dataclass
 class Seen:
-    """Stored calls to one model: each by its kind, and tokens and characters of the prompts that were read."""
+    """Stored calls to one model, by kind; and tokens and characters of the prompts that were read."""
 
     calls: defaultdict[str, list[Entry]] = field(default_factory=lambda: defaultdict(list))
     prompts: list[tuple[int, int]] = field(default_factory=list)
 
 
 def check_assumptions(reply_tokens: float | None, latency: float | None) -> None:
-    """Refuse numbers that calls cannot have.
+    """Refuse impossible lengths and latencies.
 
     Raises
     ------
@@ -68,28 +68,28 @@ def check_assumptions(reply_tokens: float | None, latency: float | None) -> None
 
 
 class Rates:
-    """What calls to one model are taken to be like.
+    """Expected size and latency of calls to one model.
 
     Parameters
     ----------
     model : Model
-        Which; no reply is taken to be longer than its limit.
+        The model; assumed and stated lengths of replies keep to its limit.
     seen : Seen
-        Stored calls to it.
+        Stored calls to the model.
     reply_tokens : float or None
-        Length of every reply of an agent; None takes what was seen, else 200. A judge's answers are as long as was
-        seen, else 200 or their limit.
+        Length of every reply of an agent; None takes the stored mean, else 200. A judge's replies have the stored mean
+        length, else 200 or the model's limit.
     latency : float or None
-        Seconds every call takes; None takes what was seen, else 1.
+        Seconds of every call; None takes the stored mean, else 1.
 
     Attributes
     ----------
     calls : int
-        Stored calls that these figures rest on; 0 where they are assumed.
+        Number of stored calls.
     tokens_per_character : float
         Tokens for each character of a prompt.
     latency_s : float
-        Seconds a call takes.
+        Seconds of a call.
     """
 
     def __init__(self, model: Model, seen: Seen, reply_tokens: float | None, latency: float | None) -> None:
@@ -110,7 +110,7 @@ class Rates:
 
 
 def _mean_size(entries: Collection[Entry]) -> ReplySize:
-    """Mean size of replies; tokens that no provider counted follow from the characters."""
+    """Mean size of replies; if no provider counted tokens, they are estimated from characters."""
     characters = fmean(len(entry.text) for entry in entries)
     counted = [entry.output_tokens for entry in entries if entry.output_tokens is not None]
     return ReplySize(fmean(counted) if counted else characters * _TOKENS_PER_CHARACTER, round(characters))
@@ -119,24 +119,24 @@ def _mean_size(entries: Collection[Entry]) -> ReplySize:
 def observe(
     experiment: Experiment, store: Store, begun: Collection[str], judges: Mapping[str, Model]
 ) -> Mapping[tuple[str, bool], Seen]:
-    """The calls that an experiment has made so far.
+    """The stored calls of an experiment.
 
     Parameters
     ----------
     experiment : Experiment
-        Whose runs are looked for.
+        The experiment.
     store : Store
-        Where they are.
+        The store.
     begun : collection of str
-        Ids of its runs that the store holds calls of.
+        Ids of its runs with calls in the store.
     judges : dict of str to Model
         The model behind each instrument that asks one, by the identity of the instrument.
 
     Returns
     -------
     dict of (str, bool) to Seen
-        By name of model and whether it judges. Some of many calls are read: those of runs in the order of their
-        identities, which is as good as a draw.
+        Calls by name of model and whether it is a judge. Of many calls a part is read: runs in the order of their ids,
+        which are hashes, so that this is as good as a random draw.
     """
     found: defaultdict[tuple[str, bool], Seen] = defaultdict(Seen)
     read = Counter[tuple[str, ...]]()
@@ -152,7 +152,7 @@ def observe(
             who = [(models[entry.agent].name, False)]
             if entry.key.part.startswith("judge."):
                 asked = entry.key.part.split(".")[1]
-                # That of another experiment, which codes the same runs otherwise, is not among them.
+                # Judges of other experiments that code the same runs are left out.
                 who = [(model.name, True) for identity, model in judges.items() if identity.startswith(asked)]
             for seen in (found[each] for each in who):
                 seen.calls[call_kind(entry.act, entry.key.part)].append(entry)

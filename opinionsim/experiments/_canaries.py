@@ -1,4 +1,4 @@
-"""Whether the models behind a network stayed the same while a sweep lasted."""
+"""Canary questions, which show whether networked models changed during a sweep."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from opinionsim.store import CanaryRow
 
 
 class Canaries:
-    """Asks every model behind a network the same few questions, first and last.
+    """Asks every networked model the same few questions, at the start and at the end.
 
     Parameters
     ----------
@@ -32,16 +32,16 @@ class Canaries:
     instruments : LoadedParts
         The models.
     budget : Budget or None
-        The budget that the questions count towards; where they do not fit, they are not asked.
+        The budget that the questions count towards; questions that do not fit are not asked.
     timeout_s : float
-        How long one model's answers are waited for, seconds.
+        Longest wait for the replies of one model, in seconds.
     stopping : asyncio.Event
-        Set when nothing is to be waited for any longer.
+        Set when the sweep is to stop.
 
     Attributes
     ----------
     notes : list of str
-        What was found, and what could not be found out, in whole sentences.
+        Changes that were found, and questions without replies, in words.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Canaries:
         self.notes: list[str] = []
 
     async def ask(self, moment: Literal["start", "end"]) -> list[CanaryRow]:
-        """Ask all of them; returns what to put on record."""
+        """Ask all models; return the rows to put on record."""
         rows = []
         for label, (client, endpoint) in zip(self._labels, self._clients, strict=True):
             if self._stopping.is_set():
@@ -76,7 +76,7 @@ class Canaries:
         return rows
 
     async def _asked(self, label: str, client: ModelClient, endpoint: Endpoint, moment: str) -> tuple[CanaryReply, ...]:
-        """One model's replies, as far as they can be had: a sweep does not depend on them."""
+        """One model's replies; a failure becomes a note, since the sweep does not depend on them."""
         arrived: list[CanaryReply] = []
         questions = f"{label}: the canary questions at the {moment}"
         try:
@@ -86,7 +86,7 @@ class Canaries:
             self.notes.append(f"{questions} were left out to keep the budget")
         except Stopped:
             self.notes.append(f"{questions} were not answered (the sweep was stopped)")
-        except Exception as error:  # whatever a provider's client raises: the runs will meet it again
+        except Exception as error:  # any error of a provider's client: the runs will meet it again
             why = f"no reply within {self._timeout_s:g} s" if limit.expired() else type(error).__name__
             self.notes.append(f"{questions} were not answered ({why})")
         return tuple(sorted(arrived))
@@ -96,7 +96,7 @@ class Canaries:
         raise Stopped
 
     async def _within_budget(self, client: ModelClient, endpoint: Endpoint, arrived: list[CanaryReply]) -> None:
-        """Ask, and count what arrived, whatever became of the rest."""
+        """Ask, and count the replies that arrived, even if others fail."""
         if self._budget is None:
             await ask_canary(client, arrived)
             return
@@ -120,7 +120,7 @@ class Canaries:
 
 
 def _used(endpoint: Endpoint, reply: CanaryReply, worst: Usage) -> Usage:
-    """What a question used; the most it could have where the provider does not say."""
+    """Usage of a question; its upper bound where the provider reports none."""
     if reply.input_tokens is None or reply.output_tokens is None:
         return worst
     money = endpoint.cost(reply.input_tokens, reply.output_tokens)
@@ -128,6 +128,6 @@ def _used(endpoint: Endpoint, reply: CanaryReply, worst: Usage) -> Usage:
 
 
 def _numbered(names: list[str]) -> list[str]:
-    """Names told apart: two models may have one name, at two addresses for one."""
+    """Distinct labels: two models may have one name, for example at two addresses."""
     before = [names[:i].count(name) for i, name in enumerate(names)]
     return [f"{name} ({n + 1})" if n else name for name, n in zip(names, before, strict=True)]

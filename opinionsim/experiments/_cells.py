@@ -1,4 +1,4 @@
-"""From a specification to its cells and planned runs."""
+"""Experiments: specifications with their cells and planned runs."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from opinionsim.measurement import STANCE
 from opinionsim.registry import known
 from opinionsim.streams import canonical_json, digest
 
-#: Fields a sweep may vary; the others say how often, under which name and how fast, not what.
+#: Fields that a sweep may vary.
 _SWEEPABLE = (
     "seed",
     "population",
@@ -59,13 +59,13 @@ class Cell:
     Attributes
     ----------
     label : str
-        The values of its axes in words; the name of the experiment when nothing is swept.
+        The values of its axes in words; the name of the experiment if nothing is swept.
     axes : dict of str to value
-        Dotted path of each axis and the value or label it has here, in the order of the sweep.
+        Value or label of each axis in this cell, by dotted path, in the order of the sweep.
     spec : ExperimentSpec
-        The whole specification of its runs, without a sweep.
+        Specification of its runs, without a sweep.
     fields : dict
-        What enters the identity of its runs, as JSON values.
+        Fields that enter the identity of its runs, as JSON values.
     """
 
     label: str
@@ -75,18 +75,18 @@ class Cell:
 
     @cached_property
     def instruments(self) -> tuple[WantedInstrument, ...]:
-        """What is measured of its runs; cells may share runs and differ in this."""
+        """Instruments of its runs; cells that share runs may differ in these."""
         return self.spec.instruments
 
     @cached_property
     def instrument_id(self) -> str | None:
-        """Identity of its first instrument of stance, which tables and figures read it with; None without one."""
+        """Identity of its first instrument of stance, which tables and figures use; None without one."""
         found = (each for each in self.instruments if each.variable == STANCE and not each.about)
         return next((each.instrument_id for each in found), None)
 
     @property
     def stream_key(self) -> tuple[Any, ...]:
-        """Values of the fields in `independent_over`: what joins the key of its random streams."""
+        """Values of the fields in `independent_over`, which enter the key of its random streams."""
         return tuple(self.fields.get("independent", {}).values())
 
 
@@ -94,18 +94,18 @@ class Cell:
 class PlannedRun:
     """One replicate of a cell.
 
-    Runs with equal `run_id` are one run: their cells differ only in what is measured.
+    Replicates with equal `run_id` are one run: their cells differ only in their instruments.
 
     Attributes
     ----------
     cell : Cell
-        Its conditions.
+        The cell of the run.
     replicate : int
-        From 0.
+        Number of the replicate, from 0.
     run_id : str
-        Identity: a hash of everything that can reach a prompt, a draw or a model.
+        Identity: a hash of everything that can affect a prompt, a draw or a model.
     block : str
-        Runs of one block share their random draws.
+        Name of the set of runs that share random draws.
     """
 
     cell: Cell
@@ -120,22 +120,22 @@ class PlannedRun:
 
     @property
     def stream_key(self) -> tuple[Any, ...]:
-        """What to add to the key of each random stream, after seed, purpose and replicate."""
+        """Values that enter the key of each random stream, after seed, purpose and replicate."""
         return self.cell.stream_key
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """A checked experiment: every cell is valid, and everything it refers to has been read.
+    """A checked experiment: every cell is valid, and all resources have been read.
 
     Attributes
     ----------
     spec : ExperimentSpec
-        The specification. Where a sweep varies a field, it holds the value of the first cell.
+        The specification. A field that the sweep varies has the value of the first cell.
     source : Document
-        What was read, with overrides applied.
+        The document that was read, with overrides applied.
     resources : Resources
-        Topics, personas, prompts, messages and networks it refers to.
+        Its topics, personas, prompts, messages and networks.
     cells : tuple of Cell
         All distinct combinations of conditions, in the order of the sweep.
     """
@@ -161,12 +161,12 @@ class Experiment:
 
     @cached_property
     def pilot(self) -> frozenset[str]:
-        """Ids of the runs of a pilot: one replicate of every cell."""
+        """Ids of the runs of a pilot: the first replicate of every cell."""
         return frozenset(run.run_id for run in self.runs if run.replicate == 0)
 
 
 class _Manifest(DocumentModel):
-    """A specification with all it refers to, by content."""
+    """A specification with all its resources, by content."""
 
     opinionsim_manifest: Literal[1]
     spec: dict[str, Any]
@@ -199,18 +199,18 @@ def load_experiment(source: str | Path | Mapping[str, Any], overrides: Overrides
         Path of a specification or manifest, name of an experiment of the package
         (``chuang2024/tables``), or a specification itself. Relative paths inside it start from its own folder.
     overrides : mapping or iterable of str
-        Values to replace: dotted paths with values, or texts like ``a.b=value`` whose value is YAML. Relative
-        paths of files and folders in them start from the current folder.
+        Replacements: dotted paths with values, or texts like ``a.b=value`` whose value is YAML. Relative paths of
+        files and folders in them start from the current folder.
 
     Returns
     -------
     Experiment
-        Every cell of its sweep checked.
+        The experiment, with every cell checked.
 
     Raises
     ------
     SpecError
-        If anything is wrong: one line a problem, with file, line, field, and what would be valid.
+        If there are problems: one line each, with file, line, field, and what would be valid.
     """
     if not isinstance(source, (str, Path, Mapping)):
         raise SpecError(
@@ -226,7 +226,7 @@ def require_experiment(value: object) -> None:
     Raises
     ------
     SpecError
-        If `value` is none.
+        If `value` is not an Experiment.
     """
     if not isinstance(value, Experiment):
         raise SpecError(
@@ -235,7 +235,7 @@ def require_experiment(value: object) -> None:
 
 
 def _open(source: str | Path | Mapping[str, Any]) -> tuple[Document, Resources]:
-    """A specification and the resources it refers to."""
+    """A specification and its resources."""
     if isinstance(source, Mapping):
         document, folder = Document(plain_values(source), name="specification"), Path()
     else:
@@ -251,7 +251,7 @@ def _open(source: str | Path | Mapping[str, Any]) -> tuple[Document, Resources]:
 
 
 def _find(source: str | Path) -> Path:
-    """The file a path or a name stands for."""
+    """The file of a path or name."""
     path = Path(source)
     if path.is_file() or isinstance(source, Path) or path.is_absolute():
         return path
@@ -268,7 +268,7 @@ def _find(source: str | Path) -> Path:
 
 
 def _build(document: Document, resources: Resources) -> Experiment:
-    """All distinct cells of a specification, or all that is wrong with it."""
+    """Build the experiment from all distinct cells, or raise all problems."""
     grids = list(_grids(document))
     problems: dict[str, None] = {}
     cells: dict[str, Cell] = {}
@@ -305,7 +305,7 @@ def _build(document: Document, resources: Resources) -> Experiment:
 
 
 def _cell(document: Document, grid: list[_Axis], values: tuple[_Value, ...], checked: Checks) -> Cell:
-    """One cell, checked. Places are worked out only for a cell that is wrong."""
+    """One checked cell. Places of values are worked out only for a cell with problems."""
     raw = {key: value for key, value in document.value.items() if key != "sweep"}
     chosen = sorted(zip(grid, values, strict=True), key=lambda pair: len(pair[0].keys))
     try:
@@ -343,7 +343,7 @@ def _spell(label: Any) -> str:
 
 
 def _grids(document: Document) -> Iterator[list[_Axis]]:
-    """The grids of a sweep, each a list of axes; one without axes when nothing is swept."""
+    """The grids of a sweep, each a list of axes; one empty grid if nothing is swept."""
     sweep = document.value.get("sweep")
     if sweep in (None, {}, []):
         yield []
@@ -390,7 +390,7 @@ def _axis(document: Document, place: KeyPath, path: str, values: Any) -> _Axis:
             )
     found = [_labelled(value) for value in values]
     if len({_spell(value.label) for value in found}) < len(found):
-        # Values that share a kind or a name are told apart by their content, unless the user labels them.
+        # Values with one kind or name are labelled by their content, unless the user labels them.
         found = [
             own if isinstance(value, Mapping) and "label" in value else _Value(_plain_label(own.value), own.value)
             for own, value in zip(found, values, strict=True)
@@ -405,7 +405,7 @@ def _axis(document: Document, place: KeyPath, path: str, values: Any) -> _Axis:
 
 
 def _canonical_text(document: Document, place: KeyPath, value: Any) -> str:
-    """The one spelling of an axis value, without its label."""
+    """The canonical text of an axis value, without its label."""
     try:
         return canonical_json(_identity.canonical(_labelled(value).value))
     except (TypeError, ValueError):
@@ -415,7 +415,7 @@ def _canonical_text(document: Document, place: KeyPath, value: Any) -> str:
 
 
 def _labelled(value: Any) -> _Value:
-    """An axis value with what to call it: its own label, kind or name, or itself."""
+    """An axis value with its label: its own label, kind or name, or its content."""
     if not isinstance(value, Mapping):
         return _Value(_plain_label(value), value)
     content = {key: child for key, child in value.items() if key != "label"}
@@ -424,7 +424,7 @@ def _labelled(value: Any) -> _Value:
 
 
 def _plain_label(value: Any) -> Any:
-    """A scalar itself, anything else as JSON, texts of several lines among it."""
+    """A scalar or one-line text as it is; any other value as JSON."""
     if value is None or isinstance(value, (int, float, bool)) or (isinstance(value, str) and is_one_line(value)):
         return value
     try:
@@ -434,7 +434,7 @@ def _plain_label(value: Any) -> Any:
 
 
 def design_id(experiment: Experiment) -> str:
-    """Identity of a design: a hash of its cells and instruments, whatever their replicates, labels and budget."""
+    """Identity of a design: a hash of its cells and instruments, without replicates, labels and budget."""
     cells = {
         canonical_json([run.spec.seed, run.cell.fields, sorted(each.instrument_id for each in run.cell.instruments)])
         for run in experiment.runs

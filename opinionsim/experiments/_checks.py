@@ -1,4 +1,4 @@
-"""Whether a specification of one run can be carried out: its references are followed before anything is spent."""
+"""Checks of the specification of one run and of all that it refers to, before any call."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from opinionsim.personas import PersonaSet, Population, draw_population
 from opinionsim.registry import NamedPart, find
 from opinionsim.streams import canonical_json
 
-#: Fields whose values may separate random draws.
+#: Fields that `independent_over` may name.
 _SEPARATING = tuple(dict.fromkeys(path.split(".")[0] for path in RUN_FIELDS))
-#: Fields that say how texts are coded, which no run depends on.
+#: Fields of coding, on which no run depends.
 _MEASURED = tuple(("measurement", field) for field in ("classifier", "texts", "instruments", "metrics"))
 
 
 class Checks:
-    """Checks a specification against everything it refers to; equal questions are answered once."""
+    """Checks specifications against everything they refer to; equal populations are checked once."""
 
     def __init__(self, resources: Resources) -> None:
         self.resources = resources
         self._populations: dict[str, str] = {}
 
     def check(self, spec: ExperimentSpec, document: Document) -> None:
-        """Raise one error with everything that is wrong with a valid specification of one run.
+        """Raise one error with all problems of a specification of one run whose fields are each valid.
 
         Raises
         ------
@@ -65,7 +65,7 @@ class Checks:
                     break
 
     def _references(self, spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
-        """What cannot be found, or does not fit."""
+        """References that cannot be found, or do not fit."""
         try:
             topic = self.resources.topic(spec.topic)
         except SpecError as error:
@@ -90,7 +90,7 @@ class Checks:
             yield from _attempt(("model",), lambda: check_equation(spec))
 
     def _population(self, spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
-        """Personas that cannot be found, or cannot hold the opinions they are to be given."""
+        """Problems of personas: not found, off the scale, without attributes, or not fit for the initial opinions."""
         population = spec.population
         try:
             personas = self.resources.personas(population)
@@ -98,7 +98,7 @@ class Checks:
             yield ("population", "personas"), str(error)
             return
         points = spec.scale.points
-        # The sets of the package are stated on five points and serve every scale: what does not fit gives way.
+        # The package's sets have opinions on five points and serve every scale: opinions off the scale are allowed.
         own = not isinstance(population.personas, str) or is_path(population.personas)
         for persona in personas.personas if own else ():
             if persona.opinion is not None and persona.opinion not in points:
@@ -127,7 +127,7 @@ class Checks:
 
 
 def _parts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
-    """Parts that do not exist, or do not take their options."""
+    """Problems of parts: they do not exist, or do not take their options."""
     if spec.model.equation is None:
         yield from _attempt(("cognition", "memory"), partial(spec.cognition.memory.found, "memory"))
         yield from _attempt(("cognition", "selector"), partial(spec.cognition.selector.found, "selector"))
@@ -165,7 +165,7 @@ def _drawing_problem(spec: ExperimentSpec, personas: PersonaSet) -> str:
 
 
 def _attempt(keys: KeyPath, ask: Callable[[], object]) -> Iterator[tuple[KeyPath, str]]:
-    """The problem of one question, if it has one."""
+    """The problem that `ask` raises, if it raises one."""
     try:
         ask()
     except SpecError as error:
@@ -173,7 +173,7 @@ def _attempt(keys: KeyPath, ask: Callable[[], object]) -> Iterator[tuple[KeyPath
 
 
 def _placed(document: Document, keys: KeyPath, problem: str) -> SpecError:
-    """An error about a field; a problem that begins with the field, or with one inside it, tells which it is."""
+    """An error about a field; if the problem begins with the name of the field or of one inside it, that field."""
     named = re.match(rf"{re.escape(spell_path(keys))}((?:\.\w+)*):? (?=\S)", problem)
     if named is None:
         return document.error(keys, problem)

@@ -1,4 +1,4 @@
-"""Carrying out a sweep on several machines: chunks of runs on the workers of a Dask cluster, which share a store."""
+"""Sweeps on several machines: chunks of runs are carried out by the workers of a Dask cluster, which share a store."""
 
 from __future__ import annotations
 
@@ -23,11 +23,12 @@ from opinionsim.experiments._worker import Chunk, carry_out_chunk, stop_sweep
 from opinionsim.llm import Limits, Usage
 from opinionsim.store import shown
 
-#: Chunks for each worker: enough that all end at about the same time, few enough that each keeps its slots filled.
+#: Chunks for each worker: enough that all workers end at about the same time, few enough that each chunk fills its
+#: slots.
 _CHUNKS_EACH = 4
-#: How long to wait for the scheduler, and for a first worker, seconds.
+#: Seconds to wait for the scheduler, and for a first worker.
 _PATIENCE_S = 10.0
-#: How often workers are told to stop, seconds.
+#: Seconds between repeated requests to workers to stop.
 _TELL_EVERY_S = 1.0
 
 
@@ -38,12 +39,12 @@ class LostError(OpinionSimError):
 
 
 def check_cluster(experiment: Experiment, url: str, chat_model: object) -> None:
-    """Refuse what cannot be spread over machines.
+    """Refuse an experiment that cannot be carried out on several machines.
 
     Raises
     ------
     SpecError
-        If the store is a file, a model was handed over as an object, or a part is one that only this process has.
+        If the store is a file, a chat model is given as an object, or only this process has one of the parts.
     """
     if not shown(url).startswith("postgres"):
         raise SpecError(
@@ -66,17 +67,17 @@ class Cluster:
     Attributes
     ----------
     n_tasks : int
-        Threads that its workers have together.
+        Threads of all workers together.
 
     Raises
     ------
     SpecError
-        If the extra ``cluster`` is not installed, no scheduler answers, there is no worker, or a worker has no
-        opinionsim or another version of it.
+        If the extra ``cluster`` is not installed, no scheduler answers, there is no worker, or a worker lacks
+        opinionsim or has another version of it.
 
     Notes
     -----
-    Its coroutines run on the package's event loop, and so does the client of the scheduler.
+    The coroutines and the client of the scheduler run on the package's event loop.
     """
 
     def __init__(self, address: str) -> None:
@@ -142,7 +143,7 @@ class Cluster:
         background.run(close())
 
     def listen(self, topic: str, handler: Any) -> None:
-        """Have workers' events under a topic handed to ``handler((time, event))``, until the cluster is left."""
+        """Pass workers' events under a topic to ``handler((time, event))``, until the cluster is closed."""
         self._client.subscribe_topic(topic, handler)
 
     async def carry_out(self, chunk: Chunk) -> Summary:
@@ -151,7 +152,7 @@ class Cluster:
         Raises
         ------
         LostError
-            If the scheduler has given the chunk up, or is gone.
+            If the scheduler gave the chunk up, or is gone.
         OpinionSimError
             If a worker could not work on it.
         """
@@ -167,10 +168,10 @@ class Cluster:
         return summary
 
     async def stop(self, name: str) -> bool:
-        """Tell all workers to begin nothing more of a sweep; returns whether any has heard it."""
+        """Tell all workers to begin nothing more of a sweep; return whether any worker answered."""
         try:
             return bool(await self._client.run(stop_sweep, name, on_error="ignore"))
-        except Exception:  # a client whose scheduler is gone raises one thing or another
+        except Exception:  # a client whose scheduler is gone raises various errors
             return False
 
 
@@ -182,14 +183,14 @@ class ClusterExecutor:
     context : Context
         Shared with the runner; its store is a shared one.
     cluster : Cluster
-        Where the runs are carried out.
+        The workers.
 
     Notes
     -----
-    Calls in flight are shared out evenly over the chunks under way at a time, of which there are as many as
-    workers had threads at the start: workers that join later raise no limit. What is left of a budget is shared out
-    evenly over the chunks. Runs that met the end of their chunk's share go on in a later round, in half as many
-    chunks, with what other chunks have left, so that in the end it is spent as one process would spend it.
+    As many chunks are under way at a time as workers had threads at the start, at most one a slot; slots are shared
+    out evenly over them. Workers that join later raise no limit. The rest of a budget is shared out evenly over all
+    chunks. Runs that a chunk could not finish within its share go on in a later round of half as many chunks, with what
+    other chunks left, so that in the end the budget is spent as one process would spend it.
     """
 
     def __init__(self, context: Context, cluster: Cluster) -> None:
@@ -207,13 +208,13 @@ class ClusterExecutor:
         ]
 
     def progress(self) -> Progress:
-        """How far the sweep is, as far as workers have told."""
+        """Progress of the sweep, as far as workers have reported it."""
         return sum(list(self._live.values()), start=self._context.progress())
 
     async def carry_out(self, pending: list[Pending]) -> None:
-        """Carry out runs chunk by chunk, in rounds as long as shares of the budget end before the budget does."""
+        """Carry out runs in chunks; a further round follows while a share of the budget was too small for its chunk."""
         context = self._context
-        # Ids are hashes: in their order, chunks take alike of every condition.
+        # Ids are hashes: in their order, every chunk has runs of all conditions.
         left = sorted(each.run_id for each in pending)
         if left:
             self._content = await context.in_store(self._described)
@@ -234,16 +235,16 @@ class ClusterExecutor:
         context.errors.update(dict.fromkeys(left, STOPPED))
 
     def _described(self) -> tuple[str, str | None]:
-        """What workers need of the experiment: its manifest, and its price table."""
+        """The manifest and the price table of the experiment, for workers."""
         experiment = self._context.experiment
         prices = experiment.resources.path(experiment.spec.execution.prices)
         content = json.dumps(manifest(experiment), allow_nan=False)
         return content, None if prices is None else Path(prices).read_text(encoding="utf-8")
 
     async def _round(self, run_ids: list[str], n_chunks: int) -> list[str]:
-        """Carry out runs; returns those that their share of the budget did not suffice for, or that were not begun."""
+        """Carry out runs; return those that were not begun, or for which their share of the budget was too small."""
         context, spending = self._context, self._context.spending
-        # Nothing is set aside beforehand: workers keep to shares of what is left.
+        # Nothing is reserved beforehand: workers keep to their shares of the rest.
         reservation = None if spending.budget is None else await spending.budget.reserve(Usage())
         before = await context.in_store(spending.paid)
         chunks = await context.in_store(self._chunks, run_ids, n_chunks)
@@ -262,7 +263,7 @@ class ClusterExecutor:
         return sorted(left)
 
     async def _work(self, chunks: Iterator[Chunk], left: set[str]) -> None:
-        """Have one chunk after another carried out, and take what has ended from the runs that are left."""
+        """Have one chunk after another carried out, and remove runs that have ended from `left`."""
         context = self._context
         for chunk in chunks:
             if context.stopped:
@@ -278,18 +279,18 @@ class ClusterExecutor:
                 left -= set(summary.errors)
 
     def _hear(self, event: tuple[float, dict[str, Any]]) -> None:
-        """Note how far a chunk is, unless it is over."""
+        """Note the progress of a chunk, unless it is over."""
         told = event[1]
         if told["chunk"] in self._live:
             self._live[told["chunk"]] = Progress(**told["progress"])
 
     async def _stop_workers(self) -> None:
-        """Once the sweep is to stop, say so to all workers, those included that take a dead one's chunk over.
+        """Once the sweep is to stop, tell all workers repeatedly: some may take over a dead worker's chunk later.
 
         Raises
         ------
         LostError
-            If nobody hears it.
+            If no worker answers.
         """
         await self._context.stopping.wait()
         while await self._cluster.stop(self._name):
@@ -297,7 +298,7 @@ class ClusterExecutor:
         raise LostError("no worker is left; the runs they had begun go on from their last stored reply")
 
     async def _lost(self, run_ids: list[str], error: LostError) -> None:
-        """Put down as incomplete what nobody finished."""
+        """Settle runs after a loss: those that are not complete get the error."""
         context = self._context
         states = await context.in_store(context.store.states, run_ids)
         context.complete |= {run_id for run_id in run_ids if states[run_id].status == "complete"}
@@ -308,7 +309,7 @@ class ClusterExecutor:
     # -- shares of the budget ------------------------------------------------------------------------------
 
     def _chunks(self, run_ids: list[str], n: int) -> list[Chunk]:
-        """Runs in `n` chunks, or fewer where not that many calls may be made."""
+        """Runs in `n` chunks, or in fewer if fewer calls are left in the budget."""
         context = self._context
         left = context.spending.left()
         if left.calls is not None:
@@ -330,7 +331,7 @@ class ClusterExecutor:
         ]
 
     async def _end_budget(self, run_ids: list[str]) -> None:
-        """Stop for the budget: what is left of it is too little for any call."""
+        """Stop the sweep because the rest of the budget may not suffice for any call."""
         context, spending = self._context, self._context.spending
         paid = Usage() if spending.budget is None else spending.budget.paid
         spent = [
@@ -346,11 +347,11 @@ class ClusterExecutor:
         for run_id, state in (await context.in_store(context.store.states, run_ids)).items():
             context.settle(run_id, reason)
             if state.error:
-                # A worker knows no more than its own share.
+                # The error of a worker names its own share of the budget.
                 await context.in_store(context.store.save_error, run_id, reason)
 
 
 def _raised(limits: Limits, paid: Usage) -> Limits:
-    """Limits that count what was paid before."""
+    """Limits raised by the usage before."""
     pairs = zip(astuple(limits), astuple(paid), strict=True)
     return Limits(*(None if limit is None else limit + amount for limit, amount in pairs))

@@ -1,4 +1,4 @@
-"""What instruments code of runs on record: the texts they are given, and the rows that come of it."""
+"""Instruments and runs on record: the texts to code, and the rows of the store."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from opinionsim.store import InstrumentRow, OpinionRow, TurnRow
 
 
 def instruments_by_run(runs: Iterable[PlannedRun], loaded: LoadedParts) -> dict[str, list[Instrument]]:
-    """The instruments of each run, by its id; cells that share a run put their instruments and kinds of text together.
+    """The instruments of each run, by run id; cells that share a run join their instruments and kinds of text.
 
     Parameters
     ----------
     runs : iterable of PlannedRun
         Every run of every cell.
     loaded : LoadedParts
-        The loaded experiment, with its classifiers.
+        The classifiers of the experiment.
     """
     found: dict[str, dict[str, Instrument]] = {}
     for planned in runs:
@@ -33,7 +33,7 @@ def instruments_by_run(runs: Iterable[PlannedRun], loaded: LoadedParts) -> dict[
 
 
 def instrument_row(instrument: Instrument) -> InstrumentRow:
-    """An instrument as the store keeps it."""
+    """The store row of an instrument."""
     classifier, scale = instrument.classifier, instrument.scale
     return InstrumentRow(
         instrument.instrument_id,
@@ -49,14 +49,14 @@ def instrument_row(instrument: Instrument) -> InstrumentRow:
 
 
 def stored_texts(rows: Sequence[TurnRow], externals: Mapping[str, Message | str]) -> dict[int, Text]:
-    """The texts of a run on record, by turn, as instruments see them.
+    """The texts of a run on record, by turn, as instruments take them.
 
     Parameters
     ----------
     rows : sequence of TurnRow
         All turns of the run.
     externals : mapping of str to Message or str
-        Its messages from outside, which the store does not hold.
+        Messages from outside of the run, which the store does not hold.
     """
     by_turn = {row.turn: row for row in rows}
     return {row.turn: _text(row, by_turn, externals) for row in rows}
@@ -76,7 +76,7 @@ def _text(row: TurnRow, by_turn: Mapping[int, TurnRow], externals: Mapping[str, 
 
 
 def opinion_rows(instrument: Instrument, coded: Iterable[tuple[int, int | None, Estimate]]) -> list[OpinionRow]:
-    """Estimates of an instrument as the store keeps them."""
+    """The store rows of an instrument's estimates."""
     return [
         OpinionRow(instrument.instrument_id, turn, each.value, each.off_scale, each.probabilities, about)
         for turn, about, each in coded

@@ -1,4 +1,4 @@
-"""What the parts of a runner share: what is to be run, where it is kept, what has come of it, and the wish to stop."""
+"""The shared state of a runner's components: experiment, store, results so far, and whether to stop."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ from opinionsim.streams import digest
 _T = TypeVar("_T")
 
 STOPPED = "stopped before it was finished"
-#: How often runs that other workers hold are looked at again, seconds.
+#: Seconds between looks at runs that other workers hold.
 _LOOK_AGAIN_S = 5.0
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a sweep is, at one moment.
+    """Progress of a sweep at one moment.
 
     Attributes
     ----------
     total, complete, incomplete, open : int
-        Runs in all, finished, ended unfinished, and under way.
+        Runs in all, complete ones, those that ended incomplete, and those under way.
     made, answered : int
-        Calls the model has answered, and calls the store has answered.
+        Calls that the model has answered, and calls that the store has answered.
     in_flight : int
         Calls waiting for the model now.
     """
@@ -60,24 +60,24 @@ class Progress:
 
 @dataclass(frozen=True)
 class Summary:
-    """How a sweep ended.
+    """The result of a sweep.
 
     Attributes
     ----------
     total, complete, already : int
-        Distinct runs in all, those that are complete, and those of them that were so beforehand.
+        Distinct runs in all, complete ones, and those complete before the sweep.
     errors : dict of str to str
-        Why each run that is not complete, or no longer agrees with its prompts, is in that state.
+        Error of each run that is not complete, not fully coded, or no longer agrees with its prompts.
     stopped : bool
-        Whether it was asked to stop, or stopped for its budget.
+        Whether the sweep was asked to stop, or its budget stopped it.
     exceeded : str
-        The limit of its budget that stopped it, in words; empty when none did.
+        The limit of the budget that stopped the sweep, in words; empty if none did.
     made, answered, repeated : int
-        Calls the model has answered, calls the store has answered, and attempts that failed and were repeated.
+        Calls that the model has answered, calls that the store has answered, and failed attempts that were repeated.
     paid : Paid
-        Calls, tokens and money of these runs on record, whenever they were paid.
+        Calls, tokens and money of these runs on record, those of earlier sweeps included.
     notes : tuple of str
-        What a reader of the results should know of the models.
+        Notes on the models for readers of the results.
     seconds : float
         Wall time.
     """
@@ -104,31 +104,31 @@ class Stopped(OpinionSimError):
 
 
 class Context:
-    """What the parts of a runner share: what is to be run, where it is kept, what has come of it, and the wish to stop.
+    """The shared state of a runner's components: experiment, store, results so far, and whether to stop.
 
     Parameters
     ----------
     experiment : Experiment
-        What to run.
+        The experiment.
     store : Store
         Open for writing.
     loaded : LoadedParts
-        Its models and instruments.
+        Models and classifiers of the experiment.
     max_concurrency : int, optional
         Calls in flight at most; default that of the specification.
     fresh : bool
-        Start a run anew when its stored calls answer other questions than those now asked.
+        Whether to start a run anew when its stored replies answer other prompts than today's.
     only : collection of str, optional
         Ids of the runs to carry out; the others stay as they are. Default all.
     share : Limits, optional
-        Carry out runs that another runner has put on record, and nothing else: no canary questions, no manifest. These
-        are the limits of what the runs may have cost when they are over. Default: the runner puts them on record
-        itself, and the experiment's budget holds.
+        Limits of what the runs may have used when they are over. The runs have been registered by another runner, and
+        this one only carries them out: no canary questions, no manifest. Default: the runner registers the runs, and
+        the experiment's budget holds.
 
     Attributes
     ----------
     registers : bool
-        Whether the experiment is put on record, too.
+        Whether the runner puts the experiment on record.
     planned, distinct : list of PlannedRun
         Runs to carry out, and all runs of the experiment, each once.
     instruments : dict of str to list of Instrument
@@ -136,13 +136,13 @@ class Context:
     complete : set of str
         Ids of runs that are complete and measured.
     errors : dict of str to str
-        Why each other run that was looked at is not.
+        Error of each other run that was settled.
     exceeded : str
-        The limit of the budget that stopped the sweep, in words; empty when none did.
+        The limit of the budget that stopped the sweep, in words; empty if none did.
     defect : Exception or None
         The first defect of the program that stopped a run.
     made, answered, repeated : int
-        Calls of runs that are over.
+        Calls answered by the model, calls answered by the store, and repeated attempts, of runs that are over.
     playing : dict of str to Simulation
         Runs under way.
     stopping : asyncio.Event
@@ -178,14 +178,14 @@ class Context:
         self.playing: dict[str, Simulation] = {}
         self._calls: set[RunCalls] = set()
         self.stopping = asyncio.Event()
-        # SQLite and classification block; each has a thread of its own so that dispatch goes on.
+        # Store and classifiers block: each has a thread of its own so that dispatch goes on.
         self._threads = [ThreadPoolExecutor(1, f"opinionsim-{name}") for name in ("store", "open", "measure")]
         self.queues = Queues(self._threads[2])
 
     # -- what is going on ----------------------------------------------------------------------------------
 
     def progress(self) -> Progress:
-        """How far the runs of this process are; may be asked from any thread."""
+        """Progress of the runs of this process; may be called from any thread."""
         calls = list(self._calls)
         return Progress(
             total=len(self.planned),
@@ -198,7 +198,7 @@ class Context:
         )
 
     def doing(self) -> str:
-        """What is being done, in one line; may be asked from any thread."""
+        """Report of the calls in flight, in one line; may be called from any thread."""
         runs, calls = len(self._calls), self.slots.in_flight
         parts = [
             f"{calls} {'call' if calls == 1 else 'calls'} in flight of {self.slots.limit}, "
@@ -210,7 +210,7 @@ class Context:
         return "; ".join(parts)
 
     def begin(self, planned: PlannedRun, record: RunRecord, answering: Sequence[Endpoint | Seat] = ()) -> RunCalls:
-        """The calls of a run, which are stopped with the sweep and count as its own until :meth:`count`."""
+        """Open the calls of a run; they stop with the sweep, and :meth:`count` adds them up at the end."""
         execution = planned.spec.execution
         retry = RetryPolicy(execution.timeout_s, **execution.retry.model_dump())
         budget = self.spending.budget
@@ -221,7 +221,7 @@ class Context:
         return calls
 
     def count(self, over: RunCalls | Summary) -> None:
-        """Add the calls of something that is over."""
+        """Add the calls of a run or chunk that is over."""
         if isinstance(over, RunCalls):
             self._calls.discard(over)
         self.made += over.made
@@ -229,7 +229,7 @@ class Context:
         self.repeated += over.repeated
 
     def settle(self, run_id: str, error: object = None) -> None:
-        """Count a run as complete and measured, or as not for a reason."""
+        """Count a run as complete and measured, or note its error."""
         if error is None:
             self.complete.add(run_id)
         else:
@@ -243,7 +243,7 @@ class Context:
         return self.stopping.is_set()
 
     def stop(self) -> None:
-        """Dispatch nothing more; calls in flight go on to their end."""
+        """Dispatch nothing more; calls in flight run to their end."""
         self.stopping.set()
         for simulation in self.playing.values():
             simulation.engine.stop(Stopped())
@@ -251,13 +251,13 @@ class Context:
             calls.stop()
 
     def heed(self, error: OpinionSimError | None) -> None:
-        """Stop the sweep where an error says that the budget is used up."""
+        """Stop the sweep if the error says that the budget is used up."""
         if isinstance(error, BudgetExceeded):
             self.exceeded = self.exceeded or str(error)
             self.stop()
 
     async def pause(self) -> None:
-        """Wait for a while before runs that others hold are looked at again; no longer than until the stop."""
+        """Wait before another look at runs that other workers hold, or until the sweep is to stop."""
         with suppress(TimeoutError):
             await asyncio.wait_for(self.stopping.wait(), _LOOK_AGAIN_S)
 
@@ -268,30 +268,30 @@ class Context:
         return await asyncio.get_running_loop().run_in_executor(self._threads[0], partial(function, *arguments))
 
     async def in_opening(self, function: Callable[..., _T], *arguments: Any) -> _T:
-        """Call the store on behalf of a run that waits to start, not behind those that are over."""
+        """Call the store in the thread for runs that wait to start, so that they need not queue behind other runs."""
         return await asyncio.get_running_loop().run_in_executor(self._threads[1], partial(function, *arguments))
 
     async def close(self) -> None:
         """Wait for the threads to end."""
-        # The loop is shared with other sweeps and models, which must not wait for what these threads still do.
+        # Not on the loop, which other sweeps and models share: they must not wait for these threads.
         for thread in self._threads:
             await asyncio.to_thread(thread.shutdown)
 
 
 def damage(run_id: str, error: DamagedError) -> str:
-    """What is wrong with the record of a run, and what can be done about it."""
+    """The message on a damaged record of a run, with the remedy."""
     return f"run {run_id}: {error}. Take the store from a copy, or start these runs anew with --fresh"
 
 
 async def together(*work: Coroutine[Any, Any, None], meanwhile: Coroutine[Any, Any, None] | None = None) -> None:
-    """Carry out several things at once, all of which end with the first error.
+    """Carry out several coroutines at once; the first error ends all of them.
 
     Parameters
     ----------
     *work : coroutine
-        To be carried out.
+        The coroutines.
     meanwhile : coroutine, optional
-        Goes on beside them, and is cancelled when all have ended.
+        A coroutine beside them, cancelled when all have ended.
     """
     try:
         async with asyncio.TaskGroup() as group:

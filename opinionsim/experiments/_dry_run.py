@@ -1,4 +1,4 @@
-"""Runs without a model: their turns counted, and acted out with placeholders for replies."""
+"""Runs without a model: turns are counted, or acted out with placeholders for replies."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from opinionsim.messages import ChatMessage, Message, Parse, Prompt, Reply, as_m
 from opinionsim.schedules import ActSpec, AdaptiveSchedule, Turn, critical_path, outline
 from opinionsim.topics import Claim, Framing
 
-#: What reflective memories call the part of a turn by which they sum up.
+#: Part of a turn in which reflective memories sum up.
 _REFLECT = "reflect"
-#: Agents that are acted out at least where not all are.
+#: Least number of agents that are acted out.
 _FEWEST_AGENTS = 8
-#: What a judge is asked about where the number of its questions is all that counts.
+#: Claim for a judge where only the number of its questions counts.
 _ANY_CLAIM = Claim("this is so", "any", Framing.TRUTH)
 #: Turns acted out before other work on the event loop goes on.
 _TURNS_AT_A_TIME = 100
-#: Characters that a token of memory may stand for: the opposite of `opinionsim.memory.estimated_tokens`.
+#: Characters of a token of memory: the inverse of `opinionsim.memory.estimated_tokens`.
 _CHARACTERS_PER_TOKEN = 4
 
-#: What calls have in common: the label of the agents' model and what it is asked for, or a judge's instrument and the
+#: A sort of calls: the label of an agent's model and the kind of call, or the identity of a judge's instrument and the
 #: act whose texts it codes.
 Sort = tuple[str, str]
 
 
 def call_kind(act: str, part: str) -> str:
-    """What a call is for: the act of its turn, or what its part is called if that is no reply and no judgement."""
+    """The kind of a call: the act of its turn for replies and judgements, else the name of its part."""
     return act if part.startswith(("reply", "judge")) else part
 
 
@@ -47,7 +47,7 @@ class _Kept:
         self._kept: Counter[int] = Counter()
 
     def before(self, turn: Turn) -> int:
-        """How many turns the agent remembers in this one, which is counted from then on."""
+        """Number of turns that the agent remembers in this turn; the turn itself counts from then on."""
         memory = self._acts[turn.act].memory
         kept = 0 if memory == "none" else self._kept[turn.agent]
         self._kept[turn.agent] += memory == "keep"
@@ -55,7 +55,7 @@ class _Kept:
 
 
 class CountedTurns:
-    """The turns of one run, counted; of an adaptive schedule, as many as it can have.
+    """The counted turns of one run; for an adaptive schedule, as many as it can have.
 
     Parameters
     ----------
@@ -65,11 +65,11 @@ class CountedTurns:
     Attributes
     ----------
     remembered : dict of (str, str) to ndarray of int
-        By sort of call, how many turns the agent remembers before each call of its agents.
+        Turns that the agent remembers before each call, by sort of call; without calls of judges.
     models : dict of str to ModelSpec
-        The models of its agents, by label.
+        Models of the agents, by label.
     needs : collection of str
-        Variables of the instruments on whose opinions the schedule acts.
+        Variables whose opinions the schedule acts on.
     """
 
     def __init__(self, parts: Parts) -> None:
@@ -91,37 +91,37 @@ class CountedTurns:
 
     @property
     def calls(self) -> int:
-        """Calls of agents."""
+        """Number of calls of agents."""
         return sum(map(len, self.remembered.values()))
 
     @cached_property
     def path(self) -> int | None:
-        """Calls of agents that must follow one another; None where that depends on what is said."""
+        """Length of the longest chain of dependent calls of agents; None for adaptive schedules."""
         if isinstance(self._schedule, AdaptiveSchedule):
             return None
         return critical_path(self._schedule, calls_per_event=self._after).length
 
     def items(self, kinds: Collection[str], about: str = "") -> dict[str, int]:
-        """By act, how many items a classifier codes of texts of some kinds, one a message read if `about` says so.
+        """Items that a classifier codes of these kinds of text, by act; with `about`, one for each message read.
 
-        Self-reports say themselves what they say, and no classifier codes them.
+        No classifier codes self-reports.
         """
         acts, counted = self._schedule.acts, self._reads if about else self._turns
         return {name: counted[name] for name in self._turns if acts[name].kind in set(kinds) - {SELF_REPORT}}
 
 
 class _Lengths:
-    """Characters of prompts by how many turns their agent remembers.
+    """Characters of prompts as a function of the number of turns that the agent remembers.
 
-    Means of the prompts that were made; beyond the longest memory among them a straight line, up to what a token
-    budget lets through. Prompts of all sorts show its slope where there are few of one sort.
+    Means of the prompts that were made; beyond the longest memory among them a straight line, up to the token budget.
+    If one sort has too few prompts, the slope is that of all sorts.
     """
 
     def __init__(self, seen: list[tuple[int, int]], every: list[tuple[int, int]], token_budget: int | None) -> None:
         remembered, characters = np.array(seen).T
         self._x, place = np.unique(remembered, return_inverse=True)
         self._y = np.bincount(place, characters) / np.bincount(place)
-        # The first prompt of an agent lacks what all later ones have, such as a summary.
+        # The first prompt of an agent lacks parts that all later ones have, such as a summary.
         later = np.array([pair for pair in (seen if len(self._x) > 2 else every) if pair[0]] or [(0, 0)])
         slope = np.polyfit(later[:, 0], later[:, 1], 1)[0] if np.ptp(later[:, 0]) else 0.0
         self._slope = max(0.0, float(slope))
@@ -129,14 +129,14 @@ class _Lengths:
         self._room = max(0.0, most - self._y[-1])
 
     def total(self, remembered: np.ndarray) -> float:
-        """Characters of prompts whose agents remember that many turns."""
+        """Characters of all prompts whose agents remember these numbers of turns."""
         beyond = np.maximum(remembered - self._x[-1], 0) * self._slope
         return float((np.interp(remembered, self._x, self._y) + np.minimum(beyond, self._room)).sum())
 
 
 @dataclass
 class DryRun:
-    """One run acted out turn by turn, each question answered at once by a placeholder.
+    """One run acted out turn by turn; a placeholder answers each call at once.
 
     Parameters
     ----------
@@ -148,8 +148,7 @@ class DryRun:
     Attributes
     ----------
     asked : dict of (str, str) to list of (int, int)
-        By sort, one entry a call: how many turns the agent remembered, 0 for a judge, and the characters of the
-        prompt.
+        For each call, by sort: turns that the agent remembered, 0 for a judge, and characters of the prompt.
     """
 
     parts: Parts
@@ -158,7 +157,7 @@ class DryRun:
     _lengths: dict[Sort, _Lengths] = field(default_factory=dict)
 
     def characters(self, sort: Sort, remembered: np.ndarray) -> int:
-        """Characters of prompts of a sort; if none was made, they are like those of other models, or other kinds."""
+        """Characters of prompts of a sort; if none was made, as for this kind by another model, or for all kinds."""
         if sort not in self._lengths:
             alike = (self.asked[each] for each in list(self.asked) if each[1] == sort[1])
             every = [pair for seen in self.asked.values() for pair in seen]
@@ -167,19 +166,19 @@ class DryRun:
         return round(self._lengths[sort].total(remembered))
 
     async def act_out(self, share: float, most: int, judges: Collection[Instrument]) -> None:
-        """Act the run out, or a part of it: some agents, for the first of their turns.
+        """Act the run out, or a part of it: the first turns of some agents.
 
         Parameters
         ----------
         share : float
             Share of the agents that are acted out.
         most : int
-            Calls of agents after which nothing more is acted out, save acts that have not been so far.
+            Calls of agents after which only the first turn of a new act is acted out.
         judges : collection of Instrument
-            Those whose classifiers ask about texts: about those of all acts, whatever each of them reads.
+            Instruments whose classifiers ask a model; they judge texts of all acts, also of kinds they do not read.
         """
         schedule, cast, labels = self.parts.schedule, self.parts.cast(), self.parts.model_labels
-        # The same draw every time: two forecasts of one experiment must agree.
+        # A fixed seed: two forecasts of one experiment must agree.
         order = np.random.default_rng(0).permutation(len(cast)).tolist()
         chosen = set(order[: max(_FEWEST_AGENTS, round(share * len(cast)))])
         kept, acted, known = _Kept(schedule.acts), set[str](), dict[tuple[str, Item], list[tuple[int, int]]]()
@@ -212,13 +211,13 @@ class DryRun:
     async def _judge(
         self, each: Instrument, act: str, item: Item, known: dict[tuple[str, Item], list[tuple[int, int]]]
     ) -> None:
-        """Have a judge ask about an item; equal items are asked about once and counted each time."""
+        """Have a judge ask about an item; equal items are asked about once, and counted each time."""
         sort = each.instrument_id, act
         if (each.instrument_id, item) in known:
             self.asked[sort] += known[each.instrument_id, item]
         elif asks(each.classifier):
             before = len(self.asked[sort])
-            # A point of the scale is an answer, so that nothing is asked again.
+            # A point of the scale is a valid answer, so the judge does not ask again.
             await each.classifier.rate(partial(self._ask, *sort, 0, text=str(each.scale.points[0])), item)
             known[each.instrument_id, item] = self.asked[sort][before:]
 
@@ -234,14 +233,14 @@ class DryRun:
         dropped: int = 0,
         text: str | None = None,
     ) -> Reply:
-        """Count a prompt, and answer it."""
+        """Count a prompt, and return a placeholder."""
         sort = who, call_kind(act, part)
         self.asked[sort].append((remembered, Prompt.of(messages).characters))
         return Reply(self.reply(sort) if text is None else text)
 
 
 async def questions(instrument: Instrument) -> int:
-    """How many questions the judge of an instrument asks about an item, if each is answered at once."""
+    """Number of questions that the judge of an instrument asks about an item, if each first reply is valid."""
     asked: list[str] = []
 
     async def ask(part: str, messages: Iterable[ChatMessage], **options: object) -> Reply:

@@ -1,4 +1,4 @@
-"""The ties of a run as the store keeps them: those at the start, and those that move."""
+"""Store rows of the ties of a run: ties at the start, and moves."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from opinionsim.store import EdgeRow, TieRow
 
 
 def edge_rows(network: Any) -> tuple[EdgeRow, ...]:
-    """The ties a run begins with.
+    """Store rows of the ties at the start of a run.
 
     Parameters
     ----------
     network : Network, networkx graph or None
-        As it is before the first step; None and a complete one list no tie.
+        The network before the first step; None and a complete network give no row.
     """
     if network is None:
         return ()
@@ -28,14 +28,14 @@ def edge_rows(network: Any) -> tuple[EdgeRow, ...]:
 
 
 def moved_ties(network: Any, changes: Iterable[TieChange]) -> list[TieRow]:
-    """Ties that moved, each from where :func:`edge_rows` or an earlier change has it.
+    """Store rows of ties that moved; each move starts from :func:`edge_rows` or an earlier move.
 
     Parameters
     ----------
     network : Network, networkx graph or None
-        As it was before the first step.
+        The network before the first step.
     changes : iterable of TieChange
-        In order of steps.
+        Changes in order of steps.
     """
     moved = list(changes)
     if not moved:

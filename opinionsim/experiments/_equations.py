@@ -1,4 +1,4 @@
-"""Runs whose agents are numbers: a classic model on the schedule, the network and the opinions of a run."""
+"""Runs whose agents follow an equation: a classic model on the schedule, network and opinions of a run."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Equation:
     seed, replicate : int
         Root and replicate of the random streams.
     moments : tuple of int or None
-        Steps of the run at which a step of the model ends; None where agents meet as the schedule has it.
+        Steps of the run at which a step of the model ends; None where agents meet by the schedule of the run.
     """
 
     setup: Setup
@@ -48,17 +48,17 @@ class Equation:
 
     @cached_property
     def _record(self) -> np.ndarray:
-        """Opinions at first and after every step of the model, (steps + 1, N)."""
+        """Initial opinions and those after every step of the model, (steps + 1, N)."""
         process = Process(self.setup, self.opinions, self.seed, self.replicate)
         return np.concatenate([self.opinions[None], process.advance(len(self.moments or ()))])
 
     def work_out(self) -> None:
-        """Do beforehand what takes time; blocks."""
+        """Compute the trajectory in advance, which takes time; blocks."""
         if self.moments is not None:
             _ = self._record
 
     def actors(self) -> Sequence[Actor]:
-        """One an agent, before its first turn."""
+        """The actor of each agent, before its first turn."""
         if self.moments is None:
             return meeting_actors(self.setup, self.opinions, self.seed, self.replicate)
         steps = (0, *self.moments)
@@ -82,11 +82,11 @@ def equation_of(
     seed, replicate : int
         Root and replicate of the random streams.
     network : Network or None
-        Who hears whom; None where everybody hears everybody.
+        Ties between agents; None where all agents hear all.
     opinions : sequence of float
         Initial opinions.
     schedule : StaticSchedule or AdaptiveSchedule or None
-        That of language-model agents; None where the model meets in its own way.
+        Schedule of the interaction, as for language-model agents; None for the native one of the model.
 
     Raises
     ------
@@ -114,24 +114,24 @@ def _model_steps(schedule: AnySchedule, size: int) -> tuple[int, ...]:
     updates = np.bincount([turn.step for turn in schedule.turns() if turn.reads], minlength=schedule.steps + 1)
     done = np.cumsum(updates)
     ends = np.searchsorted(done, size * np.arange(1, done[-1] // size + 1))
-    # A step with more updates than agents ends several of the model's, which are one then.
+    # A step with more updates than agents ends several steps of the model; they count as one.
     return tuple(dict.fromkeys(ends.tolist()))
 
 
 def check_equation(spec: ExperimentSpec, network: Network | None = None) -> None:
-    """Refuse a classic model that cannot be carried out as specified, before anything is.
+    """Refuse a classic model that cannot be carried out as specified.
 
     Parameters
     ----------
     spec : ExperimentSpec
         The specification of a run, whose model is a classic one.
     network : Network, optional
-        Who hears whom, where that is known beforehand.
+        Ties between agents, if they are known.
 
     Raises
     ------
     SpecError
-        Naming the field.
+        If it cannot; names the field.
     """
     setup = _set_up(spec, Network.of(max(2, spec.population.size)) if network is None else network)
     model = setup.model
@@ -170,7 +170,7 @@ def _set_up(spec: ExperimentSpec, network: Network) -> Setup:
                 "when; leave it out, or use kind: native"
             )
     scale = spec.scale.scale()
-    # Schedules never draw an agent that nobody can meet.
+    # Interactions without this option never draw an agent without neighbours.
     isolates = getattr(spec.interaction, "isolates", "keep")
     try:
         return set_up(model, network, span=(scale.lowest, scale.highest), settings=settings, isolates=isolates)

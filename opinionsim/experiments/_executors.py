@@ -1,4 +1,4 @@
-"""Executors, which carry out the runs of a sweep: the port that a runner asks for, and the one of this process."""
+"""Executors, which carry out the runs of a sweep: their protocol, and the executor of this process."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from opinionsim.streams import canonical_json
 
 
 class Executor(Protocol):
-    """Carries out the runs of a sweep; made of a :class:`Context`, in which it settles them.
+    """Carries out the runs of a sweep, and settles them in a :class:`Context`.
 
     Attributes
     ----------
@@ -33,7 +33,7 @@ class Executor(Protocol):
         ...
 
     def progress(self) -> Progress:
-        """How far the sweep is; may be asked from any thread."""
+        """Progress of the sweep; may be called from any thread."""
         ...
 
 
@@ -53,11 +53,11 @@ class LocalExecutor:
         self._taken_over: list[Pending] = []
 
     def progress(self) -> Progress:
-        """How far the sweep is."""
+        """Progress of the sweep."""
         return self._context.progress()
 
     async def carry_out(self, pending: list[Pending]) -> None:
-        """Carry out runs to their end; those that other workers hold are waited for."""
+        """Carry out runs to their end, and wait for those that other workers hold."""
         while pending:
             n_open = self._open_at_once(pending)
             opened: asyncio.Queue[Opened | None] = asyncio.Queue(1 if self._context.store.shared else max(n_open, 1))
@@ -66,7 +66,7 @@ class LocalExecutor:
             pending = await self._not_done_elsewhere(lost)
 
     def _open_at_once(self, pending: list[Pending]) -> int:
-        """Runs under way at a time: enough to fill every slot four times over, so that none stands idle."""
+        """Number of runs under way at a time: enough to keep every slot busy."""
         widths: dict[str, float] = {}
         for each in pending:
             spec = each.planned.spec
@@ -78,14 +78,14 @@ class LocalExecutor:
                         widths[shape] = 1.0  # it decides one step at a time
                     else:
                         widths[shape] = critical_path(schedule).mean_width
-        # The narrowest runs may be all that is left in the end.
+        # At the end, only the narrowest runs may be left.
         width = max(1.0, min(widths.values(), default=1.0))
-        # A store that other workers use as well leaves the rest to them.
+        # With a shared store, other workers can take the other runs.
         rounds, least = (1, 1) if self._context.store.shared else (4, 8)
         return min(max(least, math.ceil(rounds * self._context.slots.limit / width)), len(pending))
 
     async def _open_ahead(self, pending: list[Pending], opened: asyncio.Queue[Opened | None], n_open: int) -> None:
-        """Claim runs and read their journals before their turn comes, so that no slot waits for the store."""
+        """Claim runs and read their journals in advance, so that no slot waits for the store."""
         while pending:
             held = []
             for each in pending:
@@ -102,7 +102,7 @@ class LocalExecutor:
             await opened.put(None)
 
     async def _not_done_elsewhere(self, held: list[Pending]) -> list[Pending]:
-        """Those runs that another worker holds and has not finished a while later: it may die over them."""
+        """Runs that other workers hold and have not finished after a wait; their workers may have died."""
         context = self._context
         if not held or context.stopped:
             for each in held:
@@ -111,7 +111,7 @@ class LocalExecutor:
         await context.pause()
         states = await context.in_opening(context.store.states, [each.run_id for each in held])
         done = {run_id for run_id, state in states.items() if state.status == "complete"}
-        # Another worker that finished them may have had other instruments in mind.
+        # The worker that finished them may have had other instruments.
         await measure_finished(context, [each.planned for each in held if each.run_id in done])
         return [each for each in held if each.run_id not in done]
 
@@ -126,7 +126,7 @@ class LocalExecutor:
                 concluding = None if played is None else group.create_task(self._conclude(played))
 
     async def _played(self, opened: Opened) -> Played | None:
-        """A run carried out to its last turn, anew if its record is of no use; None where it cannot be had again."""
+        """Carry out a run to its last turn, with `fresh` anew if its record does not fit; None if that fails."""
         played = await play(self._context, opened)
         if not (isinstance(played.error, JournalMismatch | DamagedError) and self._context.fresh):
             return played
@@ -142,5 +142,5 @@ class LocalExecutor:
         try:
             await conclude(self._context, played)
         except HeldElsewhereError:
-            # It was given up for dead, and taken over.
+            # Another worker took this process for dead and took the run over.
             self._taken_over.append(played.opened.pending)

@@ -1,4 +1,4 @@
-"""What an experiment takes, as numbers and in words."""
+"""The forecast of an experiment, as numbers and in words."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from opinionsim.llm import Price
 
 @dataclass(frozen=True)
 class ModelForecast:
-    """What an experiment takes of one chat model.
+    """The forecast for one chat model.
 
     Attributes
     ----------
     name : str
-        As the specification names it.
+        Name in the specification.
     judges : bool
-        Whether it codes texts, for a classifier that asks a chat model; else it plays agents.
+        Whether it is a judge, which codes texts; else it plays agents.
     calls : int
-        If no reply is rejected.
+        Number of calls if no reply is rejected.
     input_characters : int
         Characters of all prompts.
     input_tokens, output_tokens : int
-        By the assumptions below.
+        Tokens of prompts and of replies, by the figures below.
     cost : float or None
         Money; None where no price is known.
     price : str
@@ -31,11 +31,11 @@ class ModelForecast:
     tokens_per_character : float
         Tokens for each character of a prompt.
     reply_tokens : float
-        Mean over all calls.
+        Mean tokens of a reply, over all calls.
     latency_s : float
-        Seconds a call takes.
+        Seconds of a call.
     observed : int
-        Stored calls that the last three rest on; 0 where they are assumed.
+        Stored calls from which the last three figures are taken; 0 where they are assumed.
     """
 
     name: str
@@ -53,55 +53,55 @@ class ModelForecast:
 
     @property
     def label(self) -> str:
-        """Its name, and its part if it plays no agents."""
+        """The name, with "(judge)" for a judge."""
         return f"{self.name} (judge)" if self.judges else self.name
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """What an experiment takes.
+    """The forecast of an experiment.
 
     Attributes
     ----------
     cells, runs : int
         Combinations of conditions, and distinct runs.
     calls : int
-        Model calls of all runs, those of judges included, if no reply is rejected or asked for again; of an adaptive
-        schedule as many as it can make.
+        Calls of all runs, those of judges included, if no reply is rejected or asked for again; an upper bound for
+        adaptive schedules.
     texts : int
-        Texts to be coded, once for each classifier; self-reports need none.
+        Texts to be coded, once for each instrument, without self-reports.
     longest_path : int or None
-        Calls on the longest chain of dependent calls of any run: no number of slots makes the sweep faster. A judge
-        is asked when a run is over, about all its texts side by side: one call more on the chain.
-        None where a schedule is adaptive, so that its chain is not known in advance.
+        Calls on the longest chain of dependent calls of any run: the limit of speed with any number of slots. A judge
+        codes the texts of a run side by side, which adds one call to the chain. None for adaptive schedules, whose
+        chain is not known in advance.
     width : float
-        Calls in flight on average, over all runs, if every call could start at once when those it needs are there.
+        Calls in flight on average, over all runs, if every call started as soon as its inputs are there.
     slots : int
         Calls in flight at most.
     useful_slots : int
-        With so many slots or more the longest path sets the least time, and slots no longer do.
+        Number of slots from which on the longest path alone sets the least time.
     rounds : float
         Lower bound of the time of the sweep, in units of one call's latency: the longer of the longest path
-        and calls / slots. A run with an adaptive schedule is taken to make one call after another, a judge's ratings
-        of what the schedule waits for included.
+        and calls / slots. A run with an adaptive schedule counts as one call after another, including a judge's
+        ratings that the schedule waits for.
     least_s, most_s : float
-        Bounds of the time of the sweep where calls take `ModelForecast.latency_s` each and no slot stands idle while
-        a call is ready: the longer of the longest path and the work a slot has to do; and Graham's bound on list
-        scheduling, w + (1 - 1/slots) p for work w a slot and longest path p. Coding texts is counted where a chat
-        model does it.
+        Bounds of the time of the sweep if each call takes `ModelForecast.latency_s` and no slot is idle while a call
+        is ready. The lower bound is the longer of the longest path and the work of a slot; the upper one is Graham's
+        bound on list scheduling, w + (1 - 1/slots) p for work w of a slot and longest path p. Coding counts where a
+        chat model does it.
     sequential_s : float
-        Time of one call at a time.
+        Time if calls are made one at a time.
     models : tuple of ModelForecast
-        One a chat model, in the order of the cells; then those of judges.
+        One for each chat model, in the order of the cells; then those of judges.
     acted_out : int
-        Calls of which the prompts were made and counted; those of the other calls follow from them.
+        Calls whose prompts were made and measured; the lengths of other prompts follow from them.
     currency, price_date : str
         Currency and date of the price table.
     notes : tuple of str
-        What the figures rest on, and what is unusual about the experiment.
+        Notes on the basis of the figures, and on unusual features of the experiment.
     missing : Forecast or None
-        What is left to do, where a store was given: runs that it does not hold complete, and texts of complete ones
-        that an instrument has not coded.
+        The work that the given store lacks: runs that are not complete, and texts of complete runs that an instrument
+        has not coded. None without a store.
     """
 
     cells: int
@@ -150,13 +150,13 @@ class Forecast:
 
     @property
     def cost(self) -> float | None:
-        """Money for all calls; None where the price of a model is not known."""
+        """Money for all calls; None if the price of a model is not known."""
         known = [model.cost for model in self.models if model.cost is not None]
         return sum(known) if len(known) == len(self.models) else None
 
     @property
     def usage(self) -> str:
-        """Calls, tokens, and money where there is any, in words."""
+        """Calls, tokens, and money if there is any, in words."""
         money = f", {spell_money(self.cost, self.currency)}" if self.cost else ""
         return f"{self.calls:,} calls, {self.input_tokens + self.output_tokens:,} tokens{money}"
 
@@ -168,7 +168,7 @@ class Forecast:
         return "\n\n".join(parts)
 
     def tables(self) -> list[list[tuple[str, ...]]]:
-        """The forecast in words: rows of name, value and meaning; and of several models, what each is asked."""
+        """The forecast as tables: rows of name, value and meaning, and for several models a row for each."""
         rows = [
             *self._who_rows(),
             ("cells", f"{self.cells:,}", "combinations of conditions"),
@@ -251,7 +251,7 @@ class Forecast:
 
 
 def spell_seconds(seconds: float) -> str:
-    """A duration in the unit that suits it."""
+    """A duration in a suitable unit."""
     for size, unit in ((86400.0, "d"), (3600.0, "h"), (60.0, "min")):
         if seconds >= 2 * size:
             return f"{seconds / size:,.1f} {unit}"
@@ -259,7 +259,7 @@ def spell_seconds(seconds: float) -> str:
 
 
 def spell_money(amount: float, currency: str) -> str:
-    """An amount of money; small ones with as many digits as they need."""
+    """An amount of money, with two decimals, or two digits if it is small."""
     return f"{amount:,.2f} {currency}" if amount == 0 or amount >= 0.1 else f"{amount:.2g} {currency}"
 
 

@@ -1,4 +1,4 @@
-"""What makes a run the run it is."""
+"""The identity of runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from opinionsim.opinions import OpinionScale
 from opinionsim.schedules import Setting
 from opinionsim.streams import canonical_json, digest
 
-#: Grows when the meaning of a field or of a default changes, so that old runs are not taken for new ones.
+#: Raised when the meaning of a field or default changes, so that old runs are not taken for new ones.
 _VERSION = 1
 
 #: Fields of a specification that are part of a run's identity, wholly or in part.
@@ -32,7 +32,7 @@ RUN_FIELDS = (
 
 
 def canonical(value: Any) -> Any:
-    """JSON values in one spelling: lists for tuples, text for keys, 1 for 1.0."""
+    """JSON values in canonical form: lists for tuples, text for keys, 1 for 1.0."""
     if isinstance(value, dict):
         return {str(key): canonical(child) for key, child in value.items()}
     if isinstance(value, (list, tuple)):
@@ -49,7 +49,7 @@ def _stated(model: Any, *without: str) -> dict[str, Any]:
 
 
 def _population_fields(spec: ExperimentSpec, resources: Resources) -> dict[str, Any]:
-    """Personas enter by what a prompt may show of them, in order; their file's name and notes do not."""
+    """Identity fields of a population; personas enter by the content that prompts can show, not by file name."""
     personas = [
         [persona.name, persona.opinion, list(persona.attributes.items()), persona.background]
         for persona in resources.personas(spec.population).personas
@@ -61,7 +61,7 @@ def _population_fields(spec: ExperimentSpec, resources: Resources) -> dict[str, 
 
 
 def _interaction_fields(spec: ExperimentSpec, resources: Resources) -> dict[str, Any]:
-    """Length in steps however it is given, network and messages by content."""
+    """Identity fields of an interaction; network and messages enter by content."""
     size = spec.population.size
     fields = spec.interaction.identity(Setting(size, np.random.default_rng, messages=resources.messages))
     network = getattr(spec.interaction, "network", None)
@@ -71,20 +71,20 @@ def _interaction_fields(spec: ExperimentSpec, resources: Resources) -> dict[str,
 
 
 def run_fields(spec: ExperimentSpec, resources: Resources) -> dict[str, Any]:
-    """The resolved fields that can reach a prompt, a draw or a model, defaults omitted.
+    """The resolved fields that can affect a prompt, a draw or a model, without defaults.
 
     Parameters
     ----------
     spec : ExperimentSpec
-        One run's specification.
+        Specification of one run.
     resources : Resources
-        What it refers to.
+        Its topics, personas, messages and networks.
 
     Returns
     -------
     dict
-        JSON values. Files enter by content, so that renaming one changes nothing; a prompt pack enters by
-        the name of its folder, so that an edited template meets the prompts on record and is reported.
+        JSON values. Files enter by content, so renaming a file changes nothing. A prompt pack enters by the name of
+        its folder: an edited template is then compared with the prompts on record, and reported.
     """
     topic = resources.topic(spec.topic)
     claim = topic.claim(spec.topic.framing)
@@ -111,7 +111,7 @@ def run_fields(spec: ExperimentSpec, resources: Resources) -> dict[str, Any]:
     if spec.interaction.needs:
         fields["measurement"]["needs"] = {
             each.variable: each.instrument_id
-            # The first of several of one variable is meant: it is written last.
+            # The first of several instruments of a variable counts: reversed, it is written last.
             for each in reversed(spec.instruments)
             if each.variable in spec.interaction.needs and not each.about
         }
@@ -124,7 +124,7 @@ def run_fields(spec: ExperimentSpec, resources: Resources) -> dict[str, Any]:
 
 
 def value_at(fields: dict[str, Any], spec: ExperimentSpec, path: str) -> Any:
-    """The resolved value at a dotted path; as specified where resolution leaves no field of that name."""
+    """The resolved value at a dotted path; the specified value where the resolved fields lack the path."""
     for tree in (fields, spec.model_dump(mode="json")):
         node: Any = tree
         for key in path.split("."):
@@ -140,9 +140,9 @@ def run_id(spec: ExperimentSpec, fields: dict[str, Any], replicate: int) -> str:
     Parameters
     ----------
     spec : ExperimentSpec
-        One run's specification; only its seed is read.
+        Specification of one run; only its seed is read.
     fields : dict
-        As :func:`run_fields` gives them.
+        Result of :func:`run_fields`.
     replicate : int
         From 0.
     """
@@ -155,7 +155,7 @@ def block(spec: ExperimentSpec, fields: dict[str, Any], replicate: int) -> str:
     Returns
     -------
     str
-        Seed, replicate and the values in `independent_over`, as in ``seed=1/replicate=0/topic.name=palms``.
+        Seed, replicate and the values of `independent_over`, as in ``seed=1/replicate=0/topic.name=palms``.
     """
     parts = [f"seed={spec.seed}", f"replicate={replicate}"]
     for path, value in fields.get("independent", {}).items():

@@ -1,4 +1,4 @@
-"""The models, prices and instruments of an experiment, each loaded once, before anything is spent."""
+"""The models, prices and instruments of an experiment, each loaded once, before any call."""
 
 from __future__ import annotations
 
@@ -35,24 +35,24 @@ from opinionsim.streams import canonical_json
 
 
 class LoadedParts:
-    """The models, prices and classifiers of an experiment, each loaded once, before anything is spent.
+    """The models, prices and classifiers of an experiment, each loaded once, before any call.
 
     Parameters
     ----------
     experiment : Experiment
-        What names them.
+        The experiment that names them.
     chat_model : BaseChatModel, optional
-        Used instead of every model that plays agents; a classifier keeps its own. The names stay what identifies
-        the runs, so a real model needs a name other than ``scripted``, and the scripted one no other.
+        Used instead of every model that plays agents; a classifier keeps its own. Names in the specification still
+        identify the runs, so the scripted model must be named ``scripted``, and no other model may be.
     to_plan : bool
-        Load them to plan with, not to be called: no key and no weights are needed.
+        Whether to load them only for planning, without calls: no key and no weights are needed.
 
     Attributes
     ----------
     missing : list of str
-        The keys that a run will need and that are not set, a sentence each.
+        One sentence for each key that a run needs and that is not set.
     prices : PriceTable
-        What tokens cost.
+        Prices of tokens.
     limits : Limits
         The experiment's budget.
 
@@ -95,7 +95,7 @@ class LoadedParts:
             self.instruments(cell.spec)
 
     def _check_name(self, name: str) -> None:
-        """A model given as an object must not pass for another one: runs are told apart by their model's name."""
+        """Refuse a scripted object under another name, or another object as ``scripted``: names identify runs."""
         given = self._chat_model
         if given is not None and isinstance(given, ScriptedChatModel) != (name == "scripted"):
             raise SpecError(
@@ -104,7 +104,7 @@ class LoadedParts:
             )
 
     def _check_price(self, endpoint: Endpoint, name: str) -> None:
-        """Money is limited only where all of it is counted."""
+        """Refuse to limit money if the price of a model is not known."""
         if self.limits.money is not None and endpoint.price is None:
             raise SpecError(
                 f"execution.budget.money: the price of {name!r} is not known; add it to a copy of the price table "
@@ -112,7 +112,7 @@ class LoadedParts:
             )
 
     def endpoint(self, model: ModelSpec, spec: ExperimentSpec, pack: PromptPack) -> Endpoint:
-        """Who answers for a model; the scripted one reads the run's prompt pack and scale."""
+        """The endpoint of a model; the scripted model is bound to the run's prompt pack and scale."""
         key = self._key(model, spec)
         if key not in self._endpoints:
             client = self.client(model, spec, pack)
@@ -138,7 +138,7 @@ class LoadedParts:
         return self._clients[key]
 
     def contents(self, model: ModelSpec, spec: ExperimentSpec, pack: PromptPack) -> str:
-        """Name and fingerprint of a model in this process, as its replies carry them; empty for all others."""
+        """Name and fingerprint of a local model, as its replies carry them; empty for other models."""
         found = getattr(self.client(model, spec, pack).model, "model", "")
         return found if isinstance(found, str) and found.startswith("hf:") else ""
 
@@ -157,7 +157,7 @@ class LoadedParts:
         return self._models[key]
 
     def networked(self) -> list[tuple[ModelClient, Endpoint]]:
-        """Every model behind a network, once."""
+        """Every networked model, once."""
         found = {
             id(self._clients[key].model): (self._clients[key], endpoint) for key, endpoint in self._endpoints.items()
         }
@@ -166,7 +166,7 @@ class LoadedParts:
         return [pair for pair in (*found.values(), *judges) if pair[0].networked]
 
     def warnings(self) -> list[str]:
-        """What a reader of the results should know of the models."""
+        """Notes on the models for readers of the results."""
         agents: list[tuple[str, dict[str, Any]]] = []
         if self._chat_model is None:
             agents = [(model.name, model.options) for model in self._specs.values()]
@@ -175,7 +175,7 @@ class LoadedParts:
         return list(dict.fromkeys(text for texts in found for text in texts))
 
     def evidence(self, spec: ExperimentSpec, pack: PromptPack) -> str:
-        """What a run's texts rest on: the one kind of all its authors, or ``mixed``."""
+        """Kind of evidence of a run: the one kind of all its authors, or ``mixed``."""
         if spec.model.equation is not None:
             return "equation"
         kinds = {self.client(model, spec, pack).evidence for model in spec.model.chat_models}
@@ -213,7 +213,7 @@ class LoadedParts:
         if key not in self._classifiers:
             target = find("classifier", named.name).target
             if self._to_plan and getattr(target, "loads_weights", False):
-                # Whether weights are there is for a run to see: a forecast reads no more than what the class says.
+                # A forecast needs only the class: whether its weights are there matters to a run.
                 return target  # type: ignore[no-any-return]
             self._classifiers[key] = found = load_classifier(named.name, scale, **named.options)
             if asks(found):
@@ -235,7 +235,7 @@ def _place(wanted: WantedInstrument, spec: ExperimentSpec) -> KeyPath:
 
 @contextmanager
 def _field(name: str) -> Iterator[None]:
-    """Name the field of the specification that an error is about."""
+    """Add the name of a field to an error."""
     try:
         yield
     except SpecError as error:

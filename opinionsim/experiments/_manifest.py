@@ -1,4 +1,4 @@
-"""The manifest: an experiment by content, enough to run it again anywhere."""
+"""The manifest: an experiment by content, with which it can be run again anywhere."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PACKAGES = (
 
 
 def manifest(experiment: Experiment, *, models: Sequence[str] = ()) -> dict[str, Any]:
-    """Everything an experiment rests on, by content; parameters and result are those of :func:`described`.
+    """The manifest of an experiment; parameters and result are those of :func:`described`.
 
     Raises
     ------
@@ -31,21 +31,21 @@ def manifest(experiment: Experiment, *, models: Sequence[str] = ()) -> dict[str,
 
 
 def described(experiment: Experiment, *, models: Sequence[str] = ()) -> dict[str, Any]:
-    """What a store keeps of an experiment: its manifest, even where only this process has some of its parts.
+    """The manifest of an experiment as a store keeps it, even if only this process has some of its parts.
 
     Parameters
     ----------
     experiment : Experiment
-        What was run.
+        The experiment.
     models : sequence of str
-        Identities the chat models returned with their replies.
+        Identities that chat models returned with their replies.
 
     Returns
     -------
     dict
         JSON values: ``opinionsim_manifest`` (version 1), ``spec`` as resolved, ``contents`` (prompt packs,
         personas, topics, messages and networks), and ``environment`` (versions, git state, model
-        identities, code of parts of the user's own). A file that holds it can be run like a specification, and
+        identities, code of parts of the user's own). A file with the manifest can be run like a specification and
         gives equal tables.
     """
     return {
@@ -64,7 +64,7 @@ def described(experiment: Experiment, *, models: Sequence[str] = ()) -> dict[str
 
 
 def _git_state() -> dict[str, Any] | None:
-    """Commit of the working directory and whether it has changes; None outside a repository."""
+    """Commit of the current folder, and whether it has changes; None outside a repository."""
     try:
         commit = _git("rev-parse", "HEAD")
         return {"commit": commit, "dirty": bool(_git("status", "--porcelain"))}

@@ -1,4 +1,4 @@
-"""How a specification says what is measured of which texts, and on what scale."""
+"""The fields of a specification on measurement: instruments, questions and scale."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ class ClassifierSpec(NamedPart):
 
 
 class ProbeSpec(DocumentModel):
-    """Off-record questions, which leave no trace in any memory."""
+    """Off-record questions, which agents do not remember."""
 
     before: int = Field(0, ge=0, le=MAX_STEPS)
-    """Questions to each agent before the first step."""
+    """Number of questions to each agent before the first step."""
     after: int = Field(0, ge=0, le=MAX_STEPS)
-    """Questions to each agent after the last step."""
+    """Number of questions to each agent after the last step."""
 
 
 class ScaleSpec(DocumentModel):
@@ -47,7 +47,7 @@ class ScaleSpec(DocumentModel):
     points: tuple[Annotated[int, Field(ge=-_MAX_INT, le=_MAX_INT)], ...] = Field((-2, -1, 0, 1, 2), min_length=2)
     """Opinion values, strictly increasing."""
     labels: Annotated[tuple[str, ...], AfterValidator(distinct)] = ()
-    """One verbal anchor a point, lowest first; the package has its own for 2, 3, 4, 5 and 7 points."""
+    """One verbal anchor for each point, lowest first; the package has defaults for 2, 3, 4, 5 and 7 points."""
 
     @model_validator(mode="after")
     def _ordered(self) -> ScaleSpec:
@@ -60,7 +60,7 @@ class ScaleSpec(DocumentModel):
         return self
 
     def scale(self) -> OpinionScale:
-        """The scale itself."""
+        """The scale as an object."""
         return OpinionScale(self.points, self.labels)
 
 
@@ -71,17 +71,17 @@ class WantedInstrument:
     Attributes
     ----------
     variable : str
-        What it measures.
+        The variable that it measures.
     classifier : ClassifierSpec
-        What reads the texts.
+        The classifier that reads the texts.
     scale : OpinionScale
-        What it codes on.
+        The scale of its opinions.
     kinds : frozenset of str
         Kinds of text it reads.
     context : bool
-        Whether the classifier is told what the author had read, who it is, and what it was assigned.
+        Whether the classifier is told the author's persona and assigned opinion, and the messages it had read.
     about : str
-        ``reads`` where each text is judged together with each message it was shown; else empty.
+        ``reads`` if each text is coded together with each message that its author read; else empty.
     """
 
     variable: str
@@ -93,7 +93,7 @@ class WantedInstrument:
 
     @property
     def instrument_id(self) -> str:
-        """Its identity."""
+        """Identity of the instrument."""
         name = find("classifier", self.classifier.name).identity
         return instrument_id(
             self.variable, name, self.classifier.options, self.scale, context=self.context, about=self.about
@@ -104,46 +104,46 @@ _Kinds = Annotated[tuple[Literal["post", "report", "response", "probe"], ...], A
 
 
 class InstrumentSpec(DocumentModel):
-    """An instrument: something that is measured of texts."""
+    """An instrument: a variable, and the classifier that measures it in texts."""
 
     variable: str = Field(pattern=r"^[a-z][a-z0-9_-]*$", max_length=60)
-    """What it measures: `stance`, or a name of your own, in lower case."""
+    """Variable that it measures: `stance`, or a name of your own, in lower case."""
     classifier: ClassifierSpec
     """Name of the classifier, or a mapping with name and options."""
     scale: ScaleSpec | None = None
-    """What it codes on; null takes the scale of the experiment."""
+    """Scale of its opinions; null takes the scale of the experiment."""
     texts: _Kinds = Field(("report", "post"), min_length=1)
     """Kinds of text that are coded."""
     context: bool = False
-    """Whether the classifier is told what the author had read, who it is, and what it was assigned."""
+    """Whether the classifier is told the author's persona and assigned opinion, and the messages it had read."""
     about: Literal["reads"] | None = None
-    """`reads` judges each text together with each message its author was shown; null judges it by itself."""
+    """`reads` codes each text together with each message that its author read; null codes it by itself."""
 
 
 class MeasurementSpec(DocumentModel):
-    """How opinions, and whatever else, are coded from texts."""
+    """How opinions and other variables are coded from texts."""
 
     classifier: ClassifierSpec | None = Field(default_factory=lambda: ClassifierSpec(name="lexicon"))
-    """What codes stance: name of a classifier, or a mapping with name and options. Null measures no stance."""
+    """Classifier of stance: its name, or a mapping with name and options. Null measures no stance."""
     texts: _Kinds = Field(("report", "post"), min_length=1)
-    """Kinds of text of which stance is coded."""
+    """Kinds of text whose stance is coded."""
     instruments: Annotated[tuple[InstrumentSpec, ...], Field(strict=False)] = ()
-    """Further instruments. One of stance takes the place of `classifier` and `texts` where these are not given."""
+    """Further instruments. One of stance replaces `classifier` and `texts` if `classifier` is not given."""
     probe: ProbeSpec = Field(default_factory=ProbeSpec)
-    """Off-record questions to every agent, answered in its own words, which are coded like other texts."""
+    """Off-record questions to every agent, answered in its own words; answers are coded like other texts."""
     self_report: ProbeSpec = Field(default_factory=ProbeSpec)
-    """Off-record questions to every agent, answered with a point of the scale, which no classifier codes."""
+    """Off-record questions to every agent, answered with a point of the scale; no classifier codes the answers."""
     metrics: Annotated[tuple[NamedPart, ...], Field(strict=False)] = ()
-    """Numbers that tables show of final opinions beside bias and diversity; `opinionsim list metrics` lists them."""
+    """Metrics of final opinions in tables, beside bias and diversity; `opinionsim list metrics` lists them."""
 
     @property
     def takes_lexicon_for_granted(self) -> bool:
-        """Whether stance is coded by the default classifier, which nobody has named."""
+        """Whether the default classifier codes stance because the specification names none."""
         return "classifier" not in self.model_fields_set and not self._lists_stance
 
     @property
     def leaves_texts_unused(self) -> bool:
-        """Whether `texts` is given although a listed instrument takes its place."""
+        """Whether `texts` is given although a listed instrument of stance replaces it."""
         return self._lists_stance and "texts" in self.model_fields_set and "classifier" not in self.model_fields_set
 
     @property
@@ -151,16 +151,16 @@ class MeasurementSpec(DocumentModel):
         return any(each.variable == STANCE for each in self.instruments)
 
     def stance(self, classifier: ClassifierSpec, scale: OpinionScale) -> WantedInstrument:
-        """The instrument of stance that stands for `classifier` and `texts`."""
+        """The instrument of stance from `classifier` and `texts`."""
         return WantedInstrument(STANCE, classifier, scale, self._with_questions(self.texts))
 
     def wanted(self, scale: OpinionScale) -> tuple[WantedInstrument, ...]:
-        """All instruments: that of `classifier` first, then those listed.
+        """All instruments: that of `classifier` first, then the listed ones.
 
         Parameters
         ----------
         scale : OpinionScale
-            That of the experiment.
+            The scale of the experiment.
         """
         short = None if self._lists_stance and "classifier" not in self.model_fields_set else self.classifier
         found = [] if short is None else [self.stance(short, scale)]
@@ -172,6 +172,6 @@ class MeasurementSpec(DocumentModel):
         return tuple(found)
 
     def _with_questions(self, texts: Iterable[str]) -> frozenset[str]:
-        """Kinds of text of which stance is coded: those named, and the answers to questions that are asked."""
+        """Kinds of text whose stance is coded: those named, and the answers to off-record questions."""
         asked = {"probe": self.probe, SELF_REPORT: self.self_report}
         return frozenset({*texts, *(kind for kind, each in asked.items() if each.before or each.after)})

@@ -1,4 +1,4 @@
-"""Which chat models play the agents: one for all, several in shares, or one for each value of an attribute."""
+"""The models of the agents: one chat model, several in shares, one for each value of an attribute, or an equation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MAX_INT = 2**63 - 1
 
 
 def _no_fields(options: dict[str, Any]) -> dict[str, Any]:
-    """Refuse what has a field of its own beside the options."""
+    """Refuse options that have a field of their own."""
     for name in ("name", "temperature", "max_tokens"):
         if name in options:
             raise ValueError(f"{name!r} is a field of model, beside options: write model.{name}")
@@ -26,17 +26,17 @@ def _no_fields(options: dict[str, Any]) -> dict[str, Any]:
 
 
 class ReaskSpec(DocumentModel):
-    """Ask again, and keep what comes last."""
+    """Ask again, and keep the last reply."""
 
     reask: int = Field(ge=1, le=100)
-    """How many times at most."""
+    """Most times to ask again."""
 
 
 _ReplyPolicy = Literal["keep", "fail"] | ReaskSpec
 
 
 class RepliesSpec(DocumentModel):
-    """What is done about replies that are no answers. Those kept are measured as missing and flagged to readers."""
+    """Treatment of replies that are no answers. Kept replies are measured as missing and flagged to readers."""
 
     refused: _ReplyPolicy = "keep"
     """The model declined, or a filter of its provider withheld the text."""
@@ -46,20 +46,20 @@ class RepliesSpec(DocumentModel):
     """The reply was cut off at max_tokens."""
 
     def policy(self) -> Mapping[Any, Any]:
-        """The form that :class:`opinionsim.llm.Endpoint` takes."""
+        """The policy in the form of :class:`opinionsim.llm.Endpoint`."""
         stated = {"refused": self.refused, "empty": self.empty, "truncated": self.truncated}
         return {name: todo.reask if isinstance(todo, ReaskSpec) else todo for name, todo in stated.items()}
 
 
 def _spelled_replies(value: Any) -> Any:
-    """Read ``fail`` and ``{reask: 2}`` as said of all three."""
+    """Expand a text such as ``fail``, or ``{reask: 2}``, to all three cases."""
     if isinstance(value, str) or (isinstance(value, dict) and set(value) == {"reask"}):
         return dict.fromkeys(("refused", "empty", "truncated"), value)
     return value
 
 
 class _Agents:
-    """What every way of saying who plays the agents has in common."""
+    """Base of all forms of the field ``model``."""
 
     @property
     def equation(self) -> ClassicModelSpec | None:
@@ -77,7 +77,7 @@ class _Agents:
         return " + ".join(dict.fromkeys(each.name for each in self.chat_models))
 
     def agent_label(self, model: ModelSpec) -> str:
-        """The name of one of the models, with the settings that tell it from others of that name.
+        """The name of a model, with the settings that distinguish it from others of that name.
 
         Returns
         -------
@@ -91,7 +91,7 @@ class _Agents:
         return f"{model.name} ({said})" if said else model.name
 
     def identity(self) -> Any:
-        """What enters the identity of a run, as JSON values."""
+        """The fields that enter the identity of a run, as JSON values."""
         raise NotImplementedError
 
     def assign(self, personas: Sequence[Persona], rng: np.random.Generator) -> tuple[ModelSpec, ...]:
@@ -102,17 +102,17 @@ class _Agents:
         personas : sequence of Persona, length N
             The personas of the agents.
         rng : numpy.random.Generator
-            Deals out shares.
+            Assigns shares at random.
 
         Raises
         ------
         SpecError
-            If a persona has no value that a model is given for, or a share gives a model no agent.
+            If a persona has no model, or a share gives a model no agent.
         """
         raise NotImplementedError
 
     def problems(self, personas: Sequence[Persona], size: int) -> Iterator[tuple[KeyPath, str]]:
-        """What is wrong with it for agents drawn from some personas: the field inside it, and the problem."""
+        """Problems with agents drawn from these personas, each with the field inside ``model``."""
         yield from ()
 
 
@@ -122,7 +122,7 @@ class ModelSpec(DocumentModel, _Agents):
     name: str = Field("scripted", min_length=1)
     """`scripted`, provider and model as in `openai:gpt-4o-mini`, or `hf:` and the path or name of local weights."""
     temperature: float | None = Field(0.7, ge=0, le=2)
-    """Sampling temperature; null leaves it to the model, as those need that take none."""
+    """Sampling temperature; null sends none, which some models require."""
     max_tokens: int | None = Field(300, ge=1, le=_MAX_INT)
     """Longest reply; null leaves it to the provider."""
     options: Annotated[Options, AfterValidator(_no_fields)] = Field(default_factory=dict)
@@ -130,21 +130,21 @@ class ModelSpec(DocumentModel, _Agents):
     replies: Annotated[
         RepliesSpec, BeforeValidator(_spelled_replies, json_schema_input_type=_ReplyPolicy | RepliesSpec)
     ] = Field(default_factory=RepliesSpec)
-    """What is done about refused, empty and truncated replies: `keep`, `fail`, or `{reask: k}`; for all or for each."""
+    """Treatment of refused, empty and truncated replies: `keep`, `fail`, or `{reask: k}`; for all or for each."""
 
     @property
     def chat_models(self) -> tuple[ModelSpec, ...]:
-        """The one."""
+        """The model itself."""
         return (self,)
 
     def identity(self) -> dict[str, Any]:
-        """Fields that differ from their defaults; which variable holds a key says nothing about what answers."""
+        """Fields that differ from their defaults, without the name of the variable that holds a key."""
         fields = self.model_dump(mode="json", exclude_defaults=True, exclude={"options"})
         options = {name: value for name, value in self.options.items() if name != "api_key_env"}
         return {**fields, "options": options} if options else fields
 
     def assign(self, personas: Sequence[Persona], rng: np.random.Generator) -> tuple[ModelSpec, ...]:
-        """The same for all."""
+        """The same model for all agents."""
         return (self,) * len(personas)
 
 
@@ -152,7 +152,7 @@ class SharedModelSpec(ModelSpec):
     """One of several chat models, and its share of the agents."""
 
     share: float = Field(gt=0)
-    """Relative to the sum of all shares."""
+    """Share of the agents, relative to the sum of all shares."""
 
 
 class SharedModelsSpec(RootModel[Annotated[tuple[SharedModelSpec, ...], Field(min_length=1)]], _Agents):
@@ -162,15 +162,15 @@ class SharedModelsSpec(RootModel[Annotated[tuple[SharedModelSpec, ...], Field(mi
 
     @property
     def chat_models(self) -> tuple[ModelSpec, ...]:
-        """All of them."""
+        """All models."""
         return self.root
 
     def identity(self) -> list[Any]:
-        """Each with its share."""
+        """Identity fields of each model, with its share."""
         return [each.identity() for each in self.root]
 
     def assign(self, personas: Sequence[Persona], rng: np.random.Generator) -> tuple[ModelSpec, ...]:
-        """Shares dealt out by chance: numbers are those of the largest remainders, so that chance decides only who."""
+        """The model of each agent, by chance; the number of agents of each model is fixed, by largest remainder."""
         numbers = _numbers([each.share for each in self.root], len(personas))
         for each, number in zip(self.root, numbers, strict=True):
             if not number:
@@ -179,7 +179,7 @@ class SharedModelsSpec(RootModel[Annotated[tuple[SharedModelSpec, ...], Field(mi
         return tuple(self.root[int(which)] for which in rng.permutation(dealt))
 
     def problems(self, personas: Sequence[Persona], size: int) -> Iterator[tuple[KeyPath, str]]:
-        """Shares that are too small."""
+        """Shares that give a model no agent."""
         yield from _attempt(lambda: self.assign(Population.bare(size).personas, np.random.default_rng(0)))
 
 
@@ -187,25 +187,25 @@ class ByAttributeSpec(DocumentModel, _Agents):
     """A chat model for each value of an attribute of the personas."""
 
     by: str = Field(min_length=1)
-    """The attribute."""
+    """Name of the attribute."""
     models: dict[str, ModelSpec] = Field(min_length=1)
-    """Value to model."""
+    """Model for each value."""
     otherwise: ModelSpec | None = None
-    """For agents whose persona has none of these values; null makes such an agent an error."""
+    """Model for personas with none of these values; null makes them an error."""
 
     @property
     def chat_models(self) -> tuple[ModelSpec, ...]:
-        """Those of all values, and the one for other agents."""
+        """The models of all values, and that of `otherwise`."""
         return (*self.models.values(), *([] if self.otherwise is None else [self.otherwise]))
 
     def identity(self) -> dict[str, Any]:
-        """The attribute, and the model of each value."""
+        """The attribute, and the identity of each model."""
         models = {value: each.identity() for value, each in self.models.items()}
         otherwise = {} if self.otherwise is None else {"otherwise": self.otherwise.identity()}
         return {"by": self.by, "models": models, **otherwise}
 
     def assign(self, personas: Sequence[Persona], rng: np.random.Generator) -> tuple[ModelSpec, ...]:
-        """The model of each persona's value."""
+        """The model for each persona's value."""
         return tuple(map(self._model_of, personas))
 
     def _model_of(self, persona: Persona) -> ModelSpec:
@@ -222,7 +222,7 @@ class ByAttributeSpec(DocumentModel, _Agents):
         return found
 
     def problems(self, personas: Sequence[Persona], size: int) -> Iterator[tuple[KeyPath, str]]:
-        """Values that no persona has, and personas without a model: chance may pick any of them."""
+        """Values that no persona has, and personas without a model: any of them may be drawn."""
         present = {str(persona.attributes.get(self.by)) for persona in personas}
         for value in self.models:
             if value not in present and any(self.by in persona.attributes for persona in personas):
@@ -232,7 +232,7 @@ class ByAttributeSpec(DocumentModel, _Agents):
 
 
 def _attempt(assign: Callable[[], object]) -> Iterator[tuple[KeyPath, str]]:
-    """Why models cannot be assigned, if they cannot."""
+    """The problem that `assign` raises, if it raises one."""
     try:
         assign()
     except SpecError as error:
@@ -240,39 +240,39 @@ def _attempt(assign: Callable[[], object]) -> Iterator[tuple[KeyPath, str]]:
 
 
 class ClassicModelSpec(DocumentModel, _Agents):
-    """A classic model, whose agents are numbers that follow an equation."""
+    """A classic model, whose agents follow an equation."""
 
     classic: str = Field(min_length=1)
     """Name of the model; `opinionsim list abm` lists them."""
     parameters: dict[str, Any] = Field(default_factory=dict)
-    """Its parameters and scheme options by name; those in units of opinion are in units of the scale."""
+    """Parameters and scheme options by name; opinions in them are in units of the scale."""
 
     @property
     def equation(self) -> ClassicModelSpec:
-        """The one."""
+        """The model itself."""
         return self
 
     @property
     def chat_models(self) -> tuple[ModelSpec, ...]:
-        """None."""
+        """No chat model."""
         return ()
 
     @property
     def label(self) -> str:
-        """Its name."""
+        """The name of the model."""
         return self.classic
 
     def identity(self) -> dict[str, Any]:
-        """Its name and parameters."""
+        """The name and parameters."""
         return self.model_dump(mode="json", exclude_defaults=True)
 
     def assign(self, personas: Sequence[Persona], rng: np.random.Generator) -> tuple[ModelSpec, ...]:
-        """No chat model plays anybody."""
+        """No chat model for any agent."""
         return ()
 
 
 def _form(value: Any) -> str:
-    """How models are given."""
+    """The form in which models are given."""
     if isinstance(value, (list, tuple, SharedModelsSpec)):
         return "shares"
     for form, field in (("classic", "classic"), ("by attribute", "by")):
@@ -291,7 +291,7 @@ AnyModelSpec = Annotated[
 
 
 def _settings(model: ModelSpec) -> dict[str, str]:
-    """What a model is set to, in words."""
+    """Settings of a model by name, as texts."""
     stated = {"temperature": model.temperature, "max_tokens": model.max_tokens, **model.options}
     return {name: value if isinstance(value, str) else json.dumps(value) for name, value in stated.items()}
 

@@ -1,4 +1,4 @@
-"""Parts of the user's own in an experiment: which there are, and what their code is."""
+"""Parts of the user's own in an experiment, and their code."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from opinionsim.registry import Part, find
 
 
 def run_parts(spec: ExperimentSpec) -> dict[str, Part]:
-    """Parts of the user's own that can reach a run of a specification, by name."""
+    """Parts of the user's own that can affect a run, by name."""
     network = getattr(spec.interaction, "network", None)
     parts = [find("interaction", spec.interaction.kind)]
     parts += [] if network is None else [find("network", network.kind)]
@@ -25,19 +25,19 @@ def run_parts(spec: ExperimentSpec) -> dict[str, Part]:
 
 
 def measuring_parts(spec: ExperimentSpec) -> dict[str, Part]:
-    """Parts of the user's own that code texts or make numbers of opinions, by name."""
+    """Classifiers and metrics of the user's own, by name."""
     parts = [find("classifier", each.classifier.name) for each in spec.instruments]
     parts += [find("metric", each.name) for each in spec.measurement.metrics]
     return {part.name: part for part in parts if part.outside}
 
 
 def run_code(spec: ExperimentSpec) -> dict[str, str]:
-    """The code of the parts of the user's own that can reach a run, by name."""
+    """Code of the parts of the user's own that can affect a run, by name."""
     return {name: part.code for name, part in run_parts(spec).items()}
 
 
 def described_parts(specs: Iterable[ExperimentSpec]) -> dict[str, dict[str, Any]]:
-    """What a manifest says of the parts of the user's own: kind, version, code, and whether they can be imported."""
+    """Entries of a manifest on parts of the user's own: kind, version, code, and whether they can be imported."""
     parts = {name: part for spec in specs for name, part in (run_parts(spec) | measuring_parts(spec)).items()}
     return {
         name: {"kind": part.kind, "version": part.version, "code": part.code, "importable": part.importable}
@@ -46,17 +46,17 @@ def described_parts(specs: Iterable[ExperimentSpec]) -> dict[str, dict[str, Any]
 
 
 def require_same_code(parts: Mapping[str, Mapping[str, Any]]) -> None:
-    """Refuse parts that are not here what they were where a manifest was made.
+    """Refuse parts whose code differs from that in a manifest.
 
     Parameters
     ----------
     parts : mapping
-        As :func:`described_parts` gives them.
+        Result of :func:`described_parts`.
 
     Raises
     ------
     SpecError
-        Naming the part.
+        If a part differs or no other process can import it; names the part.
     """
     require_importable(parts)
     for name, told in parts.items():
@@ -66,7 +66,7 @@ def require_same_code(parts: Mapping[str, Mapping[str, Any]]) -> None:
 
 
 def require_importable(parts: Mapping[str, Mapping[str, Any]]) -> None:
-    """Refuse parts, as :func:`described_parts` gives them, that no other process can import, with a SpecError."""
+    """Raise a SpecError if no other process can import one of the parts, given as by :func:`described_parts`."""
     for name, told in parts.items():
         if not told["importable"]:
             raise SpecError(
@@ -76,7 +76,7 @@ def require_importable(parts: Mapping[str, Mapping[str, Any]]) -> None:
 
 
 def changed_code(before: Mapping[str, str], now: Mapping[str, str]) -> str:
-    """A sentence on the parts of the user's own whose code is not what it was; empty where there are none."""
+    """Advice on the parts of the user's own whose code has changed; empty if there are none."""
     changed = [name for name, code in now.items() if before.get(name, code) != code]
     if not changed:
         return ""
@@ -88,5 +88,5 @@ def changed_code(before: Mapping[str, str], now: Mapping[str, str]) -> str:
 
 
 def blamed_on(changed: str, error: OpinionSimError) -> OpinionSimError:
-    """A mismatch with the advice of :func:`changed_code`; any other error, and one without such advice, as it is."""
+    """A mismatch with the advice of :func:`changed_code`; without advice, and for other errors, the same error."""
     return JournalMismatch(error.problem, changed) if changed and isinstance(error, JournalMismatch) else error

@@ -1,4 +1,4 @@
-"""Changes made to a specification from outside its file, as with ``--set a.b=value``."""
+"""Overrides of a specification, as with ``--set a.b=value``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from opinionsim.registry import name_of
 
 Overrides = Mapping[str, Any] | Iterable[str]
 
-#: Fields that hold paths; those of which a text may also be a name say which texts are paths.
+#: Fields that can hold paths, each with a test of whether a text is a path and not a name.
 _PATHS: Mapping[tuple[str, ...], Callable[[str], bool]] = {
     ("population", "personas"): is_path,
     ("topic", "file"): bool,
@@ -32,7 +32,7 @@ def split_path(path: str) -> tuple[str, ...]:
     Raises
     ------
     ValueError
-        If a part of it is empty, or it holds a line break or another control character.
+        If a key is empty, or the path holds a line break or another control character.
     """
     keys = tuple(path.split("."))
     if not all(keys) or not is_one_line(path):
@@ -46,7 +46,7 @@ def replaced(root: Mapping[str, Any], keys: tuple[str, ...], value: Any) -> dict
     Raises
     ------
     ValueError
-        If the path leads through something that is no mapping.
+        If the path leads through a value that is no mapping.
     """
     copy = dict(root)
     key = next((own for own in copy if own == keys[0] or json.dumps(own) == keys[0]), keys[0])
@@ -68,14 +68,14 @@ def apply_overrides(document: Document, overrides: Overrides) -> Document:
     document : Document
         The specification as written.
     overrides : mapping or iterable of str
-        Dotted paths with values, or texts of the form ``a.b=value`` whose value is YAML. What follows
-        ``sweep.`` is the name of an axis, dots included. Relative paths of files and folders start from the
-        current folder.
+        Dotted paths with values, or texts of the form ``a.b=value`` whose value is YAML. The rest of a path after
+        ``sweep.`` is the name of an axis, dots included. Relative paths of files and folders start from the current
+        folder.
 
     Returns
     -------
     Document
-        Errors about a replaced value name the override.
+        The specification, whose errors about a replaced value name the override.
 
     Raises
     ------
@@ -122,7 +122,7 @@ def _read(overrides: Overrides) -> list[tuple[str, str, Any]]:
 
 
 def _plain(origin: str, value: Any) -> Any:
-    """The value of an override as JSON has it; numbers of numpy become plain ones."""
+    """The value of an override as a plain value that JSON can hold."""
     found = plain_values(value)
     try:
         json.dumps(found)
@@ -132,7 +132,7 @@ def _plain(origin: str, value: Any) -> Any:
 
 
 def plain_values(value: Any) -> Any:
-    """A value in which numbers and arrays of numpy are plain, and marked parts are named; all else is as it was."""
+    """A value with numpy numbers and arrays made plain, and marked parts replaced by their names."""
     if isinstance(value, Mapping):
         return {key: plain_values(child) for key, child in value.items()}
     if isinstance(value, (list, tuple)):
@@ -141,7 +141,7 @@ def plain_values(value: Any) -> Any:
 
 
 def _anchored(folder: Path, path: str, value: Any) -> Any:
-    """A value whose relative paths, which start from the current folder, are right in a specification of `folder`."""
+    """The value of an override for a specification in `folder`: paths relative to the current folder made absolute."""
     if folder.resolve() == Path().resolve():
         return value
     keys = tuple(path.split("."))

@@ -1,4 +1,4 @@
-"""What an experiment will take, before anything is spent."""
+"""Forecasts of an experiment, and previews of its prompts."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from opinionsim.schedules import outline
 from opinionsim.store import Store, open_store
 from opinionsim.streams import canonical_json
 
-#: Stands in a preview where a run would show another agent's words.
+#: Text in a preview in the place of another agent's post.
 PLACEHOLDER = "(the text of another agent's post)"
 
-#: Calls that are acted out at most, about, shared out over the conditions; and at least for each of them.
+#: Calls that are acted out: about so many at most, shared out over the conditions; and least number for each.
 _ACTED_OUT = 2_000
 _FEWEST_ACTED_OUT = 50
-#: Fields of a run that decide what agents are told, and nothing about who acts when.
+#: Fields of a run that change what prompts say, but not who acts when.
 _TOLD = ("topic", "cognition", "prompts", "independent")
 
 
@@ -50,12 +50,12 @@ def plan(
     store: str | None = None,
     loaded: LoadedParts | None = None,
 ) -> Forecast:
-    """Forecast calls, tokens, money, time and attainable concurrency; calls nobody.
+    """Forecast calls, tokens, money, time and attainable concurrency; makes no call.
 
-    One run of every condition is acted out with placeholders for replies: its drawn schedule, the real prompts and
-    memories. The prompts of the other runs follow from what their agents remember in each call. Of an experiment of
-    many conditions or very long runs, some agents are acted out for the first of their turns; `acted_out` of the
-    forecast says how many calls that were.
+    One run of every condition is acted out, with its drawn schedule, real prompts and memories, and placeholders for
+    replies. The length of prompts of other runs follows from the number of turns that their agents remember in each
+    call. In an experiment with many conditions or very long runs, only the first turns of some agents are acted out;
+    `acted_out` of the forecast is the number of calls acted out.
 
     Parameters
     ----------
@@ -66,28 +66,28 @@ def plan(
     only : collection of str, optional
         Ids of the runs to forecast; default all.
     reply_tokens : float, optional
-        Length of every reply of an agent, >= 1, four characters a token. Default what `store` shows, else 200. A
-        reply is never longer than the model's `max_tokens`; a judge's answers are what `store` shows, else as
-        long as they may be, up to 200.
+        Length of every reply of an agent, >= 1, four characters a token. Default the mean in `store`, else 200. A
+        reply is never longer than the model's `max_tokens`. A judge's replies have the mean length in `store`, else
+        200 or its `max_tokens`, whichever is less.
     latency : float, optional
-        Seconds a call takes, >= 0. Default what `store` shows, else 1.
+        Seconds of a call, >= 0. Default the mean in `store`, else 1.
     store : str, optional
-        Address of a store. Where it holds calls of the experiment, length of replies, tokens a character and latency
-        are those of these calls, and the forecast tells what is missing in it.
+        Address of a store. Length of replies, tokens a character and latency are those of the experiment's calls in
+        it, if there are any; the forecast includes the work that the store lacks.
     loaded : LoadedParts, optional
-        Models and classifiers of the experiment, if they are loaded already; default they are loaded first.
+        Models and classifiers of the experiment; default they are loaded to plan.
 
     Returns
     -------
     Forecast
-        Calls are exact for static schedules; those of an adaptive one are as many as it can make. A run whose draw
-        cannot be used, such as a random network without an edge, counts no call.
+        Calls are exact for static schedules, and an upper bound for adaptive ones. A run with an unusable draw, such
+        as a random network without an edge, counts no call.
 
     Raises
     ------
     SpecError, MeasurementError
-        If `experiment` is something else, a run is not one of its own, a number is out of range, or a model or
-        classifier cannot be loaded.
+        If `experiment` is no Experiment, `only` names other runs, a number is out of range, or a model or classifier
+        cannot be loaded.
     StoreError
         If the store cannot be read.
     """
@@ -116,19 +116,19 @@ def plan(
 
 
 def calls_by_run(experiment: Experiment, loaded: LoadedParts | None = None) -> dict[str, int]:
-    """How many calls each run makes, judges' included, if no reply is rejected; no prompt of an agent is made.
+    """Number of calls of each run, judges' included, if no reply is rejected; no prompt of an agent is made.
 
     Parameters
     ----------
     experiment : Experiment
         From :func:`opinionsim.load_experiment`.
     loaded : LoadedParts, optional
-        Its models and classifiers; default they are loaded.
+        Models and classifiers of the experiment; default they are loaded to plan.
 
     Returns
     -------
     dict of str to int
-        By run id; as the forecast of :func:`opinionsim.plan` counts them.
+        Calls by run id, counted as in :func:`opinionsim.plan`.
 
     Raises
     ------
@@ -141,7 +141,7 @@ def calls_by_run(experiment: Experiment, loaded: LoadedParts | None = None) -> d
 
 
 def _chosen(experiment: Experiment, only: Collection[str] | None) -> dict[str, PlannedRun]:
-    """Distinct runs, or those of them that are asked for, by id."""
+    """Distinct runs by id: all of them, or those in `only`."""
     runs = {run.run_id: run for run in experiment.runs}
     if only is None:
         return runs
@@ -156,18 +156,18 @@ def _chosen(experiment: Experiment, only: Collection[str] | None) -> dict[str, P
 
 @dataclass(frozen=True)
 class _Work:
-    """What one run takes.
+    """Calls, characters and texts of one run.
 
     Attributes
     ----------
     calls, characters : Counter of (Model, str)
-        By model and kind of call: how many calls, and characters of all their prompts.
+        Number of calls, and characters of their prompts, by model and kind of call.
     chains : (int, int)
-        Calls that must follow one another: of agents, and of judges.
+        Length of the chain of dependent calls of agents, and of that of judges.
     texts : int
         Texts to be coded, once for each instrument.
     adaptive : bool
-        Whether its schedule depends on what is said.
+        Whether the schedule depends on measured opinions.
     """
 
     calls: Counter[tuple[Model, str]]
@@ -182,7 +182,7 @@ class _Work:
         return sum(self.calls.values()) / max(sum(self.chains), 1)
 
     def chain_s(self, rates: Mapping[Model, Rates]) -> float:
-        """Time of the longest chain, whose calls take as long as those of agents, or of judges, do on average."""
+        """Time of the longest chain, with the mean latency of agents' and of judges' calls."""
         total = 0.0
         for judges, chain in enumerate(self.chains):
             own = [(calls, rates[model]) for (model, _), calls in self.calls.items() if model.judges == bool(judges)]
@@ -197,16 +197,16 @@ class _Planning:
     Parameters
     ----------
     experiment : Experiment
-        What is forecast.
+        The experiment.
     loaded : LoadedParts
-        Its models and classifiers.
+        Models and classifiers of the experiment.
     runs : dict of str to PlannedRun
         The runs to forecast, by id.
 
     Attributes
     ----------
     models : list of Model
-        Who is asked, in the order of the cells, then the judges.
+        Models of the agents, in the order of the cells, then those of judges.
     judges : dict of str to Model
         The model behind each instrument that asks one, by the identity of the instrument.
     """
@@ -242,7 +242,7 @@ class _Planning:
         return self._resources.topic(topic).claim(topic.framing).text
 
     def _counted(self) -> dict[str, CountedTurns]:
-        """The turns of each run that asks anybody and can be drawn; equal schedules are counted once."""
+        """Counted turns of each run that makes calls and can be drawn; equal schedules are counted once."""
         known: dict[str, CountedTurns | None] = {}
         found = {}
         for run_id, run in self.runs.items():
@@ -260,29 +260,29 @@ class _Planning:
         return found
 
     def _awaited(self, run_id: str) -> set[str]:
-        """The instruments whose judgement of reports a run's schedule waits for."""
+        """The instruments whose opinions of reports a run's schedule waits for."""
         first = {each.variable: each.instrument_id for each in reversed(self._instruments[run_id]) if not each.about}
         return {first[variable] for variable in self._turns[run_id].needs if variable in first}
 
     def asked(self, run_id: str) -> dict[Sort, np.ndarray]:
-        """By sort of call, how many turns the agent remembers before each call of a run; a judge remembers nothing."""
+        """Turns that the agent remembers before each call of a run, by sort of call; 0 for calls of judges."""
         if run_id not in self._turns:
             return {}
         turns, awaited = self._turns[run_id], self._awaited(run_id)
         found = dict(turns.remembered)
         for each in self._instruments[run_id]:
             if each.instrument_id in self.judges:
-                # What a schedule waits for is judged whether or not the instrument reads such texts.
+                # A schedule has reports judged even by an instrument that does not read reports.
                 kinds = each.kinds | ({"report"} if each.instrument_id in awaited else set())
                 for act, items in turns.items(kinds, each.about).items():
                     found[each.instrument_id, act] = np.zeros(items * self._questions[each.instrument_id], int)
         return {sort: remembered for sort, remembered in found.items() if len(remembered)}
 
     def work(self, rates: Mapping[Model, Rates]) -> dict[str, _Work]:
-        """What each run takes; one run of every condition is acted out.
+        """The work of each run; one run of every condition is acted out.
 
-        Conditions that differ in their topic alone count as one: prompts are longer by what a claim is longer, so the
-        run whose claim is nearest to the mean stands for all.
+        Conditions that differ only in their topic count as one: the length of a prompt grows with that of its claim, so
+        the run whose claim is nearest to the mean length represents all.
         """
         self._rates = rates
         conditions: defaultdict[str, list[str]] = defaultdict(list)
@@ -300,7 +300,7 @@ class _Planning:
         return {run_id: found[run_id] for run_id in self.runs}
 
     def _act_out(self, run_id: str, alike: Collection[str], most: int) -> DryRun | None:
-        """The dry run of one run, with all judges of the runs like it; None if the run asks nobody."""
+        """Act out one run, with the judges of all runs it represents; None if it makes no call or cannot be drawn."""
         run = self.runs[run_id]
         try:
             parts = assemble(run, self._resources)
@@ -323,12 +323,12 @@ class _Planning:
         return dry
 
     def _models(self, run_id: str) -> dict[str, Model]:
-        """Who is asked in a run, by the first entry of a sort of call."""
+        """The models of a run, by the first entry of a sort of call."""
         labels = self._turns[run_id].models
         return {**self.judges, **{label: self._agent(model, self.runs[run_id]) for label, model in labels.items()}}
 
     def _takes(self, run_id: str, dry: DryRun | None) -> _Work:
-        """What a run takes that is like the one acted out."""
+        """The work of a run that the dry run represents."""
         if dry is None or run_id not in self._turns:
             return _Work(Counter(), Counter(), (0, 0), 0)
         turns, models = self._turns[run_id], self._models(run_id)
@@ -344,7 +344,7 @@ class _Planning:
         return _Work(calls, characters, (path, chain), texts, turns.path is None)
 
     def missing(self, whole: Mapping[str, _Work], store: Store, complete: Collection[str]) -> dict[str, _Work]:
-        """What runs take that a store does not hold complete, and what is not coded of those it does."""
+        """The work that a store lacks: runs that are not complete, and texts of complete runs that are not coded."""
         found = {run_id: work for run_id, work in whole.items() if run_id not in complete}
         readers: defaultdict[tuple[str, frozenset[str], str], list[str]] = defaultdict(list)
         for run_id in complete:
@@ -366,7 +366,7 @@ class _Planning:
         return found
 
     def forecast(self, work: Mapping[str, _Work], slots: int) -> Forecast:
-        """What some runs take together."""
+        """The forecast of several runs together."""
         prices = self._loaded.prices
         models = self._by_model(work.values())
         calls = sum(model.calls for model in models)
@@ -394,7 +394,7 @@ class _Planning:
         return replace(found, notes=tuple(self._notes(found)))
 
     def _by_model(self, work: Iterable[_Work]) -> tuple[ModelForecast, ...]:
-        """What each model is asked."""
+        """The forecast for each model."""
         calls, characters = Counter[tuple[Model, str]](), Counter[tuple[Model, str]]()
         for each in work:
             calls.update(each.calls)
@@ -427,7 +427,7 @@ class _Planning:
         )
 
     def _notes(self, forecast: Forecast) -> Iterator[str]:
-        """What the figures rest on, and what a reader should know of the agents and models."""
+        """Notes on the basis of the figures, on the agents and on the models."""
         if forecast.longest_path is None:
             yield "Who meets whom depends on measured opinions: calls are the most that the runs can make."
         if self._acted_out < forecast.calls:
@@ -441,7 +441,7 @@ class _Planning:
         if not all(model.observed for model in forecast.models):
             yield "Length of replies and latency are assumed where they are not given (--reply-tokens, --latency)."
         if forecast.cost:
-            yield "Money: no rebate for cached prompts; what a model reasons counts as output."
+            yield "Money: no rebate for cached prompts; reasoning counts as output."
         limits, tokens = self._loaded.limits, forecast.input_tokens + forecast.output_tokens
         for name in limits.exceeded_by(Usage(forecast.calls, tokens, forecast.cost or 0.0)):
             yield f"execution.budget.{name} = {getattr(limits, name):,} will stop the experiment before it is complete."
@@ -451,7 +451,7 @@ class _Planning:
 
 
 def _unusual(run: PlannedRun, parts: Parts) -> Iterator[str]:
-    """What is unusual about the agents of a run and their network."""
+    """Notes on unusual populations and networks."""
     n, network = len(parts.population), parts.network
     if network is not None and not network.complete:
         joined = np.union1d(network.speakers, network.listeners)
@@ -472,11 +472,11 @@ class Preview:
     Attributes
     ----------
     run_id, cell : str
-        The run previewed.
+        Run id, and label of the cell.
     prompts : dict of str to tuple of ChatMessage
-        By act, as the first agent to perform it would be asked if nothing had happened yet.
+        By act: the prompt of the first agent to perform it, as if nothing had happened before.
     equation : str
-        The model that agents follow who ask nobody; empty where chat models play them.
+        The classic model that agents follow; empty where chat models play them.
     """
 
     run_id: str
@@ -486,7 +486,7 @@ class Preview:
 
 
 def preview(experiment: Experiment, run: int = 0) -> Preview:
-    """Render the first prompts of a run without any call.
+    """Render the first prompts of a run; makes no call.
 
     Parameters
     ----------
@@ -498,7 +498,7 @@ def preview(experiment: Experiment, run: int = 0) -> Preview:
     Raises
     ------
     SpecError
-        If there is no such run, or `experiment` is something else.
+        If there is no such run, or `experiment` is no Experiment.
     """
     require_experiment(experiment)
     if not 0 <= run < len(experiment.runs):
@@ -507,7 +507,6 @@ def preview(experiment: Experiment, run: int = 0) -> Preview:
     parts = assemble(planned, experiment.resources)
     if parts.equation is not None:
         return Preview(planned.run_id, planned.cell.label, {}, parts.equation.setup.model.title)
-    # Nobody is asked: prompts are rendered from agents as they are before the first turn.
     cast = parts.cast()
     prompts: dict[str, tuple[ChatMessage, ...]] = {}
     for turn in outline(parts.schedule):

@@ -1,4 +1,4 @@
-"""What a chat model costs: what the price table says, and nothing where a server of one's own answers."""
+"""Prices of chat models: from the price table, and zero for local servers."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ def model_price(model: ModelSpec, prices: PriceTable) -> Price | None:
     Parameters
     ----------
     model : ModelSpec
-        With the address of its server, if it names one.
+        The chat model, with the address of its server if it names one.
     prices : PriceTable
-        What others cost.
+        The price table.
     """
     price = prices.price(model.name)
-    # A server of one's own may serve a model under any name, listed ones included: only the user's own table tells
-    # what it costs, as where it hands calls on.
+    # A local server may use any name for its model, one in the package's table included. Only a table of the user's own
+    # can set a price, for example if the server forwards calls.
     if _is_local(str(model.options.get("base_url") or "")) and (price is None or prices.packaged):
         return Price(0.0, 0.0, 0.0, prices.date)
     return price

@@ -1,4 +1,4 @@
-"""What a run leads to, handed to its record while it happens."""
+"""Recording the events of a run while it goes on."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from opinionsim.schedules import ActSpec, External, Turn, tie_changes
 from opinionsim.simulation import Simulation
 from opinionsim.store import AgentRow, RunRecord, TurnRow
 
-#: How often a full record is looked at, seconds.
+#: Seconds between looks at a full record.
 _LOOK_S = 0.01
 
 
 class Recording:
-    """Hands what a run leads to to its record, and its texts to its instruments, as they come.
+    """Passes the events of a run to its record, and its texts to its instruments, as they come.
 
     Parameters
     ----------
@@ -29,13 +29,13 @@ class Recording:
     parts : Parts
         The parts the run is made of.
     cast : sequence of Member
-        The members who take part.
+        The cast of the run.
     measuring : Measuring
-        Its instruments.
+        The instruments of the run.
 
     Notes
     -----
-    A witness of the engine (:class:`opinionsim.engine.Witness`). :meth:`attend` comes before the first turn.
+    A witness of the engine (:class:`opinionsim.engine.Witness`). Call :meth:`attend` before the first turn.
     """
 
     def __init__(self, record: RunRecord, parts: Parts, cast: Sequence[Member], measuring: Measuring) -> None:
@@ -47,24 +47,24 @@ class Recording:
         self.coding: LiveCoding | None = None
 
     def attend(self, simulation: Simulation) -> None:
-        """Put on record who takes part and the ties at the start; texts are coded from now on."""
+        """Put the cast and the ties at the start on record; texts are coded from now on."""
         self._record.begin(agent_rows(self._cast), edge_rows(self._parts.network))
         self.coding = LiveCoding(self._measuring, simulation.text, self._record.has_opinion, self._keep)
 
     @property
     def full(self) -> bool:
-        """Whether turns should wait until what was told has been written."""
+        """Whether turns should wait until the record has written its rows."""
         return self._record.full
 
     def published(self, turn: Turn, message: Message) -> None:
-        """Take a turn that has published."""
+        """Record a published turn, and have it coded."""
         self.moved()
         self._record.add_turn(turn_row(turn, message, self._parts.schedule.acts))
         if self.coding is not None:
             self.coding.take(turn.index)
 
     def moved(self) -> None:
-        """Take the ties that have moved since."""
+        """Record the ties that have moved since the last call."""
         changes = tie_changes(self._parts.schedule)
         if len(changes) > self._n_ties:
             for row in moved_ties(self._parts.network, changes[self._n_ties :]):
@@ -82,14 +82,14 @@ class Recording:
 
 
 def turn_row(turn: Turn, message: Message, acts: Mapping[str, ActSpec]) -> TurnRow:
-    """A turn as the store keeps it."""
+    """The store row of a turn."""
     reads = tuple(ref.name if isinstance(ref, External) else ref for ref in turn.reads)
     kind = acts[turn.act].kind
     return TurnRow(turn.index, turn.step, turn.agent, turn.act, kind, reads, message.text, message.condition)
 
 
 def agent_rows(cast: Sequence[Member]) -> list[AgentRow]:
-    """The cast of a run as the store keeps it."""
+    """The store rows of the cast of a run."""
     return [
         AgentRow(
             agent, member.name, member.role, member.evidence, member.opinion, dict(member.attributes), member.model

@@ -18,14 +18,14 @@ from opinionsim.streams import canonical_json, digest
 
 
 class Inputs(NamedTuple):
-    """What a run is made of that its identity does not hold."""
+    """Inputs of a run that its identity leaves out."""
 
     digest: str
-    """A digest of what its prompts are made of, the version of the package, and `parts`."""
+    """Digest of the texts of its prompts, the version of the package, and `parts`."""
     wording: str | None
-    """The wording of its prompts; None where an equation has none."""
+    """Wording of its prompts; None for an equation."""
     parts: Mapping[str, str]
-    """The code of the parts of the user's own that can reach it, by name."""
+    """Code of the parts of the user's own that can affect the run, by name."""
 
 
 #: Characters of a wording's digest that are shown.
@@ -33,12 +33,12 @@ _SHOWN = 12
 
 
 class Registration:
-    """Puts what a runner works on on record; its methods that write are for the store's thread.
+    """Puts the experiment of a runner on record; call the methods that write in the store's thread.
 
     Attributes
     ----------
     calls : dict of str to int
-        Calls that each run is thought to take; empty before :meth:`save`.
+        Expected calls of each run; empty before :meth:`save`.
     """
 
     def __init__(self, context: Context) -> None:
@@ -47,7 +47,7 @@ class Registration:
         self.calls: dict[str, int] = {}
 
     def save_instruments(self, runs: list[PlannedRun]) -> None:
-        """Put the instruments of runs on record; one that has changed is refused."""
+        """Put the instruments of runs on record; a changed instrument is refused."""
         instruments = self._context.instruments
         found = {each.instrument_id: each for planned in runs for each in instruments[planned.run_id]}
         for instrument in found.values():
@@ -61,7 +61,7 @@ class Registration:
         self.save_design()
 
     def save_design(self) -> None:
-        """Put on record which runs belong to the experiment, and what is known of its models by now."""
+        """Put the design on record: runs, specification, and the model identities returned so far."""
         experiment, store = self._context.experiment, self._context.store
         runs = tuple(
             ExperimentRun(
@@ -81,14 +81,14 @@ class Registration:
         store.save_design(DesignRow(*identity, spec.model_dump(mode="json"), found, runs))
 
     def inputs(self, planned: PlannedRun) -> Inputs:
-        """What a run is made of beside what its identity holds."""
+        """The inputs of a run."""
         key = id(planned.cell)
         if key not in self._inputs:
             spec = planned.spec
             pack = self._context.experiment.resources.pack(spec.prompts)
             own = dict(pack.bind(spec.acts).texts)
             content = digest(canonical_json([dict(pack.contents), own]))
-            # Packs are told apart by their folders, and acts that bring texts of their own by these.
+            # A wording is named by the folder of the pack and by the texts that acts bring along.
             name = "+".join([PurePath(spec.prompts).name, *sorted(own)])
             wording = None if _is_equation(planned) else f"{name}@{content[:_SHOWN]}"
             parts = run_code(spec)
@@ -125,5 +125,5 @@ class Registration:
 
 
 def _is_equation(planned: PlannedRun) -> bool:
-    """Whether the agents of a run follow an equation, so that nobody is prompted."""
+    """Whether the agents of a run follow an equation, so that there are no prompts."""
     return planned.spec.model.equation is not None

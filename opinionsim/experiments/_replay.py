@@ -1,4 +1,4 @@
-"""Whether a run's journal alone gives the run again, and whether it answers what is asked now."""
+"""Replay of runs from their journals, and the check of journals against today's prompts."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from opinionsim.schedules import Turn, tie_changes
 from opinionsim.simulation import Simulation
 from opinionsim.store import OpinionRow, Results, StoreReader, TurnRow, open_store
 
-#: Turns of the event loop without a further answer after which nothing more can come of a journal alone.
-#: From one answer to the next question there are only a few.
+#: Turns of the event loop without a further answer after which a journal is exhausted: from one answer to the next
+#: prompt there are only a few.
 _IDLE_TURNS = 100
-#: How far probabilities that are computed again may be from those stored: batches differ in their rounding.
+#: Largest difference between stored and recomputed probabilities: batches differ in rounding.
 _TOLERANCE = 1e-4
 
 
 @dataclass(frozen=True)
 class Replayed:
-    """What became of one run.
+    """The replay of one run.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ def replay(results: Results) -> list[Replayed]:
     Returns
     -------
     list of Replayed
-        One a complete run, in the order of the manifest.
+        One for each complete run, in the order of the manifest.
 
     Raises
     ------
@@ -101,14 +101,14 @@ async def replay_run(planned: PlannedRun, resources: Resources, records: Iterabl
     planned : PlannedRun
         The run.
     resources : Resources
-        What its specification refers to.
+        Resources of the specification.
     records : iterable of Entry
-        Its journal.
+        Journal of the run.
 
     Raises
     ------
     JournalMismatch
-        If a stored call answers another question than the one asked now.
+        If a stored reply answers another prompt than today's.
     StoreError
         If a call is missing.
     """
@@ -116,7 +116,7 @@ async def replay_run(planned: PlannedRun, resources: Resources, records: Iterabl
 
 
 async def _replayed(planned: PlannedRun, parts: Parts, records: Iterable[Entry]) -> Simulation:
-    """A run carried out again from its calls."""
+    """Carry a run out again from its stored calls."""
     calls = RunCalls(planned.run_id, MemoryJournal(records), ReplayOnly(), SlotPool(1))
     simulation = _on_record(planned, parts, calls)
     await simulation.run()
@@ -124,23 +124,23 @@ async def _replayed(planned: PlannedRun, parts: Parts, records: Iterable[Entry])
 
 
 async def check_prompts(planned: PlannedRun, resources: Resources, records: Sequence[Entry]) -> None:
-    """Make sure that the stored calls of a run, finished or not, answer what is asked now; calls nobody.
+    """Make sure that the stored replies of a run, finished or not, answer today's prompts; makes no call.
 
-    A journal holds everything its entries depend on, so each of them is reached from the others.
+    A journal holds every reply that its entries depend on, so a replay reaches all entries.
 
     Parameters
     ----------
     planned : PlannedRun
         The run.
     resources : Resources
-        What its specification refers to.
+        Resources of the specification.
     records : sequence of Entry
-        Its journal.
+        Journal of the run.
 
     Raises
     ------
     JournalMismatch
-        If a stored call answers another question.
+        If a stored reply answers another prompt.
     """
     calls = RunCalls(planned.run_id, MemoryJournal(records), _Unanswered(), SlotPool(1))
     engine = _on_record(planned, assemble(planned, resources), calls).engine
@@ -157,7 +157,7 @@ async def check_prompts(planned: PlannedRun, resources: Resources, records: Sequ
 
 
 class _Unanswered:
-    """Stands in for the chat model where only stored replies are looked at: it never answers."""
+    """A chat model that never answers, so that only stored replies count."""
 
     async def call(self, messages: Iterable[ChatMessage], seed: int) -> AIMessage:
         never: asyncio.Future[AIMessage] = asyncio.get_running_loop().create_future()
@@ -165,7 +165,7 @@ class _Unanswered:
 
 
 def _on_record(planned: PlannedRun, parts: Parts, calls: RunCalls) -> Simulation:
-    """A run that measures nothing: the opinions a schedule acts on are those of the journal."""
+    """A simulation without instruments; the journal gives the opinions on which a schedule acts."""
     identities = {each.variable: each.instrument_id for each in reversed(planned.cell.instruments) if not each.about}
 
     async def rate(turn: Turn, message: Message, variable: str) -> float:
@@ -178,13 +178,13 @@ def _on_record(planned: PlannedRun, parts: Parts, calls: RunCalls) -> Simulation
 
 
 def turn_rows(simulation: Simulation) -> Iterator[TurnRow]:
-    """The turns of a simulation as the store keeps them."""
+    """The store rows of a simulation's turns."""
     for turn, message, _, _ in simulation.results():
         yield turn_row(turn, message, simulation.schedule.acts)
 
 
 class _Computing:
-    """The classifiers of an experiment that compute, by the instruments of each run."""
+    """The instruments of each run whose classifiers compute opinions without a chat model."""
 
     def __init__(self, experiment: Experiment) -> None:
         self._wanted: dict[str, dict[str, WantedInstrument]] = {}
@@ -196,7 +196,7 @@ class _Computing:
         self._loaded: dict[str, Classifier | str] = {}
 
     def of(self, run_id: str) -> tuple[list[Instrument], tuple[str, ...]]:
-        """The instruments of a run that can be computed again, and why the others cannot."""
+        """The instruments of a run whose opinions can be computed again, and why those of others cannot."""
         found, unread = [], []
         for identity, wanted in self._wanted[run_id].items():
             classifier = self._classifier(identity, wanted)
@@ -208,7 +208,7 @@ class _Computing:
         return found, tuple(unread)
 
     def _classifier(self, identity: str, wanted: WantedInstrument) -> Classifier | str:
-        """The classifier of an instrument, or why there is none that computes."""
+        """The classifier of an instrument, or why its opinions cannot be computed again."""
         if identity not in self._loaded:
             named = wanted.classifier
             try:
@@ -240,7 +240,7 @@ def _compared(planned: PlannedRun, resources: Resources, store: StoreReader, com
 
 
 def difference(stored: list[TurnRow], again: list[TurnRow]) -> str:
-    """The first difference in words; empty when there is none."""
+    """The first difference between turns, in words; empty if there is none."""
     for here, there in zip(stored, again, strict=False):
         for each in fields(TurnRow):
             if getattr(here, each.name) != getattr(there, each.name):
@@ -251,7 +251,7 @@ def difference(stored: list[TurnRow], again: list[TurnRow]) -> str:
 
 
 def _other_cast(store: StoreReader, run_id: str, parts: Parts) -> str:
-    """The first difference in who took part or in ties, in words; what models are evidence of is not known here."""
+    """The first difference in cast or ties, in words; kinds of evidence are not compared, as models are not loaded."""
     stored = [replace(row, evidence="") for row in store.agents(run_id)]
     again = [replace(row, evidence="", persona=dict(row.persona)) for row in agent_rows(parts.cast())]
     if len(stored) != len(again):
@@ -273,7 +273,7 @@ async def _coded(
     instruments: Sequence[Instrument],
     records: Iterable[Entry],
 ) -> list[OpinionRow]:
-    """What classifiers that compute say of a run's texts."""
+    """Opinions of a run's texts, computed again by these instruments."""
     calls = RunCalls(planned.run_id, MemoryJournal(records), ReplayOnly(), SlotPool(1))
     authors = [member.author for member in simulation.cast]
     measuring = Measuring(instruments, Queues(), calls, parts.claim, authors)
@@ -286,7 +286,7 @@ async def _coded(
 
 
 def _other_opinions(stored: list[OpinionRow], again: list[OpinionRow], instruments: Sequence[Instrument]) -> str:
-    """The first difference in what these instruments say, in words."""
+    """The first difference in the opinions of these instruments, in words."""
     own = {each.instrument_id: each.variable for each in instruments}
     left = {(row.instrument_id, row.turn, row.about): row for row in stored if row.instrument_id in own}
     for row in again:
@@ -302,6 +302,6 @@ def _other_opinions(stored: list[OpinionRow], again: list[OpinionRow], instrumen
 
 
 def _close(one: OpinionRow, other: OpinionRow) -> bool:
-    """Whether two opinions are the same but for rounding."""
+    """Whether two opinions are equal up to rounding."""
     here, there = ((each.value, each.off_scale, *each.probabilities) for each in (one, other))
     return len(here) == len(there) and bool(np.allclose(here, there, rtol=0, atol=_TOLERANCE, equal_nan=True))

@@ -1,6 +1,6 @@
-"""What a specification refers to: topics, personas, prompt packs, messages and networks.
+"""Resources of a specification: topics, personas, prompt packs, messages and networks.
 
-Each is read once, from the package's data, from a file, or from contents that a manifest carries.
+Each is read once: from the package's data, a file, or the contents of a manifest.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from opinionsim.topics import Topic, load_topics, parse_topic
 _Loaded = TypeVar("_Loaded")
 
 _SUFFIXES = (".yaml", ".yml", ".json")
-#: What contents call the topics of the package, which come from no one file.
+#: Key of the package's topics in contents: they are in several files.
 _PACKAGE = "package"
 
 
@@ -37,7 +37,7 @@ class _Graph(DocumentModel):
 
 
 class _Contents(DocumentModel):
-    """Everything runs refer to, by content; the key is the reference as the specification spells it."""
+    """All resources by content; the key is the reference as the specification spells it."""
 
     personas: dict[str, dict[str, Any]] = Field(default_factory=dict)
     topics: dict[str, dict[str, dict[str, Any]]] = Field(default_factory=dict)
@@ -55,12 +55,12 @@ class _Messages(DocumentModel):
 
 
 class Resources:
-    """Reads what specifications refer to, and keeps it.
+    """Reads the resources of specifications, and keeps them.
 
     Parameters
     ----------
     folder : str or Path or None
-        Where relative paths start; None for the current folder.
+        Folder from which relative paths start; None for the current folder.
     """
 
     def __init__(self, folder: str | Path | None = None) -> None:
@@ -78,16 +78,16 @@ class Resources:
     def from_contents(
         cls, contents: Document | Mapping[str, Any], folder: str | Path | None = None, *, name: str = "contents"
     ) -> Resources:
-        """Resources that answer from contents first, and read only what these lack.
+        """Resources taken from contents, and read from files only where these lack them.
 
         Parameters
         ----------
         contents : Document or mapping
-            As :meth:`contents` returns them.
+            Result of :meth:`contents`.
         folder : str or Path or None
-            Where relative paths start.
+            Folder from which relative paths start.
         name : str
-            What errors call a bare mapping.
+            Name of a bare mapping in errors.
 
         Raises
         ------
@@ -99,16 +99,16 @@ class Resources:
         return resources
 
     def path(self, reference: str | None) -> str | None:
-        """Where a file lies that a specification names; None for none."""
+        """Path of a file that a specification names; None for None."""
         return None if reference is None else str(self._folder / reference)
 
     def contents(self) -> dict[str, Any]:
-        """Everything asked for so far, as JSON values whose order of keys matters.
+        """All resources asked for so far, as JSON values; the order of keys matters.
 
         Returns
         -------
         dict
-            Enough for :meth:`from_contents` to answer the same questions without any file.
+            Contents with which :meth:`from_contents` gives the same resources without any file.
         """
         return {
             "personas": {reference: _personas_content(found) for reference, found in self._personas.items()},
@@ -122,7 +122,7 @@ class Resources:
         }
 
     def personas(self, population: PopulationSpec) -> PersonaSet:
-        """The personas a population is drawn from.
+        """The personas from which a population is drawn.
 
         Raises
         ------
@@ -202,7 +202,7 @@ class Resources:
         return load_pack(reference if reference == "default" else self._path(reference))
 
     def messages(self, given: str | tuple[str, ...]) -> tuple[str, ...]:
-        """Messages from outside, as they are written out, or as they stand in a file.
+        """Messages from outside: as given, or read from the file that is named.
 
         Raises
         ------
@@ -234,7 +234,7 @@ class Resources:
         return messages
 
     def network(self, reference: str) -> Network:
-        """The network in a file, on as many agents as it names.
+        """The network in a file, on the agents that it names.
 
         Raises
         ------
@@ -251,12 +251,12 @@ class Resources:
         return build_network(edges, where="interaction.network")
 
     def _path(self, reference: str) -> Path:
-        """A path of the specification, from its own folder."""
+        """A path of the specification, relative to its folder."""
         return self._folder / reference
 
 
 def _once(cache: dict[str, _Loaded], reference: str, find: Callable[[str], _Loaded]) -> _Loaded:
-    """The value under a reference, found at the first request."""
+    """The value of a reference, found at the first request and kept."""
     if reference not in cache:
         cache[reference] = find(reference)
     return cache[reference]

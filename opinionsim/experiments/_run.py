@@ -1,4 +1,4 @@
-"""Carrying out an experiment from start to end: in this process, or by the workers of a cluster."""
+"""Carrying out an experiment from start to end, in this process or by the workers of a cluster."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from opinionsim.experiments._loaded import LoadedParts
 from opinionsim.experiments._runner import Runner
 from opinionsim.store import Results, load, open_store
 
-#: How long to wait for a sweep that was ended at once, seconds; a blocked database should not hold it for ever.
+#: Longest wait for a cancelled sweep to end, seconds: a blocked database must not hold it for ever.
 _ABORT_S = 10.0
 
 
 def default_store(experiment: Experiment) -> str:
-    """Where an experiment is stored unless told otherwise: ``sqlite:///results/NAME.sqlite``."""
+    """Address of the default store of an experiment: ``sqlite:///results/NAME.sqlite``."""
     return f"sqlite:///results/{experiment.spec.name}.sqlite"
 
 
@@ -41,15 +41,15 @@ def under_way(
     cluster: str | None = None,
     loaded: LoadedParts | None = None,
 ) -> Iterator[tuple[Runner, Future[Summary]]]:
-    """An experiment being carried out while the block lasts; parameters and errors are those of :func:`run`.
+    """Carry out an experiment while the block lasts; parameters and errors are those of :func:`run`.
 
-    Models and classifiers that are loaded already may be given as `loaded`, in the place of `chat_model`.
+    `loaded` gives models and classifiers that are loaded already, instead of `chat_model`.
 
     Yields
     ------
     (Runner, concurrent.futures.Future)
-        The runner, to watch or to stop by ``background.call_soon(runner.stop)``, and its summary to come. When
-        the block raises, the sweep is ended at once; either way nothing of it is left when the block is over.
+        The runner, to watch or to stop by ``background.call_soon(runner.stop)``, and the future of its summary. If
+        the block raises, the sweep is cancelled; otherwise the block's end waits for the sweep.
     """
     if not isinstance(experiment, Experiment):
         raise SpecError(f"an experiment from load_experiment is expected; got {type(experiment).__name__}")
@@ -99,35 +99,35 @@ def run(
     experiment : Experiment
         From :func:`opinionsim.load_experiment`.
     store : str or Path, optional
-        Where results are kept; default ``sqlite:///results/NAME.sqlite``.
+        Path or address of the store; default ``sqlite:///results/NAME.sqlite``.
     max_concurrency : int, optional
         Calls in flight at most; default that of the specification.
     fresh : bool
-        Start a run anew when its stored calls answer other questions than those now asked, as after an
-        edit of a template. Other runs stay as they are.
+        Whether to start a run anew when its stored replies answer other prompts than today's, as after an edit of a
+        template, or its record is damaged. Other runs stay as they are.
     chat_model : BaseChatModel, optional
         A LangChain chat model to use instead of the one the experiment names.
     only : collection of str, optional
         Ids of the runs to carry out, for instance ``experiment.pilot``; the others stay as they are. Default all.
     cluster : str, optional
         Address of a Dask scheduler, ``tcp://HOST:PORT``, whose workers carry the runs out; needs a store in
-        PostgreSQL and the extra ``cluster``. Default: this process does.
+        PostgreSQL and the extra ``cluster``. Default this process.
 
     Returns
     -------
     Results
-        Tidy frames; runs that failed are there with status ``incomplete`` and their error. A finished run
-        whose stored calls answer other questions than those now asked stays ``complete``, with an error.
+        Tidy frames; failed runs have the status ``incomplete`` and their error. A finished run whose stored replies
+        answer other prompts than today's stays ``complete``, with an error.
 
     Raises
     ------
     SpecError
-        If a model or classifier cannot be loaded, or the cluster cannot be used; nothing has been written then,
-        unless it is a worker that cannot.
+        If a model or classifier cannot be loaded, or the cluster cannot be used. Nothing has been written then, unless
+        the error is a worker's.
     StoreError
         If the store cannot be opened, or is in use by another run.
     KeyboardInterrupt
-        After calls in flight have ended and everything is on record.
+        After an interrupt, once calls in flight have ended and all is on record.
     """
     with under_way(
         experiment,

@@ -1,4 +1,4 @@
-"""Carrying out an experiment: all its runs together, each exactly once, resumable at any point."""
+"""The runner of an experiment: carries out all runs together, each exactly once, resumable at any point."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ class Runner:
     Parameters
     ----------
     context : Context
-        What is to be run, and where it is kept.
+        The experiment, its store and its models.
     executor : Executor
-        Carries the runs out, with the same context.
+        Carries the runs out; has the same context.
 
     Attributes
     ----------
     warnings : list of str
-        What a reader of the results should know of the models, and of the executor, beforehand.
+        Notes on the models and the executor that a user should read beforehand.
 
     Notes
     -----
@@ -39,27 +39,27 @@ class Runner:
         self.warnings = [*executor.warnings, *context.loaded.warnings()]
 
     def progress(self) -> Progress:
-        """How far the sweep is; may be asked from any thread."""
+        """Progress of the sweep; may be called from any thread."""
         return self._executor.progress()
 
     def stop(self) -> None:
-        """Dispatch nothing more; calls in flight go on to their end. To be called on the event loop."""
+        """Dispatch nothing more; calls in flight run to their end. To be called on the event loop."""
         self._context.stop()
 
     async def execute(self) -> Summary:
-        """Carry out everything that is not done yet.
+        """Carry out the runs, and the coding, that are not done yet.
 
         Returns
         -------
         Summary
-            Also when runs failed or the sweep was stopped; only defects of the program raise.
+            Returned also when runs failed or the sweep was stopped.
         """
         began = time.monotonic()
         context, store, execution = self._context, self._context.store, self._context.experiment.spec.execution
         registration = Registration(context)
         try:
             store.tell(context.doing)
-            # First of all: what runs have paid counts, even if they are started anew.
+            # Before any run is begun anew: what runs have paid counts in any case.
             await context.in_store(context.spending.open)
             if context.registers:
                 await context.in_store(registration.save)

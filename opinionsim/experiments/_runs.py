@@ -1,4 +1,4 @@
-"""One run from its opening to its end: claimed, checked, carried out, measured, concluded; finished runs measured."""
+"""One run from opening to end: claimed, checked, carried out, measured, concluded; and measuring finished runs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Opened:
 
 @dataclass(frozen=True)
 class Played:
-    """A run whose last turn is over, or that was stopped by an error."""
+    """A run after its last turn, or after an error stopped it."""
 
     opened: Opened
     recording: Recording
@@ -51,12 +51,12 @@ class Played:
 
 
 async def open_run(context: Context, pending: Pending) -> Opened | None:
-    """A run ready to start; None where it cannot go on, for a reason that is put on record.
+    """Open a run; return None if it cannot go on, and settle it with the reason.
 
     Raises
     ------
     HeldElsewhereError
-        If another worker holds it, or has finished it meanwhile.
+        If another worker holds the run, or has finished it meanwhile.
     """
     run_id, store = pending.run_id, context.store
     if pending.anew:
@@ -89,21 +89,21 @@ async def open_run(context: Context, pending: Pending) -> Opened | None:
 
 
 async def open_anew(context: Context, pending: Pending) -> Opened | None:
-    """Delete what a run has led to, and open it again; returns and raises as :func:`open_run`."""
+    """Delete the results of a run, and open it again; result and errors are those of :func:`open_run`."""
     await context.in_opening(context.store.forget, [pending.run_id])
     pending.anew = False
     return await open_run(context, pending)
 
 
 async def _checked(context: Context, pending: Pending, record: RunRecord) -> Parts:
-    """What a run is made of, which is what its record was made of, as far as that can be told before it goes on."""
+    """The parts of a run, once its record is checked: models and prompts must be those it was made with."""
     planned, resources = pending.planned, context.experiment.resources
     parts = assemble(planned, resources)
     if parts.equation is not None:
         await context.in_opening(parts.equation.work_out)
     _require_weights(context, pending, parts, record)
     if pending.changed is not None:
-        # Before anything is asked anew: a journal that mixes two wordings could not be finished under either.
+        # Before any new call: a journal that mixes two wordings could be finished with neither.
         try:
             await check_prompts(planned, resources, record.entries)
         except JournalMismatch as error:
@@ -113,16 +113,16 @@ async def _checked(context: Context, pending: Pending, record: RunRecord) -> Par
 
 
 def _require_weights(context: Context, pending: Pending, parts: Parts, record: RunRecord) -> None:
-    """Make sure that the models of this process are those that a run began with: names can come to mean others.
+    """Make sure that local models are those that a run began with: a name can later mean other weights.
 
     Raises
     ------
     JournalMismatch
-        If one has other contents.
+        If a model has other contents.
     """
     models = [context.loaded.contents(model, pending.planned.spec, parts.pack) for model in parts.models]
     for entry in record.entries:
-        # What codes texts has an identity of its own, as a measurement.
+        # Judges have an identity of their own, as parts of instruments.
         if entry.key.part.startswith("judge") or not entry.model.startswith("hf:"):
             continue
         loaded = models[entry.agent]
@@ -138,7 +138,7 @@ def _require_weights(context: Context, pending: Pending, parts: Parts, record: R
 
 
 async def play(context: Context, opened: Opened) -> Played:
-    """Carry out a run to its last turn, or to what stops it."""
+    """Carry out a run to its last turn, or until an error or a request stops it."""
     planned, parts, record, loaded = opened.pending.planned, opened.parts, opened.record, context.loaded
     run_id, spec = planned.run_id, planned.spec
     cast = parts.cast(
@@ -163,7 +163,7 @@ async def play(context: Context, opened: Opened) -> Played:
         error = failure
         context.heed(failure)
     except Exception as failure:
-        # A defect of the program stops its run, and is raised when all other runs are over.
+        # A defect of the program stops this run only; it is raised when all other runs are over.
         error = OpinionSimError(f"{type(failure).__name__}: {failure}")
         await simulation.end(error)
         context.defect = context.defect or failure
@@ -176,15 +176,15 @@ async def play(context: Context, opened: Opened) -> Played:
 
 
 async def conclude(context: Context, played: Played) -> None:
-    """Have the rest of a run measured, and put on record how it ended.
+    """Code the remaining texts of a run, and put its end on record.
 
     Raises
     ------
     HeldElsewhereError
-        If the run was taken over: its new holder goes on from the calls on record.
+        If another worker took the run over; it goes on from the calls on record.
     """
     run_id, record, error = played.calls.run_id, played.opened.record, played.error
-    # Whether its texts could be coded is another matter than whether the run is complete.
+    # A run is complete even if its texts could not be coded.
     status: Status = "complete" if error is None else "incomplete"
     try:
         coding = played.recording.coding
@@ -201,7 +201,7 @@ async def conclude(context: Context, played: Played) -> None:
 
 
 async def measure_finished(context: Context, runs: list[PlannedRun]) -> None:
-    """Code what is left to code of finished runs, several at a time."""
+    """Code the uncoded texts of finished runs, several runs at a time."""
     left = runs
     while left:
         queue, held = iter(left), list[PlannedRun]()
@@ -220,7 +220,7 @@ async def measure_finished(context: Context, runs: list[PlannedRun]) -> None:
 
 
 async def _measure_again(context: Context, planned: PlannedRun) -> None:
-    """Code what is left to code of one finished run; a failure stops that run's measuring only."""
+    """Code the uncoded texts of one finished run; a failure does not stop other runs."""
     run_id, store = planned.run_id, context.store
     if not await context.in_store(uncoded, context, [run_id]):
         return context.settle(run_id)
@@ -247,7 +247,7 @@ async def _measure_again(context: Context, planned: PlannedRun) -> None:
 
 
 async def _on_record(context: Context, planned: PlannedRun, calls: RunCalls) -> tuple[dict[int, Text], Measuring]:
-    """The texts of a finished run, and its instruments before they have coded anything."""
+    """The texts of a finished run, and its instruments, ready to code."""
     spec, instruments, resources = planned.spec, context.instruments[planned.run_id], context.experiment.resources
     externals: Mapping[str, Message | str] = {}
     authors: list[Author] = []
@@ -262,9 +262,9 @@ async def _on_record(context: Context, planned: PlannedRun, calls: RunCalls) -> 
 async def _measure(
     context: Context, record: RunRecord, measuring: Measuring, texts: Mapping[int, Text]
 ) -> OpinionSimError | None:
-    """Code all of a run that is not coded yet; returns why that could not be done, if it could not.
+    """Code all texts of a run that are not coded yet; return the error that stopped coding, if any.
 
-    What is coded is kept by portions, and what is stored is never coded again.
+    Opinions are stored portion by portion; stored ones are never coded again.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Sorting out what is to be done: runs that are finished, damaged, changed, unmeasured, and still to be carried out."""
+"""Sorting the runs of a sweep: finished, damaged, changed, to be measured, to be carried out."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class Pending:
     planned : PlannedRun
         The run.
     inputs : Inputs
-        What its prompts are made of today.
+        Texts and code from which its prompts are made now.
     changed : str or None
-        A sentence on the parts whose code was changed; empty where something else was, None where nothing was.
+        Advice on parts whose code was changed; empty if only other inputs changed, None if none did.
     anew : bool
-        Whether it is finished, and what it has led to is still to be deleted.
+        Whether it is finished, and its results are to be deleted first.
     calls : int
-        What it is thought to take.
+        Expected number of calls.
     """
 
     planned: PlannedRun
@@ -45,7 +45,7 @@ class Pending:
 
 
 async def sort_out(context: Context, registration: Registration) -> tuple[list[Pending], list[PlannedRun]]:
-    """Check finished runs, and settle those of which nothing is left to do.
+    """Check finished runs, and settle those that need no work.
 
     Returns
     -------
@@ -90,7 +90,7 @@ async def sort_out(context: Context, registration: Registration) -> tuple[list[P
 
 
 def uncoded(context: Context, run_ids: Collection[str]) -> set[str]:
-    """Runs of which an instrument has yet to code something."""
+    """Ids of runs with texts that an instrument has not coded."""
     groups: dict[tuple[str, frozenset[str], str], list[str]] = {}
     for run_id in run_ids:
         for each in context.instruments[run_id]:
@@ -103,7 +103,7 @@ def uncoded(context: Context, run_ids: Collection[str]) -> set[str]:
 
 
 def _damaged(context: Context, run_ids: Collection[str]) -> dict[str, str]:
-    """What is wrong with the record of finished runs; looked for in all of it where they could be begun anew."""
+    """Damage to the records of finished runs, by run id; with `fresh` the whole record is checked."""
     found: dict[str, str] = {}
     for run_id in run_ids:
         try:
@@ -116,7 +116,7 @@ def _damaged(context: Context, run_ids: Collection[str]) -> dict[str, str]:
 
 
 async def _disagreement(context: Context, planned: PlannedRun, state: RunState, inputs: Inputs) -> str | None:
-    """Why the stored calls of a finished run do not lead to it again; None, put on record, if they do."""
+    """Why replaying a finished run's stored calls gives another run; None, with its inputs saved, if it does not."""
     run_id, store = planned.run_id, context.store
     try:
         entries = await context.in_store(store.entries, run_id)

@@ -1,4 +1,4 @@
-"""The experiment specification: what a user may write, with the meaning of every field."""
+"""The experiment specification: its fields and their meaning."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class CountsSpec(DocumentModel):
 
 
 class PopulationSpec(DocumentModel):
-    """Who takes part and what they believe at first."""
+    """The agents and their initial opinions."""
 
     personas: str | dict[str, Any] = "chuang2024"
     """Name of a persona set of the package, path of a persona file, or the set itself."""
@@ -51,34 +51,34 @@ class PopulationSpec(DocumentModel):
         ]
         | CountsSpec
     ) = "uniform"
-    """Distribution of initial opinions; `personas` takes those of the persona file, `{counts: ...}` gives numbers.
-    For classic models there are also `continuous`, uniform over the scale between its points, and `normal`."""
+    """Distribution of initial opinions; `personas` takes those of the persona file, `{counts: ...}` gives numbers of
+    agents. Classic models also have `continuous`, uniform between the ends of the scale, and `normal`."""
     assignment: Literal["fixed", "random", "latin-square"] = "fixed"
-    """Who gets which initial opinion: as the file pairs them, a permutation a replicate, or a balanced rotation."""
+    """Assignment of initial opinions to agents: as the file pairs them, a permutation for each replicate, or a balanced
+    rotation."""
     shown: Literal["full", "demographics", "name", "none"] = "full"
-    """How much of its persona an agent is told."""
+    """Part of its persona that an agent is told."""
 
     @property
     def continuous(self) -> bool:
-        """Whether initial opinions are any numbers, as agents of classic models can hold."""
+        """Whether initial opinions are real numbers, which only agents of classic models hold."""
         return self.initial_opinions in ("continuous", "normal")
 
     @property
     def distribution(self) -> Any:
-        """Its name, or the number of agents that start at each scale point."""
+        """Name of the distribution of initial opinions, or number of agents at each scale point."""
         return self.initial_opinions if isinstance(self.initial_opinions, str) else self.initial_opinions.counts
 
 
 class NamedTopicSpec(DocumentModel):
-    """A topic by its name in a topics file."""
+    """A topic, by name."""
 
     definition: ClassVar[None] = None
-    """It is not written out."""
 
     name: str = Field(min_length=1)
     """Name of the topic."""
     file: str | None = Field(None, min_length=1)
-    """Path of a topics file; null looks among the topics of the package."""
+    """Path of a topics file; null takes the topics of the package."""
     framing: Literal["falsehood", "truth"] = "falsehood"
     """Which side the claim affirms."""
     masked: bool = True
@@ -97,49 +97,49 @@ class InlineTopicSpec(DocumentModel):
 
 
 class CognitionSpec(DocumentModel):
-    """How agents remember and weigh what they read."""
+    """Memory and bias of the agents."""
 
     memory: NamedPart = Field(default_factory=lambda: NamedPart(name="cumulative"))
-    """What agents remember: `cumulative`, `reflective`, `reflective-as-run`, `none`, or one of your own; a name, or a
+    """Memory: `cumulative`, `reflective`, `reflective-as-run`, `none`, or one of your own; a name, or a
     mapping with name and options."""
     token_budget: int | None = Field(None, ge=1, le=_MAX_INT)
-    """Tokens of memory a prompt may hold; the oldest events are left out beyond it. Null sets no limit."""
+    """Most tokens of memory in a prompt; the oldest events are left out first. Null sets no limit."""
     confirmation_bias: Literal["none", "weak", "strong"] = "none"
-    """Instruction to favour what agrees with the agent's belief."""
+    """Instruction to favour messages that agree with the agent's belief."""
     world: Literal["closed", "open"] = "closed"
-    """Whether agents are told that nobody but the other agents can inform them."""
+    """`closed` tells agents that only the other agents can inform them."""
     draws: int = Field(1, ge=1, le=100)
-    """Replies that are drawn for each answer; `selector` picks the one that is given. Off-record answers have one."""
+    """Replies drawn for each answer; `selector` picks the one that counts. Off-record answers have one draw."""
     selector: NamedPart = Field(default_factory=lambda: NamedPart(name="first"))
-    """What picks one of several replies: `first`, `shortest`, `longest`, or one of your own."""
+    """Selector of one of several replies: `first`, `shortest`, `longest`, or one of your own."""
 
 
 class BudgetSpec(DocumentModel):
-    """What an experiment may use, over all its calls on record. Null sets no limit."""
+    """Limits on the usage of an experiment, over all its calls on record. Null sets no limit."""
 
     calls: int | None = Field(None, ge=0, le=_MAX_INT)
     """Replies of models."""
     tokens: int | None = Field(None, ge=0, le=_MAX_INT)
     """Tokens in and out."""
     money: float | None = Field(None, ge=0)
-    """In the currency of the price table."""
+    """Money in the currency of the price table."""
 
 
 class RetrySpec(DocumentModel):
-    """How calls that fail in passing are tried again."""
+    """Repetition of calls that fail in passing."""
 
     transient: int = Field(5, ge=0, le=1000)
     """Further tries after time-outs, lost connections and server errors."""
     rate_limited: int = Field(20, ge=0, le=1000)
     """Further tries after a provider's "too many requests"."""
     first_wait_s: float = Field(0.5, gt=0)
-    """Longest wait before the first further try, in seconds; doubled from one to the next."""
+    """Longest wait before the first further try, in seconds; it doubles with every further try."""
     longest_wait_s: float = Field(60.0, gt=0)
-    """Longest wait before any, in seconds, unless the provider asks for more."""
+    """Longest wait before any further try, in seconds, unless the provider asks for more."""
 
 
 class ExecutionSpec(DocumentModel):
-    """How runs are carried out. Nothing here changes a result, and all of it may change between runs."""
+    """How runs are carried out. No field changes a result, and each may change between invocations."""
 
     max_concurrency: int = Field(64, ge=1, le=MAX_SIZE)
     """Model calls in flight at once, over all runs."""
@@ -152,9 +152,9 @@ class ExecutionSpec(DocumentModel):
     prices: str | None = Field(None, min_length=1)
     """Path of a price table; null takes that of the package."""
     retry: RetrySpec = Field(default_factory=RetrySpec)
-    """What is done about calls that fail in passing."""
+    """Repetition of calls that fail in passing."""
     canary: bool = True
-    """Whether models behind a network are asked a few fixed questions first and last, to see whether they changed."""
+    """Whether networked models are asked a few fixed questions at start and end, to see whether they changed."""
 
 
 def _topic_form(value: Any) -> str:
@@ -169,7 +169,7 @@ TopicSpec = Annotated[
 
 
 def _no_topic() -> InlineTopicSpec:
-    """What opinions of a classic model are about where nothing is named."""
+    """The topic of a classic model whose specification names none."""
     claims = {"falsehood": "the position at the high end of the scale is right"}
     return InlineTopicSpec(
         definition={"name": "none", "title": "No topic", "category": "none", "claims": claims, "accepted": None}
@@ -182,21 +182,22 @@ class ExperimentSpec(DocumentModel):
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100)
     """Name of the experiment: letters, digits, dots, hyphens and underscores."""
     description: str = ""
-    """What it is for."""
+    """Purpose of the experiment."""
     seed: int = Field(0, ge=0, le=_MAX_INT)
     """Root of all randomness."""
     replicates: int = Field(1, ge=1, le=MAX_SIZE)
     """Runs of each cell."""
     population: PopulationSpec = Field(default_factory=PopulationSpec)
-    """Who takes part and what they believe at first."""
+    """The agents and their initial opinions."""
     topic: TopicSpec = Field(default_factory=_no_topic)
-    """What opinions are about; only classic models can do without."""
+    """The topic of opinions; only classic models need none."""
     cognition: CognitionSpec = Field(default_factory=CognitionSpec)
-    """How agents remember and weigh what they read."""
+    """Memory and bias of the agents."""
     interaction: InteractionField
-    """Who acts when, and who reads whom."""
+    """The order of turns, and the messages that agents read."""
     model: AnyModelSpec = Field(default_factory=ModelSpec)
-    """The chat model that plays the agents; or a list of models with shares; or one for each value of an attribute."""
+    """The chat model that plays the agents; a list of models with shares; a model for each value of an attribute; or a
+    classic model."""
     measurement: MeasurementSpec = Field(default_factory=MeasurementSpec)
     """How opinions are coded from texts."""
     prompts: str = Field("default", min_length=1)
@@ -206,20 +207,20 @@ class ExperimentSpec(DocumentModel):
     execution: ExecutionSpec = Field(default_factory=ExecutionSpec)
     """How runs are carried out; changes no result."""
     sweep: dict[str, tuple[Any, ...]] | tuple[dict[str, tuple[Any, ...]], ...] = Field(default_factory=dict)
-    """Axes: the dotted path of any field of a run and the values it takes; a list is a union of such grids."""
+    """Grid of axes: dotted paths of fields of a run, each with its values; a list is a union of grids."""
     independent_over: Annotated[tuple[str, ...], AfterValidator(distinct)] = ()
-    """Dotted paths of fields whose values get random draws of their own; all other cells share theirs."""
+    """Dotted paths of fields whose values get independent random draws; cells that differ elsewhere share theirs."""
 
     @property
     def instruments(self) -> tuple[WantedInstrument, ...]:
-        """The instruments of a run, that of stance first; where agents are numbers, one that takes them as such."""
+        """The instruments of a run, that of `classifier` first; for a classic model one that reads its numbers."""
         if self.model.equation is not None:
             return (self.measurement.stance(ClassifierSpec(name="exact"), self.scale.scale()),)
         return self.measurement.wanted(self.scale.scale())
 
     @property
     def acts(self) -> list[ActSpec]:
-        """The acts of a run's turns, known without its schedule; none where agents follow an equation."""
+        """The acts of a run's turns; none where agents follow an equation."""
         if self.model.equation is not None:
             return []
         asked = ((self.measurement.probe, PROBE), (self.measurement.self_report, SELF_REPORT))
@@ -232,7 +233,7 @@ def json_schema() -> dict[str, Any]:
     Returns
     -------
     dict
-        Draft 2020-12. Fields that a sweep supplies are listed as required all the same.
+        Draft 2020-12. Fields that a sweep supplies are nevertheless listed as required.
     """
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -242,17 +243,17 @@ def json_schema() -> dict[str, Any]:
 
 
 def conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
-    """What is wrong between fields that are each valid.
+    """Conflicts between fields that are each valid.
 
     Parameters
     ----------
     spec : ExperimentSpec
-        One run's specification.
+        Specification of one run.
 
     Yields
     ------
     (KeyPath, str)
-        The field to name, and what is wrong with it.
+        The field, and the problem.
     """
     size, interaction = spec.population.size, spec.interaction
     if size < interaction.smallest:
@@ -286,7 +287,7 @@ def conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
 
 
 def _instrument_conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
-    """Instruments that are one and the same, and those that a schedule acts on and the cell lacks."""
+    """Repeated instruments, unused texts, and variables that a schedule needs and no instrument measures."""
     wanted = spec.instruments
     offset = len(wanted) - len(spec.measurement.instruments)
     seen: dict[str, int] = {}
@@ -314,7 +315,7 @@ def _instrument_conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]
 
 
 def _agent_conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
-    """What only chat models can do, and what only equations can."""
+    """Fields that fit only chat models, or only classic models."""
     interaction, equation = spec.interaction, spec.model.equation
     if equation is not None:
         if "equations" not in interaction.played_by:
@@ -335,7 +336,7 @@ def _agent_conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
 
 
 def _budget_conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
-    """Limits that cannot be kept, since the longest reply is not known."""
+    """Limits that cannot be kept because the longest reply is not known."""
     budget = spec.execution.budget
     for field in ("tokens", "money"):
         if getattr(budget, field) is not None and any(model.max_tokens is None for model in spec.model.chat_models):
@@ -346,7 +347,7 @@ def _budget_conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
 
 
 def _meant(name: str) -> str:
-    """What a model's name that is neither the scripted one's nor that of a provider may have been meant to be."""
+    """A hint on a name without a provider: a misspelled 'scripted', or a name of the user's own."""
     if ":" in name:
         return ""
     close = get_close_matches(name.lower(), ["scripted"])
@@ -354,7 +355,7 @@ def _meant(name: str) -> str:
 
 
 def _count_conflicts(counts: Mapping[int, int], size: int, points: tuple[int, ...]) -> Iterator[tuple[KeyPath, str]]:
-    """Initial counts off the scale, or of another sum than the population."""
+    """Initial counts off the scale, or with a sum other than the population size."""
     where: KeyPath = ("population", "initial_opinions", "counts")
     for value in counts:
         if value not in points:

@@ -1,4 +1,4 @@
-"""What an experiment has paid for calls, and what it may still pay."""
+"""Usage of an experiment, and its limits."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from opinionsim.store import Paid, Store
 
 
 class Spending:
-    """The money, tokens and calls of an experiment, as far as they are limited.
+    """The money, tokens and calls that an experiment has used and may use, as far as they are limited.
 
     Parameters
     ----------
     store : Store
-        Holds what was paid before.
+        The store, with the usage so far.
     experiment_id : str
-        The experiment.
+        Identity of the experiment.
     limits : Limits
-        What may be paid for at most.
+        Limits of the usage.
     run_ids : collection of str, optional
         Runs to which the limits apply; default the whole experiment, with the runs of its other designs and its canary
         questions.
@@ -30,7 +30,7 @@ class Spending:
     limits : Limits
         As given.
     budget : Budget or None
-        Keeps to the limits; None where nothing is limited, and before :meth:`open`.
+        The budget within these limits; None if nothing is limited, and before :meth:`open`.
     """
 
     def __init__(
@@ -41,11 +41,11 @@ class Spending:
         self._store = store
         self._experiment_id = experiment_id
         self._run_ids = run_ids
-        #: Calls that are left of the budget at the start, less those that runs begun anew take.
+        #: Calls left in the budget at the start, less those promised to runs that begin anew.
         self._unpromised: int | None = None
 
     def open(self) -> None:
-        """Open the budget with what is on record as paid.
+        """Open the budget with the usage on record.
 
         Raises
         ------
@@ -58,16 +58,16 @@ class Spending:
             self._unpromised = self.budget.remaining().calls
 
     def left(self) -> Limits:
-        """What is left of each limit."""
+        """The rest of each limit."""
         return Limits() if self.budget is None else self.budget.remaining()
 
     def paid(self, run_ids: Collection[str] | None = None) -> Usage:
-        """What runs have paid on record, where anything is limited; by default the experiment, under whatever design.
+        """Usage of runs on record, zero if nothing is limited; by default of the experiment, over all its designs.
 
         Raises
         ------
         SpecError
-            If it is not known, and limited.
+            If tokens or money are limited and the usage is not known.
         """
         if self.limits == Limits():
             return Usage()
@@ -79,12 +79,12 @@ class Spending:
         return Usage(paid.calls, paid.input_tokens + paid.output_tokens, paid.cost)
 
     def promise(self, calls: int) -> str:
-        """Set calls aside for a finished run that is to be begun anew.
+        """Set calls aside for a finished run that is to begin anew.
 
         Returns
         -------
         str
-            The limit that does not suffice for them, in which case nothing is set aside; empty where all do.
+            The limit that is too small, in which case no call is set aside; else empty.
         """
         left = self.left()
         if self._unpromised is not None and self._unpromised < calls:
@@ -104,7 +104,7 @@ class Spending:
         return Usage(len(rows), tokens, math.fsum(row.cost or 0.0 for row in rows))
 
     def _require_counts(self, uncounted: int) -> None:
-        """Refuse to limit tokens or money where it is not known what was used."""
+        """Refuse to limit tokens or money if the usage is not known."""
         limited = "tokens" if self.limits.tokens is not None else "money"
         if uncounted and getattr(self.limits, limited) is not None:
             raise SpecError(

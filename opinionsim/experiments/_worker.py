@@ -1,4 +1,4 @@
-"""The part of a sweep that runs in a worker process of a cluster: carrying out a chunk, and stopping."""
+"""The code of a sweep in a cluster's worker: carrying out a chunk, and stopping."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from opinionsim.experiments._runner import Runner
 from opinionsim.llm import Limits
 from opinionsim.store import open_store
 
-#: How often a worker says how far it is, seconds.
+#: Seconds between progress reports of a worker.
 _TELL_EVERY_S = 1.0
 
 
@@ -33,15 +33,15 @@ class Chunk:
     Attributes
     ----------
     sweep : str
-        A name that tells one invocation from another.
+        A name, unique to each invocation.
     number : int
         The number of the chunk within the invocation.
     version : str
-        The version of opinionsim where the chunk was made.
+        Version of opinionsim in the process that made the chunk.
     manifest : str
         The experiment by content, as JSON.
     prices : str or None
-        The text of its price table, where it names one.
+        Text of the price table that the experiment names, if any.
     store : str
         Address of the store, without a password.
     run_ids : tuple of str
@@ -49,7 +49,7 @@ class Chunk:
     slots : int
         Calls in flight at most.
     limits : Limits
-        What these runs may have cost at most when they are over, whatever they cost before.
+        Limits of what these runs may have used in all when they are over, earlier usage included.
     fresh : bool
         Whether runs that no longer agree with their stored calls start anew.
     """
@@ -69,30 +69,30 @@ class Chunk:
         return f"Chunk({self.sweep}, {self.number}, {len(self.run_ids)} runs)"
 
 
-#: The experiment of the last chunk, and its models: these are loaded once, and need not be safe to share.
+#: Experiment and models of the last chunk, by thread: models are loaded once, and need not be thread-safe.
 _kept = threading.local()
-#: Runners under way by the name of their sweep, and sweeps that are to stop; used on the event loop alone.
+#: Runners under way by the name of their sweep, and sweeps that are to stop; used only on the event loop.
 _under_way: dict[str, set[Runner]] = {}
 _stopped: set[str] = set()
 
 
 def carry_out_chunk(chunk: Chunk) -> Summary:
-    """Carry out the runs of a chunk; the worker of a cluster that does so tells how far it is meanwhile.
+    """Carry out the runs of a chunk in a cluster's worker, and report progress.
 
     Parameters
     ----------
     chunk : Chunk
-        Its runs are on record.
+        The chunk, whose runs are registered in the store.
 
     Returns
     -------
     Summary
-        Also when runs failed.
+        Returned also when runs failed.
 
     Raises
     ------
     OpinionSimError
-        If the worker cannot work on the chunk at all; names the worker and says why.
+        If the worker cannot work on the chunk; names the worker and the reason.
     """
     from distributed import get_worker
 
@@ -114,7 +114,7 @@ def carry_out_chunk(chunk: Chunk) -> Summary:
             runner = Runner(context, LocalExecutor(context))
             future = background.submit(_executed(chunk.sweep, runner))
             while not wait([future], timeout=_TELL_EVERY_S).done:
-                # How many runs there are in all is not the worker's to say.
+                # The total is counted by the process that made the chunks.
                 progress = replace(runner.progress(), total=0)
                 worker.log_event(chunk.sweep, {"chunk": chunk.number, "progress": asdict(progress)})
             return future.result()
@@ -123,7 +123,7 @@ def carry_out_chunk(chunk: Chunk) -> Summary:
 
 
 def stop_sweep(name: str) -> None:
-    """Stop what is under way of a sweep in this process, and whatever is begun of it later."""
+    """Stop the runners of a sweep in this process, those begun later included."""
     background.call_soon(partial(_stop, name))
 
 
@@ -131,7 +131,7 @@ def _loaded(chunk: Chunk) -> tuple[Experiment, LoadedParts]:
     """The experiment of a chunk and its models, kept for the next chunk of the sweep in this thread."""
     key = (chunk.sweep, chunk.manifest, chunk.prices)
     if getattr(_kept, "key", None) != key:
-        vars(_kept).clear()  # nothing is kept of what could not be loaded
+        vars(_kept).clear()  # if loading fails, no half of it is kept
         with tempfile.TemporaryDirectory(prefix="opinionsim-") as folder:
             overrides = {}
             if chunk.prices is not None:
@@ -148,7 +148,7 @@ def _loaded(chunk: Chunk) -> tuple[Experiment, LoadedParts]:
 
 
 async def _executed(name: str, runner: Runner) -> Summary:
-    """A sweep carried out by a runner, which can be stopped by the name of the sweep."""
+    """Execute a runner that can be stopped by the name of its sweep."""
     runners = _under_way.setdefault(name, set())
     runners.add(runner)
     if name in _stopped:

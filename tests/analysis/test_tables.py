@@ -150,16 +150,16 @@ def _of(frames: Frames) -> tuple[pd.DataFrame, pd.DataFrame]:
 def test_what_is_known_of_the_instrument_stands_in_notes_and_numbers() -> None:
     frames = study([{"framing": f, "evidence": "model", "validation": NOT_VALIDATED} for f in FRAMINGS], steps=10)
     made = table1(*_of(frames))
-    assert f"Of this instrument: {NOT_VALIDATED}." in made.notes
+    assert f"Validation of this instrument: {NOT_VALIDATED}." in made.notes
     assert set(made.frame["validation"]) == {NOT_VALIDATED}
     audited = "agrees with human labels (kappa 0.8)"
     frames.runs["validation"] = [NOT_VALIDATED, audited]
     mixed = table1(*_of(frames))
-    assert f"Of this instrument: {NOT_VALIDATED} (1 of 2 runs); {audited} (1 of 2 runs)." in mixed.notes
+    assert f"Validation of this instrument: {NOT_VALIDATED} (1 of 2 runs); {audited} (1 of 2 runs)." in mixed.notes
     assert mixed.frame["validation"].tolist() == [NOT_VALIDATED, audited]
     frames.opinions["kind"] = "self-report"
     spoken = table1(*_of(frames))
-    assert not any("Of this instrument" in note for note in spoken.notes)
+    assert not any("Validation of this instrument" in note for note in spoken.notes)
     assert set(spoken.frame["validation"]) == {""}
     assert any(note.startswith("Instrument: self-reports,") for note in spoken.notes)
 

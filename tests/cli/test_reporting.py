@@ -89,7 +89,7 @@ def test_tables_figures_and_files_say_that_nobody_has_validated_the_instrument(
 ) -> None:
     printed = invoke("table", talk, "--csv", "t.csv").stdout
     assert printed.startswith("Language-model agents | ")
-    assert f"Of this instrument: {NOT_VALIDATED}." in printed
+    assert f"Validation of this instrument: {NOT_VALIDATED}." in printed
     assert " truncated, " in printed
     (made,) = json.loads(invoke("table", talk, "--json").stdout)
     assert {row["validation"] for row in made["rows"]} == {NOT_VALIDATED}
