@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Sequence
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -55,12 +56,18 @@ def described(experiment: Experiment, *, models: Sequence[str] = ()) -> dict[str
         "environment": {
             "opinionsim": opinionsim.__version__,
             "python": ".".join(map(str, sys.version_info[:3])),
-            "packages": {name: metadata.version(name) for name in _PACKAGES},
+            "packages": _versions(),
             "git": _git_state(),
             "models": sorted(models),
             "parts": described_parts(cell.spec for cell in experiment.cells),
         },
     }
+
+
+@cache
+def _versions() -> dict[str, str]:
+    """Versions of the packages that results depend on."""
+    return {name: metadata.version(name) for name in _PACKAGES}
 
 
 def _git_state() -> dict[str, Any] | None:
