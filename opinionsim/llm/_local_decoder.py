@@ -290,7 +290,7 @@ def _stop_tokens(model: Any, tokenizer: Any) -> list[int]:
 
 
 def _context(model: Any, tokenizer: Any) -> int | None:
-    """Longest sequence, tokens, as the model or else the tokenizer states it; None where neither states a usable one."""
+    """Longest sequence, tokens, as the model or else the tokenizer states it; None where neither does usably."""
     stated = getattr(model.config.get_text_config(), "max_position_embeddings", None) or tokenizer.model_max_length
     return int(stated) if 0 < stated < 10**9 else None
 

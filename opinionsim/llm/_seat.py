@@ -42,8 +42,8 @@ class Person(Protocol):
 class Seat:
     """Answers for a member of the cast that a person plays.
 
-    The wait holds no call slot, no budget and no call time-out. The outcome, a text or a time-out, is a journal entry of
-    source ``person``; a missing answer is not asked for again.
+    The wait holds no call slot, no budget and no call time-out. The outcome, a text or a time-out, is a journal entry
+    of source ``person``; a missing answer is not asked for again.
 
     Attributes
     ----------

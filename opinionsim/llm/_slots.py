@@ -170,8 +170,8 @@ class Lane:
     def enqueue(self, priority: float) -> asyncio.Future[None]:
         """A future that is done when a slot has been taken on its behalf; larger `priority` goes first.
 
-        Called after :meth:`take` returned False. Equal priorities are served in order of arrival, over all lanes that may
-        send. Cancelling the future gives up the place in the queue; a slot handed over in the same moment must be
+        Called after :meth:`take` returned False. Equal priorities are served in order of arrival, over all lanes that
+        may send. Cancelling the future gives up the place in the queue; a slot handed over in the same moment must be
         released.
         """
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()

@@ -252,7 +252,7 @@ def found(connection: Connection, run_id: str) -> Found:
 
 
 def _require_entries(run_id: str, turns: Sequence[Any], entries: Sequence[Entry], evidence: Mapping[int, str]) -> None:
-    """Make sure that every turn has a journal entry, but for skipped turns and turns of equations, which ask nothing."""
+    """Make sure that every turn has a journal entry, except skipped turns and turns of equations."""
     answered = {entry.key.turn for entry in entries}
     for row in turns:
         if row.agent not in evidence:

@@ -70,7 +70,7 @@ class Faults:
         Probability of each kind for each try of a request, drawn anew for every try; sum at most 1. Here
         ``Faults.CONTENT`` is a matter of the try, and asking again helps.
     requests : mapping of str to float
-        Probability of each kind for a request, drawn once: each of its tries meets it unless another fault hits the try.
+        Probability of each kind for a request, drawn once: each of its tries meets it unless another fault hits it.
     plan : sequence of str or None, or callable
         Goes before both: the kind for the first, second, … try of every request, or a function of the
         :class:`StubRequest`. None means no planned fault.
