@@ -44,8 +44,8 @@ from opinionsim.topics import Claim, Framing, load_topics
 
 __all__ = ["OpinionModel", "PersonaAgent"]
 
-#: Kinds of text that do not change the opinion an agent shows: posts are written for others, probes and self-reports are
-#: off the record.
+#: Kinds of text that do not change the opinion an agent shows: posts are written for others, probes and self-reports
+#: are off the record.
 _PASSED_OVER = frozenset({"post", "probe", SELF_REPORT})
 
 
