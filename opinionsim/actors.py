@@ -31,8 +31,8 @@ class Cognition:
     Attributes
     ----------
     memory : str
-        ``cumulative`` (A7), ``reflective`` (A8), ``reflective-as-run`` (A11), ``none``, or the import path of one of
-        one's own.
+        ``cumulative`` (A7), ``reflective`` (A8), ``reflective-as-run`` (A11), ``none``, or the import path of a memory
+        of the user's own.
     options : mapping
         Further arguments of the memory.
     token_budget : int or None
@@ -68,13 +68,13 @@ class Member:
     Attributes
     ----------
     actor : Actor
-        Carries out its turns; one of its own, for actors remember.
+        Carries out its turns; not shared with other members, because actors remember.
     role : str
         ``participant``, or the role that the schedule gives it.
     endpoint : Endpoint or Seat
-        Who answers: a chat model, or a person at a seat; of an equation, nobody.
+        Chat model, or person at a seat, that answers; not used for an equation.
     name : str
-        What it is called in results.
+        Its name in results.
     evidence : str
         What its texts are evidence of: ``scripted``, ``model``, ``equation`` or ``human``.
     model : str
@@ -107,7 +107,7 @@ def check_cast(schedule: AnySchedule, cast: Sequence[Member]) -> None:
     Parameters
     ----------
     schedule : StaticSchedule or AdaptiveSchedule
-        Says how many participants there are, and the roles of others.
+        States the number of participants, and the roles of others.
     cast : sequence of Member
         Participants first, then the others in the schedule's order.
 
@@ -150,11 +150,11 @@ class PersonaActor:
     agent : int
         Its number in the cast.
     prompts : AgentPrompts
-        Everything it may be told, for its persona and the run's conditions.
+        The prompts for its persona and the run's conditions.
     memory : Memory
-        Its memory before the first turn, which begins its prompts: with its system message, if it has one.
+        Its memory before the first turn, with its system message, if it has one; it begins every prompt.
     acts : mapping of str to ActSpec
-        What the turns' acts mean.
+        The schedule's acts by name.
     role : str
         Its role in the run.
 
@@ -191,33 +191,33 @@ class PersonaActor:
             self.memory = await memory.remember(spec, received, reply.shown, ask)
 
     def message(self, turn: Turn, reply: Reply) -> Message:
-        """What others may read of a reply."""
+        """The message made of a reply, which others may read."""
         text, condition, decision = reply
         return Message(text, self.prompts.name, self.agent, condition, self.role, turn.act, decision)
 
     def fork(self) -> PersonaActor:
-        """The same agent as it is now; memories are immutable values, so sharing one is safe."""
+        """A copy of this agent as it is now; memories are immutable values, so sharing one is safe."""
         twin = PersonaActor(self.agent, self.prompts, self.memory, self._acts, self.role)
         twin._blank = self._blank
         return twin
 
     def preview(self, act: str, received: Sequence[Message] = ()) -> tuple[ChatMessage, ...]:
-        """The literal prompt of an act from the present memory, without asking anybody."""
+        """The literal prompt of an act from the present memory, without a call."""
         return tuple(self.memory.prompt().then(self.prompts.task(self._acts[act], received, self.memory.past)))
 
 
 async def _draw(spec: ActSpec, ask: Callable[[str], Awaitable[Reply]]) -> Reply:
-    """What a turn says: the one reply, or the one its selector picks from several."""
+    """The reply of a turn: the only one, or the one that the act's selector picks from several."""
     if spec.draws == 1:
         return await ask("reply")
     parts = ["reply", *(f"reply.{draw}" for draw in range(2, spec.draws + 1))]
-    # A draw that fails must not leave the others behind: what they bring is paid for and goes on record first.
+    # If a draw fails, the others are awaited all the same: their replies are paid for and go on record.
     drawn = await asyncio.gather(*map(ask, parts), return_exceptions=True)
     for reply in drawn:
         if isinstance(reply, BaseException):
             raise reply
     every = [reply for reply in drawn if isinstance(reply, Reply)]
-    # A draw that is no answer is chosen only where all are.
+    # A refused or empty draw is chosen only where all draws are refused or empty.
     replies = [reply for reply in every if reply.condition in ("answered", "truncated")] or every
     try:
         chosen = 0 if spec.selector is None else index(spec.selector([reply.text for reply in replies]))
@@ -229,7 +229,7 @@ async def _draw(spec: ActSpec, ask: Callable[[str], Awaitable[Reply]]) -> Reply:
 
 
 def _start(prompts: AgentPrompts) -> Prompt:
-    """What stands before everything an agent is asked: its system message, or nothing."""
+    """The beginning of every prompt of an agent: its system message, or nothing."""
     system = prompts.system()
     return EMPTY_PROMPT if system is None else EMPTY_PROMPT.then(system)
 
@@ -252,7 +252,7 @@ def persona_actors(
     population : Population
         One persona an agent, with the opinions they are assigned.
     schedule : StaticSchedule or AdaptiveSchedule
-        What they will do.
+        The schedule they will carry out.
     pack : PromptPack
         Wording.
     claim : Claim or None
@@ -274,7 +274,7 @@ def persona_actors(
     if schedule.n_agents != len(population):
         raise SpecError(f"the schedule is for {schedule.n_agents} agents; the population has {len(population)}")
     wording = pack.bind(schedule.acts.values(), cognition.remembering.templates)
-    # One historical memory treats the agent that acts first in its own way.
+    # One historical memory treats the agent that acts first differently.
     leader = first_keeper(schedule) if cognition.remembering.treats_first else None
     actors = []
     members = zip(population.personas, population.opinions, strict=True)
@@ -311,7 +311,7 @@ def other_actors(
     masked: bool = True,
     task: str = "",
 ) -> list[PersonaActor]:
-    """The members of a run beside its participants, before their first turn.
+    """The members of a run other than its participants, before their first turn.
 
     Parameters
     ----------
@@ -322,9 +322,9 @@ def other_actors(
     claim, scale, masked, task
         As for :func:`persona_actors`.
     personas : mapping of str to Persona, optional
-        Whom a role plays; default nobody.
+        The persona of a role; default none.
     memory : str
-        Which memory they have.
+        The memory they have.
 
     Raises
     ------

@@ -34,7 +34,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def measuring_thread() -> concurrent.futures.Executor:
-    """The thread in which models measure, so that the loop is free to serve calls meanwhile."""
+    """The thread in which classifiers compute, so that the loop stays free to serve calls."""
     global _measuring
     with _lock:
         if _measuring is None:

@@ -1,4 +1,4 @@
-"""Compiled kernels: plain Python functions, compiled when they are first run; numba is loaded no sooner."""
+"""Compiled kernels: plain Python functions, compiled when they are first run; only then is numba loaded."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 #: Functions that kernels call, not yet known to the compiler.
 _waiting: list[Callable[..., Any]] = []
-#: Held while functions are made known to the compiler, which threads might ask for at once.
+#: Held while functions are registered with the compiler, since several threads may compile at once.
 _compiling = Lock()
 
 
 def inlined(function: _Function) -> _Function:
-    """Mark a function that kernels call: Python to whoever calls it from Python, compiled into compiled kernels."""
+    """Mark a function that kernels call: plain Python when Python calls it, compiled when a compiled kernel does."""
     _waiting.append(function)
-    # As it is when it is loaded: a process that goes on while a file is edited still runs what it has loaded.
+    # The sources are read now, as they are loaded: files may be edited while the process runs.
     _sources(Path(function.__code__.co_filename).parent)
     return function
 
 
 def at(values, agent):  # type: ignore[no-untyped-def]
-    """The value of an agent: of an array its own, else the one number that is everybody's."""
+    """The value of an agent: its element of an array, or the one number of all agents."""
     return values[agent] if isinstance(values, np.ndarray) else values
 
 
@@ -56,7 +56,7 @@ def _sources(folder: Path) -> str:
 
 
 def compiled(kernel: Callable[..., Any]) -> Callable[..., Any]:
-    """A kernel as machine code, which holds no interpreter lock and is kept on disk for later processes.
+    """A kernel as machine code, which runs without the interpreter lock and is kept on disk for later processes.
 
     Parameters
     ----------
@@ -76,8 +76,8 @@ def _compiled(kernel: Callable[..., Any]) -> Callable[..., Any]:
     _teach_at()
     while _waiting:
         register_jitable(_waiting.pop())
-    # What is kept on disk is found by this name and by the time of the kernel's own file. Functions that it calls stand
-    # in other files: with a digest of them all in the name, an edited one is never taken for what it was.
+    # Machine code on disk is found by this name and by the time of the kernel's own file. The functions it calls are in
+    # other files: with a digest of all sources in the name, outdated code is never used.
     kernel.__qualname__ += f"-{_sources(Path(kernel.__code__.co_filename).parent)}"
     try:
         return njit(cache=True, nogil=True)(kernel)

@@ -1,4 +1,4 @@
-"""What passes between the parts: chat messages to a model, and messages agents read."""
+"""Chat messages sent to a model, the replies, and the messages agents read."""
 
 from __future__ import annotations
 
@@ -30,9 +30,8 @@ __all__ = [
 
 Role = Literal["system", "user", "assistant"]
 
-#: What became of a question: an answer; a refusal, of the model or of its provider's filter; no text at all; a text
-#: cut short by the limit of its length; or nobody was asked, since nothing was left to read. All but the first are
-#: missing values, which keep their rates.
+#: Outcome of a question: an answer; a refusal, of the model or of its provider's filter; no text at all; a text cut
+#: short by the limit of its length; or no call, since nothing was left to read. All but the first are missing values.
 Condition = Literal["answered", "refused", "empty", "truncated", "skipped"]
 
 #: Conditions of messages that others receive; the rest hold nothing an agent has said.
@@ -48,7 +47,7 @@ class ChatMessage(NamedTuple):
     """The literal text."""
 
 
-#: How a text that is no answer is shown to agents, itself included; ``{}`` stands for what there is of it.
+#: How a text that is no answer is shown to agents, its author included; ``{}`` stands for the text.
 _FLAGGED: dict[str, str] = {
     "refused": "[The author declined to answer.] {}",
     "empty": "[The author wrote nothing.]",
@@ -58,7 +57,7 @@ _FLAGGED: dict[str, str] = {
 
 
 def flagged(text: str, condition: Condition) -> str:
-    """A text as agents read it: as it is when it is an answer, else marked as what it is instead."""
+    """A text as agents read it: an answer as it is, any other text with a note on its condition."""
     return text if condition == "answered" else _FLAGGED[condition].replace("{}", text).strip()
 
 
@@ -78,7 +77,7 @@ class Message(NamedTuple):
     act: str = ""
     """Act that led to it; empty for a message from outside."""
     decision: Any = None
-    """What the act's `parse` made of it; None where there is none. Neither stored nor shown."""
+    """Decision that the act's `parse` read from it; None where there is none. Neither stored nor shown."""
 
     @property
     def shown(self) -> str:
@@ -97,7 +96,7 @@ def as_message(value: Message | str) -> Message:
     Raises
     ------
     SpecError
-        If it is neither, or a message of an unknown condition.
+        If `value` is neither, or a message of an unknown condition.
     """
     message = Message(value) if isinstance(value, str) else value
     if not isinstance(message, Message) or not isinstance(message.text, str):
@@ -109,14 +108,14 @@ def as_message(value: Message | str) -> Message:
 
 
 class Reply(NamedTuple):
-    """What came back from a model for one part of a turn."""
+    """Reply of a model or a person to one part of a turn."""
 
     text: str
     """The reply, with any reasoning text already split off."""
     condition: Condition = "answered"
     """Whether the model answered."""
     decision: Any = None
-    """What `parse` made of the text; None where there is no `parse`, or the reply is no answer."""
+    """Decision that `parse` read from the text; None where there is no `parse`, or the reply is no answer."""
 
     @property
     def shown(self) -> str:
@@ -133,7 +132,7 @@ class Parse(Protocol):
         Parameters
         ----------
         part : str
-            Which call of the turn was answered: ``reply``, ``reply.2``, ``reflect``, ...
+            Name of the call inside its turn: ``reply``, ``reply.2``, ``reflect``, ...
         text : str
             The reply.
         received : tuple of Message
@@ -157,11 +156,11 @@ class Reading(NamedTuple):
     parse: Parse | None = None
     """Makes a decision of a reply, or rejects it; None accepts every one and decides nothing."""
     received: tuple[Message, ...] = ()
-    """What `parse` is told was shown in the turn."""
+    """Messages shown in the turn, passed to `parse`."""
     attempts: int = 3
-    """How many replies may be rejected."""
+    """Number of rejected replies after which `after` applies."""
     after: Literal["stop", "none"] = "stop"
-    """What happens then: the run stops, or the last reply is taken without a decision."""
+    """``stop`` stops the run; ``none`` takes the last reply without a decision."""
 
 
 #: Every reply is accepted and nothing decided.
@@ -192,7 +191,7 @@ class Ask(Protocol):
 
 @lru_cache(maxsize=1 << 16)
 def text_id(text: str) -> str:
-    """Content identity of a message text; cached, for agents of all runs are asked the same in the same words."""
+    """Content identity of a message text; cached, because prompts of all runs repeat the same texts."""
     return digest(text)
 
 
@@ -228,9 +227,9 @@ def _weight(text: str) -> int:
 class Prompt(Sequence[ChatMessage]):
     """A prompt: its last message, and the prompt before that.
 
-    The prompts of an agent begin alike, with its system message and what it remembers. As chains they share what they
-    begin with, so that each is hashed, converted for a model, bounded in tokens and stored as what it adds. To whoever
-    reads it, a prompt is an immutable sequence of messages, oldest first. Prompts are equal where their identities are.
+    The prompts of an agent begin alike, with its system message and its memory. As chains they share this beginning, so
+    that only added messages are hashed, converted for a model, bounded in tokens and stored. A prompt reads as an
+    immutable sequence of messages, oldest first. Prompts are equal where their identities are.
 
     Parameters
     ----------
@@ -257,7 +256,7 @@ class Prompt(Sequence[ChatMessage]):
         Pairs of ASCII characters and bytes of all other characters, summed over the messages: what bounds its tokens
         (``opinionsim.llm._budget.bound_tokens``).
     converted : object
-        The last message in the form a chat model takes, kept there by whoever converts it; None before.
+        The last message in the form a chat model takes, cached when it is converted; None before.
     """
 
     __slots__ = ("before", "characters", "converted", "identity", "length", "message", "text_id", "weight")
@@ -298,7 +297,7 @@ class Prompt(Sequence[ChatMessage]):
         return messages if isinstance(messages, Prompt) else EMPTY_PROMPT.then(*messages)
 
     def then(self, *messages: ChatMessage) -> Prompt:
-        """The prompt with further messages behind its own, oldest first; shares what it begins with."""
+        """The prompt with further messages behind its own, oldest first; shares its beginning."""
         link = self
         for message in messages:
             link = Prompt(link, message)
@@ -340,7 +339,7 @@ class Prompt(Sequence[ChatMessage]):
         return f"<Prompt of {self.length} messages {self.identity}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Link by link, a long chain would exceed the depth that pickling and copying can go to.
+        # Link by link, a long chain would exceed the recursion depth of pickling and copying.
         return Prompt.of, (tuple(self),)
 
 

@@ -1,4 +1,4 @@
-"""The Mesa face of a run: a model whose steps are committed in order while calls run ahead."""
+"""A run as a Mesa model, whose steps are committed in order while calls run ahead."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ from opinionsim.topics import Claim, Framing, load_topics
 
 __all__ = ["OpinionModel", "PersonaAgent"]
 
-#: Kinds of text that change no agent's opinion as a step shows it: posts are written for others, questions off the
-#: record are no part of what happens.
+#: Kinds of text that do not change the opinion an agent shows: posts are written for others, probes and self-reports
+#: are off the record.
 _PASSED_OVER = frozenset({"post", "probe", SELF_REPORT})
 
 
 class _WeakCounts(weakref.WeakKeyDictionary[mesa.Model, Iterator[int]]):
-    """Counters from 1, one a model, gone with it."""
+    """Counters from 1, one a model, dropped with the model."""
 
     def __getitem__(self, model: mesa.Model) -> Iterator[int]:
         return self.setdefault(model, itertools.count(1))
@@ -64,13 +64,13 @@ class PersonaAgent(mesa.Agent):
     index : int
         Its number in the population, from 0.
     persona : Persona
-        Who it plays.
+        The persona it plays.
     assigned_opinion : int or None
         The opinion it was told it holds at the start.
     opinion : float
         Its last measured opinion; NaN until there is one.
     posts, reports : int
-        How many it has written.
+        Numbers of posts and reports it has written.
     last_post, last_report : str
         Their latest texts; empty until there is one.
     """
@@ -105,7 +105,7 @@ class PersonaAgent(mesa.Agent):
 
 
 class _Unnamed(Enum):
-    """What stands for a classifier that nobody has named."""
+    """The default classifier, which must be named unless all texts are scripted."""
 
     LEXICON = "lexicon"
 
@@ -120,17 +120,17 @@ class OpinionModel(mesa.Model):
     Parameters
     ----------
     population : Population or str
-        The agents, or the name of a persona set, of which all persons take part with their opinions.
+        The agents, or the name of a persona set, all of whose personas take part with their opinions.
     topic : Claim, str or None
-        What opinions are about: a claim, or the name of a topic, taken with `framing`; None for no claim, where
-        `classifier` must be one that needs none, or None.
+        What opinions are about: a claim, or the name of a topic, taken with `framing`; None for no claim, which
+        requires a `classifier` that needs none, or None.
     schedule : StaticSchedule, AdaptiveSchedule or int
         Who does what when; a number of steps stands for that many random dyads on the complete graph.
     chat_model : str or BaseChatModel
         ``"scripted"``, a ``provider:model`` name, or any LangChain chat model.
     classifier : str, Classifier or None
-        What codes stance; default ``lexicon``, which must be named with a model that is not scripted. None
-        measures nothing.
+        Classifier that codes stance; default ``lexicon``, which must be named where a model that is not scripted, or a
+        person, takes part. None measures nothing.
     seed : int
         Root seed, >= 0.
     framing : str
@@ -146,13 +146,13 @@ class OpinionModel(mesa.Model):
     timeout_s : float
         Longest wait for one call, seconds.
     lookahead : int, optional
-        Steps dispatched beyond the one asked for; default N. It is always bounded: a model that is not
-        stepped on does not go on spending.
+        Steps dispatched beyond the one asked for; default N. It is always bounded, so that a model that is
+        no longer stepped stops spending.
     journal : Journal, optional
         Where calls are recorded and answered from; in memory by default.
     others : mapping of str to str, BaseChatModel or Seat, optional
-        Who answers for each of the schedule's other roles: a chat model, or a person at a seat, which the role
-        ``seat`` needs. Default `chat_model`. They play nobody and remember nothing.
+        Chat model, or person at a seat, that answers for each of the schedule's other roles; the role ``seat`` needs
+        a person. Default `chat_model`. These roles have no persona and no memory.
     task : str
         What agents are asked to do, in free words, beside what their acts ask.
 
@@ -164,8 +164,8 @@ class OpinionModel(mesa.Model):
     Notes
     -----
     ``step()`` waits until the next step is done and measured, updates the agents, then collects. If a call
-    fails or the step is interrupted, nothing more is asked, replies on their way are journalled, and
-    ``step()`` raises; it may be called again, and what was answered is not asked again. ``close()``, a
+    fails or the step is interrupted, no further call is made, replies on their way are journalled, and
+    ``step()`` raises; it may be called again, and answered calls are not repeated. ``close()``, a
     ``with`` block and garbage collection cancel what still runs.
     """
 
@@ -226,7 +226,7 @@ class OpinionModel(mesa.Model):
         self._simulation: Simulation | None = None
         self._finalizer: weakref.finalize[..., Any] | None = None
         self._committed = 0
-        # Built and not yet started: what does not fit is told before the first step.
+        # Built and not yet started: errors in the arguments are raised before the first step.
         self._new_simulation()
         self.history: list[TurnResult] = []
         members = zip(self.population.personas, self.population.opinions, strict=True)
@@ -250,7 +250,7 @@ class OpinionModel(mesa.Model):
         Raises
         ------
         ModelCallError, MeasurementError, StoreError
-            What stopped the run; the step is not committed and may be tried again.
+            The error that stopped the run; the step is not committed and may be tried again.
         ScheduleError
             If the schedule has no further step.
         """
@@ -307,13 +307,13 @@ class OpinionModel(mesa.Model):
         return digest(canonical_json(["model", *parts]))
 
     async def _commit(self, step: int) -> list[TurnResult]:
-        """What has happened since the last commit, up to `step`; starts the run if it does not run yet."""
+        """The turns since the last commit, up to `step`; starts the run if it does not run yet."""
         happened: list[TurnResult] = []
         if self._simulation is None:
             self._simulation = self._begin()
             for earlier in range(step):
                 again = await self._simulation.commit(earlier)
-                # A run that starts anew after a failure has told all of this; one that starts has told nothing.
+                # A run that starts anew after a failure has returned these turns before; a first start has not.
                 happened += [] if self._committed else again
         return happened + await self._simulation.commit(step)
 
@@ -328,7 +328,7 @@ class OpinionModel(mesa.Model):
                 raise
 
     def _begin(self) -> Simulation:
-        """Start the run; what the journal holds is answered at once."""
+        """Start the run; calls that the journal holds are answered at once."""
         simulation = self._new_simulation()
         simulation.engine.start()
         self._finalizer = weakref.finalize(self, _cancel, simulation.engine)
@@ -338,7 +338,7 @@ class OpinionModel(mesa.Model):
     def _new_simulation(self) -> Simulation:
         cast = self._cast()
         answering = [member.endpoint for member in cast]
-        # Slots of its own: a step that is tried again asks again what no request could pass before.
+        # A new pool: a step that is tried again may use a client that the old pool refused.
         calls = RunCalls(self._run_id, self._journal, answering, SlotPool(self._max_concurrency), retry=self._retry)
         authors = [member.author for member in cast]
         measuring = Measuring(self._instruments, self._queues, calls, self.claim, authors)
@@ -367,7 +367,7 @@ class OpinionModel(mesa.Model):
         return ModelClient(model.bound(self.pack.marks, self.scale) if isinstance(model, ScriptedChatModel) else model)
 
     def _answering(self, others: Mapping[str, str | BaseChatModel | Seat]) -> list[Endpoint | Seat]:
-        """Who answers for each of the schedule's other roles."""
+        """The endpoint or seat of each of the schedule's other roles."""
         roles = self.schedule.others
         for role in others:
             if role not in roles:
@@ -388,7 +388,7 @@ class OpinionModel(mesa.Model):
 
 
 def _evidence(endpoint: Endpoint | Seat) -> str:
-    """What the texts of whoever answers are evidence of."""
+    """Kind of evidence that the texts of an endpoint or seat are."""
     return "human" if isinstance(endpoint, Seat) else str(getattr(endpoint.client, "evidence", "model"))
 
 
@@ -413,7 +413,7 @@ def _cancel(engine: Engine) -> None:
 
 
 def _population(population: Population | str, scale: OpinionScale, seed: int) -> Population:
-    """A population as given, or all persons of a named set with the opinions their file gives them."""
+    """A population as given, or all personas of a named set with the opinions their file gives them."""
     if isinstance(population, Population):
         return population
     personas = load_personas(_data_file("personas", population))
@@ -438,7 +438,7 @@ def _claim(topic: Claim | str | None, framing: str | Framing) -> Claim | None:
 
 
 def _require_count(name: str, value: int) -> None:
-    """Refuse what is no whole number from 0."""
+    """Refuse a value that is no whole number from 0."""
     if not isinstance(value, int) or value < 0:
         raise SpecError(f"{name} must be an integer of at least 0; got {value!r}")
 
@@ -457,7 +457,7 @@ def _cognition(cognition: Cognition | Mapping[str, Any] | None) -> Cognition:
 def _classifier(
     classifier: str | Classifier | _Unnamed | None, scale: OpinionScale, evidence: str
 ) -> Classifier | None:
-    """The instrument as given or named; the embedded one is taken for granted for scripted text only."""
+    """The classifier as given or named; the default only for scripted texts."""
     if isinstance(classifier, _Unnamed):
         if evidence != "scripted":
             raise SpecError(

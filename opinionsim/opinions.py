@@ -137,7 +137,7 @@ class OpinionScale:
 
 @dataclass(frozen=True, slots=True)
 class OpinionEstimates:
-    """What a classifier says about n texts on a scale of k points.
+    """Estimates of a classifier for n texts on a scale of k points.
 
     Attributes
     ----------

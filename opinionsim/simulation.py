@@ -22,14 +22,14 @@ _TURNS_PER_SLOT = 4
 
 
 class TurnResult(NamedTuple):
-    """A turn that has happened."""
+    """A turn that has published, with its message and estimate."""
 
     turn: Turn
     message: Message
     kind: str
     """Kind of text: ``post``, ``report``, ``response``, ``probe``, ``self-report``, or one of the schedule's own."""
     estimate: Estimate | None
-    """What the first instrument of stance says of it; None where it measures no text of that kind."""
+    """Estimate by the first instrument of stance; None where it has not coded the text."""
 
 
 class Simulation:
@@ -46,11 +46,11 @@ class Simulation:
     measuring : Measuring or None
         The run's instruments at work; None measures nothing.
     rate : Rate or None
-        Answers a schedule that acts on opinions, in the place of `measuring`: what a replay or a forecast gives.
+        Gives opinions to a schedule that acts on them, in the place of `measuring`; used by replays and forecasts.
     lookahead : int or None
         Steps dispatched beyond the last complete one; None for no bound.
     witness : Witness or None
-        Is told what happens, as it happens.
+        Told of each published message, and when an adaptive schedule moves on.
 
     Raises
     ------
@@ -99,7 +99,7 @@ class Simulation:
         )
 
     async def run(self) -> None:
-        """Carry out the whole schedule; raises what stops the run."""
+        """Carry out the whole schedule; raises the error that stops the run."""
         self.engine.start()
         try:
             if self._lookahead is not None:
@@ -113,7 +113,7 @@ class Simulation:
             raise
 
     async def end(self, error: OpinionSimError) -> None:
-        """Start nothing more, and wait for calls in flight: their replies are paid for and belong in the journal."""
+        """Start no further turn, and wait for calls in flight: their replies are paid for and belong in the journal."""
         self.engine.stop(error)
         with suppress(OpinionSimError):
             await self.engine.wait()
@@ -179,7 +179,7 @@ class Simulation:
         return self.schedule.acts[turn.act].background
 
     async def _rate(self, turn: Turn, message: Message, variable: str) -> float:
-        """The opinion a schedule acts on; all turns that are left wait for it."""
+        """The opinion a schedule acts on; urgent, since all remaining turns wait for it."""
         if self.measuring is None:
             raise ScheduleError(f"the schedule acts on {variable!r}, and the run measures nothing")
         urgency = float(self.schedule.steps - turn.step + 1)

@@ -77,7 +77,7 @@ def stream(seed: int, purpose: str, replicate: int = 0, *key: Any) -> np.random.
     numpy.random.Generator
         A fresh PCG64 generator; equal arguments give equal numbers.
     """
-    # Identities are asked for without any numbers: a command that only reads a store does without numpy.
+    # Imported late: a command that only reads a store needs identities but no numpy.
     import numpy as np
 
     words = _words(canonical_json([purpose, *key]))

@@ -20,7 +20,7 @@ def data_folder(kind: DataKind | str) -> Path:
     Parameters
     ----------
     kind : {"experiments", "personas", "topics"}
-        What is looked for.
+        Kind of data.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""What the engine needs of others: actors, somebody who answers their questions, and a witness."""
+"""Protocols of what the engine is given: actors, the calls of a run, and a witness."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ Rate = Callable[[Turn, Message, str], Awaitable[float]]
 class Actor(Protocol):
     """A member of the cast that carries out turns: a persona, a moderator, an equation, a person at a seat.
 
-    An actor that asks to remember what it did says how often in an attribute `calls_per_event`; see
-    :func:`calls_per_event`.
+    An actor that makes calls to remember a turn has an attribute `calls_per_event`; see :func:`calls_per_event`.
     """
 
     async def act(self, turn: Turn, received: Sequence[Message], ask: Ask, publish: Publish) -> None:
@@ -37,21 +36,21 @@ class Actor(Protocol):
         ...
 
     def fork(self) -> Actor:
-        """An actor with the context this one has now, whose acts leave no trace on this one.
+        """A copy of this actor with its present context; acts of the copy leave this actor unchanged.
 
-        Called the moment the memory-keeping turn before a forking turn is done, so that the agent itself
-        may go on at once, however long the fork waits for what it reads.
+        Called as soon as the memory-keeping turn before a forking turn is done, so that the agent can go on
+        while the fork waits for the messages it reads.
         """
         ...
 
 
 def calls_per_event(actor: Actor) -> int:
-    """Calls an actor makes, one after another, to remember a turn: its attribute of that name, or 0."""
+    """Number of calls an actor makes in sequence to remember a turn: its attribute `calls_per_event`, or 0."""
     return int(getattr(actor, "calls_per_event", 0))
 
 
 class TurnCalls(Protocol):
-    """Where an actor's questions go: the journal, slots, budget and model of one run."""
+    """The calls of one run, with its journal, slots, budget and models."""
 
     def ask(
         self,
@@ -67,7 +66,7 @@ class TurnCalls(Protocol):
         ...
 
     def stop(self) -> None:
-        """Dispatch nothing more; calls in flight go on to their end."""
+        """Dispatch no further call; calls in flight run to their end."""
         ...
 
 
@@ -76,17 +75,17 @@ class Witness(Protocol):
 
     @property
     def full(self) -> bool:
-        """Whether turns should wait until what was told has been written."""
+        """Whether turns should wait until the witness has written what it was told."""
         ...
 
     def published(self, turn: Turn, message: Message) -> None:
-        """A turn has published; told before its readers start."""
+        """Record that a turn has published; called before its readers start."""
         ...
 
     def moved(self) -> None:
-        """An adaptive schedule has gone on, and may have changed its ties."""
+        """Record that an adaptive schedule has moved on and may have changed its ties."""
         ...
 
     async def room(self) -> None:
-        """Wait until it is not full any more."""
+        """Wait until the witness is no longer full."""
         ...

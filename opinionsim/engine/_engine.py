@@ -1,4 +1,4 @@
-"""The engine itself."""
+"""The engine: carries out the turns of one schedule."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ class Engine:
     actors : sequence of Actor
         By agent number: participants, then the schedule's others.
     calls : TurnCalls
-        Answers the actors.
+        Answers the actors' questions.
     rate : callable, optional
         ``await rate(turn, message, instrument)`` gives the measured opinion an adaptive schedule asks for.
     seats : collection of int
         Agents that persons play: their turns, which may wait for long, do not count towards `most`.
     horizon : int or None
-        Turns of later steps wait until :meth:`allow` moves it; None lets everything start.
+        Last step whose turns may start, moved by :meth:`allow`; None lets all turns start.
     most : int or None
-        Turns under way at a time, >= 1: each holds its prompt. None sets no bound.
+        Largest number of turns under way, >= 1, since each holds its prompt; None sets no bound.
     witness : Witness or None
-        Is told what happens, as it happens.
+        Told of each published message, and when an adaptive schedule moves on.
 
     Attributes
     ----------
     graph : TurnGraph
         The turns taken in so far, and what they have published.
     error : BaseException or None
-        What stopped the run, if anything did.
+        The error that stopped the run; None while nothing has.
     completed : int
         The last step that is complete: every turn up to it is done, background turns aside; -1 before any.
 
@@ -76,7 +76,7 @@ class Engine:
         self.error: BaseException | None = None
         self.completed = -1
         self._roles = (*(PARTICIPANT,) * schedule.n_agents, *schedule.others)
-        #: How replies are read of acts that read nothing from them: alike in all their turns.
+        #: Readings of acts without a `parse`: the same in all their turns.
         self._plain = {
             name: Reading(None, (), act.attempts, act.after) for name, act in schedule.acts.items() if act.parse is None
         }
@@ -132,7 +132,7 @@ class Engine:
         Raises
         ------
         OpinionSimError
-            What stopped the run, if it stopped first.
+            The error that stopped the run before the step was complete.
         """
         if self.error is None and not self._complete(step):
             waiter: asyncio.Future[None] = self._loop.create_future()
@@ -142,14 +142,14 @@ class Engine:
             raise self.error
 
     async def wait(self) -> None:
-        """Wait until every turn is done and no task is left; raises what stopped the run."""
+        """Wait until every turn is done and no task is left; raises the error that stopped the run."""
         while self._tasks:
             await asyncio.wait(self._tasks)
         if self.error is not None:
             raise self.error
 
     def stop(self, error: BaseException) -> None:
-        """Start nothing more; calls in flight go on to their end. The first error given stays."""
+        """Start no further turn; calls in flight run to their end. The first error given is kept."""
         if self.error is None:
             self.error = error
         self._stopping = True
@@ -171,7 +171,7 @@ class Engine:
     # -- what an adaptive schedule may wait for ----------------------------------------------------------
 
     async def decision(self, turn: int) -> Any:
-        """What the act's `parse` made of a turn already yielded; None where there is no decision."""
+        """Decision read by the act's `parse` in a turn already yielded; None where there is none."""
         return (await self.reply(turn)).decision
 
     async def opinion(self, turn: int, instrument: str = "stance") -> float:
@@ -197,7 +197,7 @@ class Engine:
                 raise asyncio.CancelledError
             if node.published is None:
                 node.published = self._loop.create_future()
-            # Several may wait for one message; one that gives up must not end the wait of the others.
+            # Several callers may wait for one message: cancelling one wait must not cancel the others.
             return await asyncio.shield(node.published)
         return node.message
 
@@ -210,7 +210,7 @@ class Engine:
                 if self._witness is not None:
                     self._witness.moved()
                 node = self._take(turn)
-                # Its longest path is not known; the steps that are left bound it.
+                # The longest remaining path is not known; the number of remaining steps stands in for it.
                 node.priority = node.rest = float(self.schedule.steps - turn.step + 1)
                 if node.waiting == 0:
                     self._ready([node])
@@ -238,7 +238,7 @@ class Engine:
     # -- carrying turns out ------------------------------------------------------------------------------
 
     def _ready(self, nodes: Iterable[Node]) -> None:
-        """Everything these turns depend on is there: start them, or hold those whose step is not allowed yet."""
+        """Start turns whose dependencies are all there; hold those beyond the horizon."""
         allowed = []
         for node in nodes:
             if self._horizon is not None and node.turn.step > self._horizon:
@@ -248,7 +248,7 @@ class Engine:
         self._launch(allowed)
 
     def _launch(self, nodes: list[Node]) -> None:
-        """Queue turns that may start."""
+        """Queue turns that may start; turns at seats start at once."""
         for node in nodes:
             if node.turn.agent not in self._seats:
                 heapq.heappush(self._ready_turns, (-node.priority, node.turn.index, node))
@@ -257,7 +257,7 @@ class Engine:
         self._fill()
 
     def _fill(self) -> None:
-        """Start turns, the longest remaining path first: the first to ask gets the free slot."""
+        """Start queued turns, the longest remaining path first: the first to ask gets the free slot."""
         while self._ready_turns and not self._stopping and (self._most is None or self._under_way < self._most):
             self._under_way += 1
             self._spawn(self._perform(heapq.heappop(self._ready_turns)[2]))
@@ -268,7 +268,7 @@ class Engine:
         task.add_done_callback(self._ended)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        """A task is over; an error it did not expect stops the run."""
+        """Forget a task that has ended; its error, if any, stops the run."""
         self._tasks.discard(task)
         if task.cancelled():
             if not self._stopping:
@@ -317,7 +317,7 @@ class Engine:
         parse: Parse | None = None,
         dropped: int = 0,
     ) -> Awaitable[Reply]:
-        """Ask on behalf of a turn: once it has published, only its agent waits for what it still asks."""
+        """Ask on behalf of a turn; once it has published, only its agent's next turns wait for its calls."""
         priority = node.priority if node.message is None else node.rest
         if parse is not None:
             reading = reading._replace(parse=parse, received=tuple(self.graph.received(node.turn)))
@@ -348,7 +348,7 @@ class Engine:
         return self.completed >= step or (self._exhausted and self.completed >= self.schedule.steps)
 
     def _advance(self) -> None:
-        """Move the mark of completed steps as far as it goes, and wake who waits for it."""
+        """Move `completed` as far as it goes, and wake the callers that wait for a step."""
         last = self.schedule.steps if self._exhausted else (self._nodes[-1].turn.step - 1 if self._nodes else -1)
         before = self.completed
         while self.completed < last and not self._open.get(self.completed + 1, 0):

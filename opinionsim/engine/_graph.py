@@ -12,7 +12,7 @@ from opinionsim.schedules import ActSpec, AnySchedule, Turn
 
 
 class Node:
-    """A turn in the dataflow graph, and what has become of it."""
+    """A turn in the dataflow graph, with its state."""
 
     __slots__ = (
         *("actor", "done", "followers", "message", "priority", "published"),
@@ -34,7 +34,7 @@ class Node:
 
 
 class TurnGraph:
-    """Turns joined to what they depend on.
+    """The turns of a run, each joined to the turns it depends on.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class TurnGraph:
         self._last_keeping: dict[int, Node] = {}
 
     def take(self, turn: Turn) -> Node:
-        """Check a turn against the contract and join it to what it depends on."""
+        """Check a turn against the contract and join it to the turns it depends on."""
         index, nodes = turn.index, self.nodes
         if index != len(nodes) or (nodes and turn.step < nodes[-1].turn.step):
             raise ScheduleError(f"turn {index} of step {turn.step} is out of order; expected index {len(nodes)}")
@@ -96,7 +96,7 @@ class TurnGraph:
         return node
 
     def set_priorities(self) -> None:
-        """Longest remaining path of every turn, in calls, from the last turn to the first."""
+        """Set the priority of every turn to its longest remaining path, in calls."""
         for node in reversed(self.nodes):
             after = self._after[node.turn.agent] if node.spec.memory == "keep" else 0
             rest = max([other.priority for other in node.readers], default=0.0)
@@ -119,7 +119,7 @@ class TurnGraph:
         Raises
         ------
         ScheduleError
-            If one of them is not there yet.
+            If one of them has not been published.
         """
         found = []
         for ref in turn.reads:

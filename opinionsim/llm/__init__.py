@@ -1,6 +1,6 @@
 """Chat models, and everything between an actor's question and a model's reply.
 
-Names are loaded when first used: reading a store needs the journal's records and not LangChain.
+Names are loaded on first use, because reading a store needs the journal's records but not LangChain.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Hard limits on what may be paid for: calls, tokens and money."""
+"""Hard limits on calls, tokens and money."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What may be paid for at most; None is no limit.
+    """Upper limits on usage; None sets no limit.
 
     Attributes
     ----------
@@ -65,14 +65,14 @@ class Limits:
                 raise SpecError(f"execution.budget.{field.name} must be a number of at least 0; got {limit}")
 
     def exceeded_by(self, usage: Usage) -> list[str]:
-        """Names of the limits above which a usage lies."""
+        """Names of the limits that a usage exceeds."""
         limits = (("calls", self.calls), ("tokens", self.tokens), ("money", self.money))
         return [name for name, limit in limits if limit is not None and getattr(usage, name) > limit]
 
     def share(self, n: int) -> list[Limits]:
         """Shares for `n` workers that do not see each other, as equal as whole calls and tokens allow.
 
-        The shares add up to the whole, so that the workers together keep to it. A worker that needs less than its
+        The shares add up to the whole, so the workers together keep the limits. A worker that needs less than its
         share leaves the rest unspent.
         """
         if n < 1:
@@ -89,7 +89,7 @@ def _portions(whole: int | None, n: int) -> list[int | None]:
 
 
 class Budget:
-    """Keeps what is paid, together with what the calls in flight may come to, within hard limits.
+    """Keeps usage within hard limits: what is paid, plus the most that calls in flight may cost.
 
     Parameters
     ----------
@@ -103,12 +103,12 @@ class Budget:
     limits : Limits
         As given.
     limited : bool
-        Whether there is any limit. Without one, nobody waits, and what is reserved does not matter.
+        Whether there is any limit; without one, no call waits and nothing is reserved.
 
     Notes
     -----
-    What is paid and reserved together exceeds no limit, as long as no call costs more than was reserved for it. Used
-    from one event loop. Calls that wait are served in order of arrival, so that small calls do not keep a large one
+    The sum of what is paid and reserved exceeds no limit, as long as no call costs more than its reservation. Used
+    from one event loop. Waiting calls are served in order of arrival, so that small calls do not keep a large one
     waiting for ever.
     """
 
@@ -122,34 +122,34 @@ class Budget:
 
     @property
     def paid(self) -> Usage:
-        """What has been paid, before and since."""
+        """Usage paid so far, earlier payments included."""
         return self._paid
 
     def remaining(self) -> Limits:
-        """What is left of each limit; what calls in flight will cost is not taken off."""
+        """What is left of each limit; the cost of calls in flight is not subtracted."""
         limited = ((each.name, getattr(self.limits, each.name)) for each in fields(Limits))
         left = {name: max(limit - getattr(self._paid, name), 0) for name, limit in limited if limit is not None}
         return Limits(**left)
 
     async def reserve(self, worst: Usage) -> Reservation:
-        """Set aside what a call may cost at most, when there is room for it.
+        """Reserve the most a call may cost, as soon as the limits leave room for it.
 
-        Waits as long as calls in flight could, by costing less than was reserved for them, leave the room.
+        Waits while calls in flight may still leave that room by costing less than was reserved for them.
 
         Parameters
         ----------
         worst : Usage
-            What the call may cost at most.
+            The most the call may cost.
 
         Returns
         -------
         Reservation
-            To be settled or cancelled by the one who makes the call.
+            To be settled or cancelled by the caller.
 
         Raises
         ------
         BudgetExceeded
-            If the room cannot come about; names the limit, what is paid and what the call may cost.
+            If there can never be room; names the limit, what is paid and what the call may cost.
         """
         if self.limited and (self._waiting or not self._fits(worst)):
             await self._queue(worst)
@@ -169,12 +169,12 @@ class Budget:
         self._in_flight -= 1
         self._paid += actual
         if self.limited:
-            # Sums of money are rounded; with nothing in flight nothing is reserved, exactly.
+            # Sums of money are rounded; with no call in flight, exactly nothing is reserved.
             self._reserved = self._reserved - worst if self._in_flight else Usage()
             self._serve()
 
     async def _queue(self, worst: Usage) -> None:
-        """Wait for a turn and for room; on return the reservation is open."""
+        """Wait in the queue for room; on return the reservation is open."""
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append((worst, waiter))
         self._serve()
@@ -184,12 +184,12 @@ class Budget:
             if waiter.done() and not waiter.cancelled() and waiter.exception() is None:
                 self._close(worst, Usage())
             else:
-                # The next in the queue may fit.
+                # The next call in the queue may fit.
                 self._serve()
             raise
 
     def _serve(self) -> None:
-        """Answer everybody in the queue whose answer is certain, in order of arrival."""
+        """Admit or refuse waiting calls in order of arrival, up to the first that must go on waiting."""
         while self._waiting:
             worst, waiter = self._waiting[0]
             if waiter.done():
@@ -198,7 +198,7 @@ class Budget:
                 self._open(worst)
                 waiter.set_result(None)
             elif self.limits.exceeded_by(self._paid + worst):
-                # What is paid never becomes less.
+                # Payments never shrink: there can be no room.
                 waiter.set_exception(self._exceeded(worst))
             else:
                 return
@@ -214,7 +214,7 @@ class Budget:
 
 
 class Reservation:
-    """What one call in flight may cost at most, until it is settled or cancelled; made by :meth:`Budget.reserve`."""
+    """The most one call in flight may cost, until it is settled or cancelled; made by :meth:`Budget.reserve`."""
 
     __slots__ = ("_budget", "_open", "_worst")
 
@@ -224,7 +224,7 @@ class Reservation:
         self._open = True
 
     def settle(self, actual: Usage) -> None:
-        """Replace the reservation by what the call did cost, which counts in full even above the reservation."""
+        """Replace the reservation by the actual cost of the call, which counts in full even if it is higher."""
         if not self._open:
             raise RuntimeError("a reservation is settled once, and not after it was cancelled")
         self._open = False
@@ -242,25 +242,25 @@ def _shown(amount: float) -> str:
 
 
 def bound_tokens(messages: Iterable[ChatMessage]) -> int:
-    """More tokens than a prompt of these messages has, without knowing its tokenizer.
+    """Upper bound on the tokens of a prompt, estimated without its tokenizer.
 
     Parameters
     ----------
     messages : iterable of ChatMessage
-        The prompt; of a :class:`opinionsim.messages.Prompt` the bound costs the same at any length.
+        The prompt. For a :class:`opinionsim.messages.Prompt`, the bound takes the same time at any length.
 
     Returns
     -------
     int
-        One for every two ASCII characters and for every byte of other characters, and 8 a message for its role and
-        delimiters, and 16.
+        One token for every two ASCII characters, one for every byte of other characters, 8 for the role and delimiters
+        of each message, and 16.
 
     Notes
     -----
-    English prose has about one token for four characters, other languages in Latin script one for two to three, so
-    that the bound is two times too high for the former. Tokenizers that work on bytes make at most one token of a
-    byte, so that for scripts other than Latin the bound holds and is up to three times too high. Text that is no
-    language can exceed it: long random strings of digits or signs. It serves to reserve, never to forecast or bill.
+    English prose has about one token for four characters, so the bound is twice too high for it; other languages in
+    Latin script have one for two to three. Tokenizers that work on bytes make at most one token of a byte, so that for
+    other scripts the bound holds and is up to three times too high. Long random strings of digits or signs can exceed
+    it. It serves to reserve, never to forecast or bill.
     """
     prompt = Prompt.of(messages)
     return 16 + 8 * prompt.length + prompt.weight

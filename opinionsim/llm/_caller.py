@@ -24,17 +24,17 @@ from opinionsim.llm._slots import Lane, SlotPool, Verdict
 from opinionsim.messages import AS_IS, ChatMessage, Condition, Prompt, Reading, Reply
 from opinionsim.streams import call_seed
 
-#: What is done about replies that are no answers: ``keep`` them as what they are, ``fail``, or ask again so many times
-#: and then keep.
+#: What to do with a reply that is no answer: ``keep`` it as it is, ``fail``, or ask again up to this many times and
+#: then keep it.
 ReplyPolicy = Mapping[Condition, Literal["keep", "fail"] | int]
 
 #: The finish reason on record where a provider refused the prompt with an error instead of a reply.
 FILTERED = "content_filter"
 
-#: How often a journal that is behind is looked at, seconds.
+#: Seconds between two looks at a journal that is behind.
 _LOOK_S = 0.02
 
-#: The default: they stay what they are, are measured as missing, and are left out of what others receive.
+#: The default: such replies are kept and measured as missing; agents do not receive the refused and empty ones.
 KEEP_ALL: ReplyPolicy = MappingProxyType({"refused": "keep", "empty": "keep", "truncated": "keep"})
 
 
@@ -52,10 +52,10 @@ class CallSite(Protocol):
 
 
 class Client(Protocol):
-    """What makes single calls: :class:`opinionsim.llm.ModelClient`, or what stands in for it."""
+    """Makes single calls: :class:`opinionsim.llm.ModelClient`, or a stand-in for it."""
 
     async def call(self, messages: Prompt, seed: int) -> AIMessage:
-        """One attempt at one call; raises whatever the model raises."""
+        """Make one attempt at one call; raises whatever the model raises."""
         ...
 
 
@@ -69,7 +69,7 @@ class ReplayOnly:
 
 @dataclass(frozen=True)
 class Endpoint:
-    """A model that answers agents, and its terms.
+    """A model that answers agents, with its account, price and limits.
 
     Attributes
     ----------
@@ -78,13 +78,13 @@ class Endpoint:
     account : str
         Calls of one account share its provider's rate limit.
     networked : bool
-        Whether the account has a limit to be found out.
+        Whether a provider answers over a network, under a rate limit that is not known.
     price : Price or None
         Price of its tokens; None where it is not known.
     max_tokens : int or None
         Longest reply; None where it is left to the provider.
     replies : ReplyPolicy
-        What is done about replies that are no answers.
+        What to do with replies that are no answers.
     """
 
     client: Client
@@ -95,7 +95,7 @@ class Endpoint:
     replies: ReplyPolicy = field(default_factory=lambda: KEEP_ALL)
 
     def worst(self, prompt: Iterable[ChatMessage]) -> Usage:
-        """What a call can use at most, as far as it can be bounded beforehand."""
+        """The most a call can use, as far as that can be bounded beforehand."""
         tokens, longest = bound_tokens(prompt), self.max_tokens or 0
         return Usage(1, tokens + longest, self.cost(tokens, longest) or 0.0)
 
@@ -110,16 +110,16 @@ class Endpoint:
 
 @dataclass(frozen=True)
 class RetryPolicy:
-    """How long a call is waited for, and how often it is tried again after a failure of transport.
+    """How long to wait for a call, and how often to repeat it after a failure of transport.
 
     Attributes
     ----------
     timeout_s : float
         Longest wait for one attempt, seconds.
     transient, rate_limited : int
-        Attempts repeated after a passing failure, and after a provider's "too many requests".
+        Repetitions allowed after transient failures, and after a provider's "too many requests".
     first_wait_s, longest_wait_s : float
-        Back-off before the first repetition, doubled from one to the next, seconds.
+        Back-off before the first repetition, which doubles from one to the next, and its limit, seconds.
     """
 
     timeout_s: float = 120.0
@@ -139,7 +139,7 @@ class RunCalls:
     journal : Journal
         Answers what was asked before, keeps what arrives.
     answering : Client, or sequence of Endpoint or Seat
-        Who answers every member of the cast, or who answers each.
+        One client for the whole cast, or an endpoint or seat for each member.
     slots : SlotPool
         Shared with all other runs.
     retry : RetryPolicy
@@ -150,7 +150,7 @@ class RunCalls:
     Attributes
     ----------
     made, answered, repeated : int
-        Calls the model answered, entries the journal answered, and attempts that failed and were repeated, so far.
+        So far: replies of models, replies found in the journal, and failed attempts that were repeated.
     """
 
     def __init__(
@@ -181,7 +181,7 @@ class RunCalls:
         return self._slots.limit
 
     def stop(self) -> None:
-        """Dispatch nothing more; calls in flight go on to their end and are journalled, seats are left."""
+        """Dispatch no further call and end waits at seats; calls in flight run to their end and are journalled."""
         self._stopped = True
         for waiter in self._waiting:
             waiter.cancel()
@@ -206,15 +206,15 @@ class RunCalls:
         part : str
             Name of the call inside its turn.
         messages : iterable of ChatMessage
-            The prompt, oldest first. A :class:`opinionsim.messages.Prompt` costs what it adds to those before it.
+            The prompt, oldest first. Of a :class:`opinionsim.messages.Prompt`, only messages not seen before take work.
         reading : Reading
-            How replies that are answers are read; default as they stand.
+            How answers are read; default as they stand.
         priority : float
             Larger is served first.
         dropped : int
             Memory events a token budget left out of the prompt.
         endpoint : Endpoint, optional
-            Who answers; default whoever answers the turn's agent.
+            The model that answers; default the endpoint or seat of the turn's agent.
 
         Raises
         ------
@@ -262,8 +262,8 @@ class RunCalls:
                 )
                 self.journal.append(entry)
                 self.made += not person
-                # The slot was handed on before: let the next call leave before this reply is worked on. Replies that
-                # arrive together would otherwise hold back each other's successors.
+                # The slot is free again: let the next call leave before this reply is processed. Otherwise replies
+                # that arrive together would delay each other's next calls.
                 await asyncio.sleep(0)
             if verdict.failure is not None:
                 raise ScheduleError(
@@ -281,13 +281,13 @@ class RunCalls:
                     return Reply(entry.text, entry.condition)
                 none = f"none of {reading.attempts} replies was acceptable; the last one: {verdict.reason}"
                 failure = none if rejected % reading.attempts == 0 else ""
-            # What stopped the run before does not stop it again: whoever carries it out anew asks anew.
+            # A stored failure does not stop the run again: a resumed run asks anew.
             if failure and not stored:
                 raise ModelCallError(f"{self._place(turn)}: {failure}")
         raise AssertionError("attempts never run out")  # for the type checker: count() has no end
 
     def _read_again(self, entry: Entry, turn: CallSite, reading: Reading) -> _Verdict:
-        """What a stored entry amounts to; an accepted reply is parsed again, a rejected one is not."""
+        """Verdict on a stored entry; an answer is parsed again unless it was rejected."""
         if entry.verdict == "rejected" or entry.condition != "answered":
             return _Verdict(entry.verdict, entry.reason)
         verdict = _parsed(reading, entry.key.part, entry.text)
@@ -336,14 +336,14 @@ class RunCalls:
             raise ModelCallError("the seat was given up before there was an answer") from None
         except OpinionSimError:
             raise
-        except Exception as error:  # whoever puts the question to a person may raise anything
+        except Exception as error:  # a person's interface may raise anything
             raise ModelCallError(f"the seat failed with {type(error).__name__}: {error}") from error
         finally:
             answer.cancel()
         return answer.result(), clock() - began
 
     async def _call(self, prompt: Prompt, seed: int, priority: float, endpoint: Endpoint) -> tuple[ParsedReply, float]:
-        """A model's reply, and the seconds it took; passing failures are repeated with the same seed."""
+        """A model's reply, and the seconds it took; attempts that failed are repeated with the same seed."""
         allowed = {"transient": self._retry.transient, "rate-limited": self._retry.rate_limited}
         failed = dict.fromkeys(allowed, 0)
         pool, client = self._slots, endpoint.client
@@ -373,7 +373,7 @@ class RunCalls:
             await self._pause(sum(failed.values()), got, seed, client)
 
     async def _attempt(self, lane: Lane, prompt: Prompt, seed: int, endpoint: Endpoint) -> AIMessage | Failure:
-        """What the model returns, or why it did not; under a slot that is taken already, and free afterwards."""
+        """The model's message, or its failure; uses a slot that is already taken, and frees it."""
         verdict: Verdict = "failed"
         retry_after_s = None
         try:
@@ -412,13 +412,13 @@ class RunCalls:
         try:
             await self._stoppable(waiter, client)
         except asyncio.CancelledError:
-            # The slot may have been handed over in the same moment: then it must go on to the next.
+            # The slot may have been handed over in the same moment: then it must go to the next call.
             if waiter.done() and not waiter.cancelled() and waiter.exception() is None:
                 lane.release("failed")
             raise
 
     async def _pause(self, repetitions: int, failure: Failure, seed: int, client: Client) -> None:
-        """Back off, without a slot. The jitter is drawn from the call's seed: it changes no result, only when."""
+        """Back off without a slot. The jitter is drawn from the call's seed and changes no result."""
         rng = np.random.default_rng((seed, repetitions))
         first_s, longest_s = self._retry.first_wait_s, self._retry.longest_wait_s
         seconds = wait_s(repetitions, failure, first_s=first_s, longest_s=longest_s, rng=rng)
@@ -431,7 +431,7 @@ class RunCalls:
             alarm.cancel()
 
     async def _stoppable(self, waiter: asyncio.Future[Any], client: Client | None = None) -> None:
-        """Wait for what is not worth waiting for once the run is to stop, or every request of the client would fail."""
+        """Await `waiter`, unless the run is stopped or its client refused."""
         if self._stopped:
             waiter.cancel()
         self._waiting.add(waiter)
@@ -441,7 +441,7 @@ class RunCalls:
         await waiter
 
     def _verify(self, record: Entry, turn: CallSite, prompt: Prompt) -> None:
-        """A journal entry is used only for the question it answered."""
+        """Refuse a journal entry that answers another question or belongs to another run."""
         asked = (turn.act, turn.agent, prompt.identity)
         stored = (record.act, record.agent, record.prompt_hash)
         if asked != stored:
@@ -464,7 +464,7 @@ def _finish(waiter: asyncio.Future[None]) -> None:
 
 
 def _read(message: AIMessage) -> ParsedReply:
-    """A reply taken apart; whole, in whatever shape it came, if it cannot be: it was paid for."""
+    """A reply taken apart; if that fails, its whole content as text, since it was paid for."""
     try:
         return read_reply(message)
     except Exception:
@@ -478,7 +478,7 @@ def _cost(endpoint: Endpoint | Seat, reply: ParsedReply) -> float | None:
 
 
 def _used(endpoint: Endpoint, reply: ParsedReply, worst: Usage) -> Usage:
-    """What a call used; the most it could have where the provider does not say."""
+    """What a call used; `worst` where the provider does not say."""
     if reply.finish_reason == FILTERED and reply.input_tokens is None:
         return Usage(1)  # refused before any token was made
     if reply.input_tokens is None or reply.output_tokens is None:
@@ -487,18 +487,18 @@ def _used(endpoint: Endpoint, reply: ParsedReply, worst: Usage) -> Usage:
 
 
 class _Verdict(NamedTuple):
-    """Whether a reply is taken, and what it decides."""
+    """Whether a reply is accepted, and its decision."""
 
     verdict: str
     """``accepted``, ``rejected`` or ``unparsed``."""
     reason: str = ""
     decision: Any = None
     failure: Exception | SystemExit | None = None
-    """The error of a `parse` that broke. It is raised after the journal has the reply, which was paid for."""
+    """Error of a `parse` that failed; raised after the journal has the reply, which was paid for."""
 
 
 def _parsed(reading: Reading, part: str, text: str) -> _Verdict:
-    """What the act's `parse` makes of an answer."""
+    """Verdict of the act's `parse` on an answer."""
     if reading.parse is None:
         return _Verdict("accepted")
     try:
@@ -510,9 +510,9 @@ def _parsed(reading: Reading, part: str, text: str) -> _Verdict:
 
 
 def _judged(reply: ParsedReply, policy: ReplyPolicy, missing: int, reading: Reading, part: str) -> _Verdict:
-    """Whether a reply is taken: by the policy on replies that are no answers, else by the act's `parse`.
+    """Verdict on a reply: of the act's `parse` on an answer, of the policy on any other reply.
 
-    `missing` counts the replies to this part that were no answers before.
+    `missing` counts the earlier replies to this part that were no answers.
     """
     if reply.condition == "answered":
         return _parsed(reading, part, reply.text)

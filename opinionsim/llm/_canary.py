@@ -13,7 +13,7 @@ from opinionsim.llm._providers import LENGTHS
 from opinionsim.llm._reply import read_reply
 from opinionsim.messages import ChatMessage
 
-#: Replies are compared by position over years: another wording gets a position of its own.
+#: Replies are compared by position over years: a new wording needs a new position.
 _QUESTIONS = (
     "Name the four seasons of the year in their order, beginning with spring. Answer with the four words only.",
     "Describe a wooden chair in one sentence of about twenty words.",
@@ -26,7 +26,7 @@ _LONGEST = 48
 
 
 class CanaryReply(NamedTuple):
-    """What a model said to one of the fixed questions."""
+    """Reply of a model to one of the fixed questions."""
 
     position: int
     """Index of the question, from 0."""
@@ -53,9 +53,10 @@ async def ask_canary(client: ModelClient, arrived: list[CanaryReply] | None = No
     Parameters
     ----------
     client : ModelClient
-        Client of the model that is asked: at temperature 0 and briefly where it has a temperature, as it is otherwise.
+        Client of the model. A model with a temperature is asked at temperature 0 for short replies, any other, or one
+        that thinks, as it is.
     arrived : list of CanaryReply, optional
-        Replies are added to it as they arrive: they are paid for, whatever becomes of the others.
+        Receives replies as they arrive: they are paid for even if others fail.
 
     Returns
     -------
@@ -91,7 +92,7 @@ def _read(position: int, message: AIMessage) -> CanaryReply:
 def _steady(model: BaseChatModel) -> BaseChatModel:
     """The model at temperature 0 and with short replies.
 
-    One without a temperature reasons, as a rule: a short limit would leave it no room for an answer.
+    A model without a temperature usually reasons: a short limit would leave it no room for an answer.
     """
     temperature, thinking = getattr(model, "temperature", None), getattr(model, "thinking", None)
     if temperature is None or thinking:

@@ -1,4 +1,4 @@
-"""Chat models called without what LangChain puts around a call, where nothing is lost by it."""
+"""Direct calls of chat models, past LangChain's `ainvoke`, where the outcome is the same."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from langchain_core.outputs import ChatResult
 from langchain_core.runnables.config import var_child_runnable_config
 from langchain_core.utils.utils import LC_ID_PREFIX
 
-#: What a call to `ainvoke` passes through before it reaches `_agenerate`.
+#: Methods that a call passes through from `ainvoke` to `_agenerate`.
 _WAY = ("ainvoke", "_convert_input", "agenerate_prompt", "agenerate", "_agenerate_with_cache")
-#: What LangChain takes a reply's metadata from; None where it does so no longer, and no call is direct.
+#: LangChain's private function for a reply's metadata; None where it is gone, and then no call is direct.
 _metadata_of = getattr(chat_models, "_gen_info_and_msg_metadata", None)
-#: Packages whose models, and those made of them, read the messages they are given and change none.
+#: Packages whose models, and subclasses of these, do not change the messages they are given.
 _CAREFUL = frozenset(("opinionsim", "langchain_openai"))
 
 
 class DirectCalls:
     """Calls of a model's own `_agenerate`, with the outcome of `ainvoke`.
 
-    `ainvoke` leads a call past callbacks, tracing, a cache, a rate limiter and streaming, which takes ten times as
-    long as a model that answers at once. Where there is nobody to call back and none of the others is in use, what is
-    left of it is how a reply gets its id and its metadata; that is done here. Everything else goes through `ainvoke`.
+    `ainvoke` handles callbacks, tracing, a cache, a rate limiter and streaming, which takes ten times as long as a
+    model that answers at once. Where none of these is in use, all that is left is to give a reply its id and metadata,
+    which is done here. All other calls go through `ainvoke`.
 
     Parameters
     ----------
     model : BaseChatModel
-        The model, or one of which others are copies.
+        The model; its copies can be called too.
     """
 
     def __init__(self, model: BaseChatModel) -> None:
@@ -42,14 +42,14 @@ class DirectCalls:
         self._takes_manager = "run_manager" in signature(kind._agenerate).parameters
 
     def would_do(self, model: BaseChatModel, options: Mapping[str, Any]) -> bool:
-        """Whether a call made here and now is the same as `ainvoke`.
+        """Whether a direct call made now has the outcome of `ainvoke`.
 
         Parameters
         ----------
         model : BaseChatModel
             The model or its copy.
         options : mapping
-            What goes with the call.
+            Options of the call.
         """
         return (
             type(model) is self._kind
@@ -62,7 +62,7 @@ class DirectCalls:
         )
 
     async def call(self, model: BaseChatModel, messages: list[BaseMessage], options: Mapping[str, Any]) -> AIMessage:
-        """The reply; raises what the model raises. Only where :meth:`would_do` says so."""
+        """The reply; raises what the model raises. Valid only where :meth:`would_do` is true."""
         manager = AsyncCallbackManagerForLLMRun.get_noop_manager()
         told = {"run_manager": manager} if self._takes_manager else {}
         result = await model._agenerate(messages, stop=None, **told, **options)
@@ -76,10 +76,9 @@ def _as_langchain_has_it(kind: type[BaseChatModel]) -> bool:
 
 
 def _heard(model: BaseChatModel) -> bool:
-    """Whether anybody is called back about a call to a model made here.
+    """Whether any callback would hear of a call to a model made here.
 
-    LangChain itself is asked, which looks at the model, at its global settings, at the context, and lets whoever
-    instruments it have their say.
+    LangChain itself is asked: it looks at the model, its global settings, the context and instrumentation.
     """
     return bool(AsyncCallbackManager.configure(None, model.callbacks, model.verbose).handlers)
 
@@ -97,5 +96,5 @@ def _reply(result: ChatResult, name: str) -> AIMessage:
 
 
 def leaves_messages(kind: type[BaseChatModel]) -> bool:
-    """Whether models of a class are known to leave the messages they are given as they are."""
+    """Whether models of a class are known not to change the messages they are given."""
     return any(each.__module__.partition(".")[0] in _CAREFUL for each in kind.__mro__)

@@ -18,11 +18,10 @@ from opinionsim.llm._redaction import redacted
 
 FailureKind = Literal["rate-limited", "transient", "this-request", "any-request", "content-filter"]
 
-#: A provider that asks for more is asked again after this long: the limit may be lifted, and a run should not sleep
-#: for a day.
+#: Longest Retry-After that is obeyed: the limit may be lifted earlier, and a run should not sleep for a day.
 _LONGEST_RETRY_AFTER_S = 600.0
 _LONGEST_REASON = 400
-#: Error texts beyond this are pages of proxies.
+#: Longer error texts are pages of proxies.
 _LONGEST_TEXT = 4_000
 
 
@@ -30,7 +29,7 @@ def _names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-#: Words of providers for what happened, in fields named code, type or status, lower-cased, `-` as `_`.
+#: Providers' words for failures, in fields named code, type or status; lower case, `-` as `_`.
 _FILTERED = _names(
     "content_filter content_policy_violation contentfilter data_inspection_failed responsibleaipolicyviolation"
 )
@@ -40,14 +39,14 @@ _TOO_MANY = _names(
 )
 _FAULTS = _names("api_error internal_server_error server_error serviceunavailableexception unavailable")
 _THIS_REQUEST = _names("context_length_exceeded string_above_max_length")
-#: The account, its key, or what every request asks for: the model and its options.
+#: Failures of the account, its key, the model or its options, which every request would meet.
 _USED_UP = _names("billing_error billing_hard_limit_reached billing_not_active insufficient_balance insufficient_quota")
 _ANY_REQUEST = _names(
     "access_denied accessdeniedexception expiredtokenexception invalid_api_key invalid_model model_not_found "
     "permission_denied permission_error unknown_parameter unrecognizedclientexception "
     "unsupported_country_region_territory unsupported_model unsupported_parameter unsupported_value"
 )
-#: What the field param of OpenAI's dialect names, where it is an option and no part that differs between prompts.
+#: Values of the field param of OpenAI's dialect that name an option, and no part that differs between prompts.
 _OPTION = re.compile(r"(?!messages|input|prompt|content|max_|body|none|null)[a-z_]+(\.[a-z_]+)*")
 
 _FILTER_TEXT = re.compile(r"content filter|content management policy|content policy|prompt was flagged", re.IGNORECASE)
@@ -56,12 +55,12 @@ _ACCOUNT_TEXT = re.compile(r"credit balance is too low|api key not valid", re.IG
 
 #: Statuses below 500 that another try may mend: time-out, conflict, too early.
 _PASSING = {408, 409, 425}
-#: Statuses that are about the key, the account, the address, or what the server can do at all. 403 is none of them:
-#: firewalls answer it to texts they do not like.
+#: Statuses that are about the key, the account, the address, or what the server can do at all. 403 is not among
+#: them: firewalls send it for texts they reject.
 _REFUSING = {*range(300, 400), 401, 402, 404, 405, 407, 410, 501, 505}
 
-#: Names of error classes, of any package, that decide where no status does. A lasting cause decides for the errors that
-#: wrap it: clients report an address or a header that cannot be sent as a lost connection.
+#: Names of error classes of any package, used where no status decides. A lasting cause decides for the errors that wrap
+#: it: clients report an address or a header that cannot be sent as a lost connection.
 _LASTING_CLASSES = _names("ClientConnectorCertificateError InvalidURL LocalProtocolError UnsupportedProtocol")
 _FILTER_CLASSES = _names("ContentFilterFinishReasonError")
 _RATE_CLASSES = _names("ModelRateLimitError RateLimitError ResourceExhausted ThrottlingException")
@@ -73,7 +72,7 @@ _PASSING_CLASSES = _names(
 )
 #: Errors of the operating system that are about files or rights and not about connections.
 _LOCAL = (FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError, PermissionError)
-#: What reading a reply raises that lacks what it should have.
+#: Errors raised by reading a malformed reply.
 _UNREADABLE = (AttributeError, LookupError, TypeError, ValueError)
 
 
@@ -91,7 +90,7 @@ class Failure:
     reason : str
         One line without credentials, fit to be stored and shown.
     retry_after_s : float or None
-        Seconds for which the provider asked to be left alone, 0 to 600.
+        Seconds the provider asked to wait, 0 to 600.
     """
 
     kind: FailureKind
@@ -100,10 +99,10 @@ class Failure:
 
 
 def classify_failure(error: BaseException, *, networked: bool = False) -> Failure:
-    """What an error raised by a chat model means.
+    """Classify an error raised by a chat model.
 
-    Judged by status, codes, headers and class names, of the error and of what caused it, so that clients of any
-    provider are understood and none is imported.
+    Decided by status, codes, headers and class names of the error and its causes, so that clients of any provider are
+    understood and none is imported.
 
     Parameters
     ----------
@@ -120,7 +119,7 @@ def classify_failure(error: BaseException, *, networked: bool = False) -> Failur
         replies that cannot be read, time-outs and lost connections. Content filter: a provider's own refusal of the
         content. Any request: statuses 3xx, 401, 402, 404, 405, 407, 410, 501 and 505, an account that is used up, words
         for a key, model or option that is not accepted, certificates and addresses that cannot be used. This request:
-        everything else, errors nothing is known about among them, since a single prompt must not stop the others.
+        everything else, unknown errors included, since a single prompt must not stop the others.
     """
     chain = list(_chain(error))
     kind = _kind(chain, networked)
@@ -138,27 +137,27 @@ def wait_s(n_failures: int, failure: Failure, *, first_s: float, longest_s: floa
     n_failures : int
         Attempts that have failed, this one included, >= 1.
     failure : Failure
-        What the last one failed of.
+        The last failure.
     first_s : float
-        Longest wait after the first failure, seconds; doubles with every other.
+        Longest wait after the first failure, seconds; doubles with each further one.
     longest_s : float
-        Longest wait there is, seconds, what the provider asks for aside.
+        Longest wait, seconds, Retry-After not included.
     rng : numpy.random.Generator
         Draws the jitter.
 
     Returns
     -------
     float
-        Uniform between 0 and the longest wait of this failure, and on top of Retry-After, which calls that were
-        refused together would otherwise all end at the same moment.
+        Retry-After, plus a uniform draw between 0 and the longest wait of this failure, so that calls refused together
+        are not repeated together.
     """
-    # The exponent is bounded because a float's is.
+    # A larger exponent would overflow a float.
     longest = min(longest_s, first_s * 2.0 ** min(n_failures - 1, 60))
     return (failure.retry_after_s or 0.0) + float(rng.uniform(0.0, longest))
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """The error, what caused it, and so on."""
+    """The error and its chain of causes."""
     seen: set[int] = set()
     each: BaseException | None = error
     while each is not None and id(each) not in seen:
@@ -178,7 +177,7 @@ def _kind(chain: list[BaseException], networked: bool) -> FailureKind:
 
 
 def _by_answer(error: BaseException) -> FailureKind | None:
-    """What the answer of the provider that an error carries says, if there is one."""
+    """Kind of a failure by the provider's answer that the error carries; None where that decides nothing."""
     status, words, text = _status(error), _words(error), _text(error)
     if words & _FILTERED or (status == 400 and _FILTER_TEXT.search(text)):
         return "content-filter"
@@ -188,7 +187,7 @@ def _by_answer(error: BaseException) -> FailureKind | None:
         return "rate-limited" if words & _TOO_MANY else "transient" if words & _FAULTS else None
     if status == 429 or (status >= 500 and (words & _TOO_MANY or _BUSY_TEXT.search(text))):
         return "rate-limited"
-    # An error about a success is about its body.
+    # An error with a status of success is about the body.
     if status in _PASSING or 200 <= status < 300 or (status >= 500 and status not in _REFUSING):
         return "transient"
     lasting = status in _REFUSING or words & _ANY_REQUEST or _ACCOUNT_TEXT.search(text)
@@ -226,10 +225,10 @@ def _status(error: BaseException) -> int | None:
 
 
 def _words(error: BaseException) -> set[str]:
-    """What providers call the failure, in the error or in the answer it carries."""
+    """The provider's words for the failure, in the error or in the answer it carries."""
     places: list[Any] = [{name: getattr(error, name, None) for name in ("code", "type", "status", "param")}]
     places += [getattr(error, "body", None), getattr(error, "details", None), getattr(error, "response", None)]
-    # An error that came with a success is handed on as it was read.
+    # An error in an answer with a status of success arrives as a mapping among the arguments.
     places += [argument for argument in getattr(error, "args", ()) if isinstance(argument, Mapping)]
     words: set[str] = set()
     while places:
@@ -274,7 +273,7 @@ def _retry_after_s(error: BaseException) -> float | None:
 
 
 def _seconds(text: str) -> float:
-    """A number, or a date of HTTP as seconds from now; not a number where it is neither."""
+    """Seconds from a number, or from now to an HTTP date; NaN for any other text."""
     try:
         return float(text)
     except ValueError:
@@ -288,7 +287,7 @@ def _seconds(text: str) -> float:
 def _reason(chain: list[BaseException]) -> str:
     """One line about an error and, where no answer came, about its innermost cause."""
     said = _said(chain[0])
-    # Clients put words of their own over what happened to a connection, such as a time-out that was none.
+    # Clients reword connection failures, such as calling a lost connection a time-out.
     if len(chain) > 1 and _status(chain[0]) is None:
         causes = [each for each in chain[1:] if _text(each) not in ("", _text(chain[0]))]
         said = f"{said} ({_said((causes or chain)[-1])})"
@@ -308,7 +307,7 @@ def _text(error: BaseException) -> str:
     try:
         text = str(error)
     except Exception:
-        # A class of a client that cannot show itself; its name must do.
+        # The error cannot be shown as text: the name of its class must do.
         return ""
-    # A credential that is cut in two would not be recognised: the last word goes as a whole.
+    # Half a credential would not be recognised: the last, cut word is dropped.
     return text.strip() if len(text) <= _LONGEST_TEXT else " ".join(text[:_LONGEST_TEXT].split()[:-1])

@@ -25,23 +25,23 @@ class GivenReplies(BaseChatModel):
     Parameters
     ----------
     replies : sequence of str or AIMessage, or callable
-        Replies in the order in which calls are made, so that a run with several calls at a time needs
-        ``max_concurrency=1`` to give each to the same turn every time. Or a function of the prompt, a list of
-        :class:`opinionsim.messages.ChatMessage`, which makes a run reproducible at any concurrency.
+        Replies in the order of the calls; only with ``max_concurrency=1`` does each go to the same turn every time. Or
+        a function of the prompt, a list of :class:`opinionsim.messages.ChatMessage`, which makes a run reproducible at
+        any concurrency.
 
     Attributes
     ----------
     prompts : list of list of ChatMessage
-        What it was asked, in order.
+        The prompts of its calls, in order.
 
     Raises
     ------
     SpecError
-        When it is asked and the list is used up, or a reply is neither a text nor an AIMessage.
+        If `replies` is a text; at a call, if the list is used up or the reply is neither a text nor an AIMessage.
 
     Notes
     -----
-    What it says is no evidence: runs carry the evidence ``scripted``.
+    Its replies are no evidence: runs carry the evidence ``scripted``.
     """
 
     _replies: Replies = PrivateAttr()
@@ -57,7 +57,7 @@ class GivenReplies(BaseChatModel):
 
     @property
     def prompts(self) -> list[list[ChatMessage]]:
-        """What it was asked, in order."""
+        """The prompts of its calls, in order."""
         return self._prompts
 
     @property
@@ -88,5 +88,5 @@ class GivenReplies(BaseChatModel):
 
 
 def _text(message: BaseMessage) -> str:
-    """The text of a message; that of one made of blocks takes LangChain a while."""
+    """The text of a message; LangChain's `text`, which is slow, only for content in blocks."""
     return message.content if isinstance(message.content, str) else str(message.text)

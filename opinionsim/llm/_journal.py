@@ -1,4 +1,4 @@
-"""The record of everything that entered a run from outside, and the port it is kept behind."""
+"""Journal entries, which record everything that entered a run from outside, and the protocol of a journal."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class EntryKey(NamedTuple):
     part: str
     """Name inside its turn: ``reply``, ``reply.2``, ``reflect``, ``judge.ID``, ``rating.ID``, ..."""
     attempt: int
-    """How many replies to this part arrived before and were rejected."""
+    """Number of earlier replies to this part that were rejected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Entry:
     prompt_hash : str
         Identity of the literal prompt (:func:`opinionsim.messages.prompt_hash`).
     text : str
-        What arrived.
+        The text that arrived.
     verdict : str
         ``accepted``; ``rejected`` by the act's `parse`, or asked for again since it is no answer; or ``unparsed``,
         where `parse` failed with an error of its own: it is read again when the run is resumed.
@@ -49,7 +49,7 @@ class Entry:
     condition : str
         ``answered``, ``refused``, ``empty`` or ``truncated``.
     reasoning : str
-        What the model thought aloud before it answered; part of no message and no memory.
+        The model's reasoning before its answer; part of no message and no memory.
     prompt : Prompt or None
         The literal prompt; None when read back from a store, which keeps it content-addressed.
     seed : int or None
@@ -99,17 +99,17 @@ class Journal(Protocol):
     """Append-only record of everything that entered one run from outside.
 
     `append` returns at once; entries become durable in the order they were appended, within 0.2 s, so
-    that whatever survives a crash is closed under dependencies. An entry is visible to `lookup` as soon
+    that no entry that survives a crash depends on a lost one. An entry is visible to `lookup` as soon
     as it is appended.
     """
 
     @property
     def behind(self) -> bool:
-        """Whether what has arrived cannot be made durable now, so that nothing more should be asked."""
+        """Whether entries cannot be made durable now, so that no further call should be made."""
         ...
 
     def check(self) -> None:
-        """Raise what keeps entries from being kept, if anything does.
+        """Raise the error that keeps entries from being stored, if there is one.
 
         Raises
         ------
@@ -128,7 +128,7 @@ class Journal(Protocol):
         Raises
         ------
         StoreError
-            If the claim under which the run is executed has passed to somebody else, or the store
+            If the claim under which the run is executed has passed to another owner, or the store
             failed to keep an earlier entry.
         """
         ...
@@ -149,7 +149,7 @@ class MemoryJournal:
         return self._records.get(key)
 
     def check(self) -> None:
-        """Nothing keeps entries from being kept."""
+        """Do nothing: entries are always kept."""
 
     def append(self, record: Entry) -> None:
         """Add an entry; the first under a key stays."""

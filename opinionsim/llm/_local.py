@@ -1,4 +1,4 @@
-"""Chat models of the Hugging Face kind, in this process, with the calls that are ready answered together."""
+"""Hugging Face chat models in this process; calls that are ready are answered in batches."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class LocalOptions(DocumentModel):
     dtype: Literal["auto", "float32", "bfloat16", "float16"] | None = None
     """Number format; `auto` is that of the weights, default float32 on a CPU and bfloat16 on a CUDA device."""
     batch_size: int = Field(16, ge=1, le=4096)
-    """Calls answered together at most."""
+    """Largest number of calls in one batch."""
     top_p: float | None = Field(None, gt=0, le=1)
-    """Choose among the likeliest tokens that have this probability in all."""
+    """Choose among the likeliest tokens with this total probability."""
     top_k: int | None = Field(None, ge=1)
     """Choose among this many likeliest tokens."""
     adapter: str | None = None
@@ -43,13 +43,13 @@ class LocalOptions(DocumentModel):
     chat_template: str | None = None
     """File with a Jinja chat template to use in place of the tokenizer's."""
     enable_thinking: bool | None = None
-    """Short for this variable of the chat template."""
+    """Value of the chat template's variable of this name."""
     template_options: dict[str, Any] = Field(default_factory=dict)
     """Further variables of the chat template."""
 
     @property
     def variables(self) -> dict[str, Any]:
-        """What the chat template is given."""
+        """Variables passed to the chat template."""
         thinking = {} if self.enable_thinking is None else {"enable_thinking": self.enable_thinking}
         return {**self.template_options, **thinking}
 
@@ -57,9 +57,8 @@ class LocalOptions(DocumentModel):
 class LocalChatModel(BaseChatModel):
     """A causal language model in this process.
 
-    A reply is a function of messages and seed, whichever calls it is computed with, up to the rounding of
-    floating-point sums; with ``batch_size: 1`` exactly. From :func:`load_local`; :meth:`close` ends its thread, as
-    does letting go of it.
+    A reply depends on messages and seed alone, not on its batch, up to the rounding of floating-point sums; with
+    ``batch_size: 1`` exactly. Made by :func:`load_local`. Its thread ends with :meth:`close`, or with the object.
 
     Attributes
     ----------
@@ -156,7 +155,7 @@ def load_local(
         raise SpecError("model.name: 'hf:' names no model; valid: hf:FOLDER or hf:NAME")
     if is_planning():
         return LocalChatModel(model=f"hf:{name}", settings={}, cache=False)
-    # Nothing is told to others unless the user asks for it; read when the hub's library is first imported.
+    # No telemetry unless the user asks for it; the hub's library reads this variable on import.
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
     try:
         from opinionsim.llm._local_decoder import Sampling, load_decoder

@@ -14,11 +14,11 @@ from typing import Generic, TypeVar
 Q = TypeVar("Q")
 A = TypeVar("A")
 
-#: Answers a batch in order, an exception standing for a question that cannot be answered. The second argument says
-#: by position whether anybody still waits for an answer.
+#: Answers a batch in order, with an exception for a question that cannot be answered. The second argument says by
+#: position whether an answer is no longer wanted.
 Work = Callable[[Sequence[Q], Callable[[int], bool]], "Sequence[A | Exception]"]
 
-#: Longest time a batch waits for company, in quiet periods.
+#: Longest time a batch waits to fill, in multiples of `quiet_s`.
 _PATIENCE = 20
 
 #: Longest wait for the thread to end, seconds.
@@ -27,7 +27,7 @@ _FAREWELL_S = 5.0
 
 @dataclass(eq=False)
 class Call(Generic[Q, A]):
-    """One question, and whoever waits for its answer."""
+    """One question, and the future of its answer."""
 
     question: Q
     length: int
@@ -35,11 +35,11 @@ class Call(Generic[Q, A]):
 
 
 class Batcher(Generic[Q, A]):
-    """Gathers questions into batches and hands these, one after the other, to `work` on a thread of its own.
+    """Gathers questions into batches and hands them, one after the other, to `work` on a thread of its own.
 
     Answers are delivered through futures that belong to no event loop, so several loops and threads may ask.
-    Cancelling a future drops its question. When a batch fails as a whole it is halved until the failure is that
-    of one question, which alone receives it; a batch too large for memory is served in parts this way.
+    Cancelling a future drops its question. A batch that fails as a whole is halved until the failure is that of
+    one question, which alone receives the error; a batch too large for memory is served in parts this way.
 
     Parameters
     ----------
@@ -55,20 +55,20 @@ class Batcher(Generic[Q, A]):
         self._queue = queue = _Queue(work, size, quiet_s)
         thread = threading.Thread(target=queue.run, name="opinionsim-local-model", daemon=True)
         thread.start()
-        # The thread knows the queue only, so that it ends with the last user of this object, or with the process.
+        # The thread holds the queue and not this object, so it ends with the last user of this object, or the process.
         self._end = weakref.finalize(self, _end, queue, thread)
 
     def submit(self, question: Q, length: int) -> Future[A]:
-        """Ask; questions of like `length` are answered together."""
+        """Queue a question; questions of similar `length` are answered together."""
         return self._queue.put(Call(question, length))
 
     def close(self) -> None:
-        """Answer nothing more: whoever still waits receives an error."""
+        """Answer no further question; those still waiting receive an error."""
         self._end()
 
 
 class _Queue(Generic[Q, A]):
-    """What waits for the thread, and what the thread does."""
+    """The waiting questions, and the work of the thread."""
 
     def __init__(self, work: Work[Q, A], size: int, quiet_s: float) -> None:
         self._work = work
@@ -95,7 +95,7 @@ class _Queue(Generic[Q, A]):
         """Serve until closed."""
         while batch := self._gather():
             self._answer(batch)
-            # While it waits for the next batch, the thread must not keep what the last one brought.
+            # Free the memory of the last batch while waiting for the next.
             del batch
         for call in self._waiting:
             _settle(call, RuntimeError("this model was closed"))
@@ -116,7 +116,7 @@ class _Queue(Generic[Q, A]):
                     return batch
 
     def _await_company(self) -> None:
-        """Answers free their agents together, and the next questions of these follow within moments."""
+        """Wait for the batch to fill: agents that were answered together ask again within moments."""
         seen, until = 0, time.monotonic() + _PATIENCE * self._quiet_s
         while seen < len(self._waiting) < self._size and not self._closed and time.monotonic() < until:
             seen = len(self._waiting)
@@ -132,7 +132,7 @@ class _Queue(Generic[Q, A]):
             answers = self._work(
                 [call.question for call in batch], lambda index: self._closed or batch[index].answer.cancelled()
             )
-        except BaseException as error:  # whatever it was, the one who waits must hear of it
+        except BaseException as error:  # of any kind: the caller must receive it
             if len(batch) == 1:
                 answers = [error]
         if self._closed:
@@ -157,7 +157,7 @@ def _settle(call: Call[Q, A], answer: A | BaseException) -> None:
 
 
 def alike(calls: list[Call[Q, A]], size: int) -> list[Call[Q, A]]:
-    """The oldest call and those nearest to it in length, shortest first: none starves, and little is padded."""
+    """The oldest call and those nearest to it in length, shortest first: no call starves, and padding is small."""
     nearest = sorted(calls, key=lambda call: abs(call.length - calls[0].length))[:size]
     return sorted(nearest, key=lambda call: call.length)
 

@@ -47,12 +47,12 @@ _THINKING = "<think>"
 #: Messages of other libraries are cut to this many characters.
 _MESSAGE = 300
 
-#: Its constructor has no types.
+#: Typed as Any, since its constructor has no types.
 _generation_settings: Any = GenerationConfig
 
 
 class PromptError(ValueError):
-    """A prompt this model cannot take, however often it is asked."""
+    """A prompt that this model can never take."""
 
 
 class Sampling(NamedTuple):
@@ -81,9 +81,9 @@ class Answer(NamedTuple):
     text: str
     input_tokens: int
     output_tokens: int
-    """Generated tokens; the end of the turn is one."""
+    """Generated tokens, the token that ends the reply included."""
     complete: bool
-    """Whether the model ended it, and not the limit of its length."""
+    """Whether the model ended the reply; False where the limit of its length did."""
 
 
 class Decoder:
@@ -122,7 +122,7 @@ class Decoder:
         self._sampling = sampling
         self._template_options = dict(template_options)
         self._stops = _stop_tokens(model, tokenizer)
-        # Defaults that a checkpoint brings along, a repetition penalty for one, would enter unseen.
+        # Otherwise a checkpoint's own defaults, such as a repetition penalty, would apply unseen.
         self._model.generation_config = _generation_settings()
         self.context = _context(model, tokenizer)
         self.fingerprint = _fingerprint(model, tokenizer)
@@ -156,7 +156,7 @@ class Decoder:
                 answers[index] = error
                 continue
             room = longest if self.context is None else min(longest, self.context - len(prompts[index][0]))
-            # Rows run until the last one ends. One without room for that would leave the context, so it runs alone.
+            # Rows run until the last one ends. A row without room for the longest reply runs alone.
             groups.setdefault((room, -1 if room == longest else index), []).append(index)
         for (room, _), rows in groups.items():
             ids = self._generated(
@@ -188,7 +188,7 @@ class Decoder:
         for message in messages:
             if not isinstance(message["content"], str):
                 raise PromptError(f"this model reads text only; a message holds {type(message['content']).__name__}")
-        # What agents write is data: it must not be able to end a turn or begin another.
+        # Agents' texts are data: they must not be able to end a message or begin another.
         plain = [{**message, "content": self._control.sub(_broken, message["content"])} for message in messages]
         try:
             text: str = self._tokenizer.apply_chat_template(
@@ -201,7 +201,7 @@ class Decoder:
     def _generated(
         self, prompts: list[list[int]], seeds: list[int | None], room: int, abandoned: Callable[[int], bool]
     ) -> list[list[int]]:
-        """Token ids generated for each prompt, up to and with the end of the turn."""
+        """Token ids generated for each prompt, up to and including the token that ends the reply."""
         width = max(map(len, prompts))
         device = self._model.device
         padding = self._stops[0] if self._stops else 0
@@ -222,7 +222,7 @@ class Decoder:
         return [self._cut(row) for row in sequences[:, width:].tolist()]
 
     def _cut(self, ids: list[int]) -> list[int]:
-        """The ids without what follows the end of the turn."""
+        """The ids up to and including the first token that ends the reply."""
         return ids[: next((place + 1 for place, token in enumerate(ids) if token in self._stops), len(ids))]
 
     def _decoded(self, input_tokens: int, ids: list[int], thinking: bool) -> Answer:
@@ -234,9 +234,9 @@ class Decoder:
 class SeededSampling(LogitsProcessor):
     """Makes greedy choice exact sampling: adds Gumbel noise to the scaled scores, each row's from its own seed.
 
-    The likeliest token of noisy scores is distributed as a draw from their softmax (Gumbel-max). Beside a draw by
-    cumulated probabilities it has the advantage that rounding, which batch mates and padding change, alters the
-    choice only where the two best noisy scores agree to within that rounding.
+    The likeliest token of noisy scores is distributed as a draw from their softmax (Gumbel-max). Unlike in a draw by
+    cumulated probabilities, rounding, which depends on batch and padding, alters the choice only where the two best
+    noisy scores agree to within that rounding.
     """
 
     def __init__(self, sampling: Sampling, seeds: Sequence[int | None], device: torch.device) -> None:
@@ -259,9 +259,9 @@ class SeededSampling(LogitsProcessor):
 
 
 def _exponentials(seed: int, device: torch.device) -> Callable[[torch.Tensor], object]:
-    """Fills a row with exponential variates, row after row from one seed."""
+    """A function that fills rows with exponential variates, one row after the other from one seed."""
     if device.type == "cpu":
-        # Four times as fast here as torch's generator, which also knows 32 bits of a seed only.
+        # Four times as fast here as torch's generator, which also uses only 32 bits of a seed.
         generator = stream(seed, "sampling")
         return lambda row: generator.standard_exponential(dtype="float32", out=row.numpy())
     on_device = torch.Generator(device=device).manual_seed(seed)
@@ -269,7 +269,7 @@ def _exponentials(seed: int, device: torch.device) -> Callable[[torch.Tensor], o
 
 
 class _Abandoned(StoppingCriteria):
-    """Ends rows that nobody waits for."""
+    """Ends rows whose answers are no longer wanted."""
 
     def __init__(self, abandoned: Callable[[int], bool]) -> None:
         self._abandoned = abandoned
@@ -283,20 +283,20 @@ def _broken(token: re.Match[str]) -> str:
 
 
 def _stop_tokens(model: Any, tokenizer: Any) -> list[int]:
-    """Tokens that end a turn: those of the checkpoint's generation settings, and the tokenizer's."""
+    """Tokens that end a reply: those of the checkpoint's generation settings, and the tokenizer's."""
     stated = [model.generation_config.eos_token_id, tokenizer.eos_token_id]
     found = [token for part in stated for token in (part if isinstance(part, list) else [part]) if token is not None]
     return sorted(set(found))
 
 
 def _context(model: Any, tokenizer: Any) -> int | None:
-    """Longest sequence, tokens: what the model states, else the tokenizer; neither may, or give a huge number."""
+    """Longest sequence, tokens, as the model or else the tokenizer states it; None where neither does usably."""
     stated = getattr(model.config.get_text_config(), "max_position_embeddings", None) or tokenizer.model_max_length
     return int(stated) if 0 < stated < 10**9 else None
 
 
 def _fingerprint(model: Any, tokenizer: Any) -> str:
-    """Identity of what is loaded, wherever it was loaded from."""
+    """Identity of what is loaded, independent of where it was loaded from."""
     about = model.config.to_dict()
     for unsteady in ("_name_or_path", "transformers_version"):
         about.pop(unsteady, None)
@@ -346,7 +346,7 @@ def load_decoder(name: str, options: LocalOptions, sampling: Sampling) -> Decode
 
 
 def _loaded(place: str, revision: str | None, dtype: str) -> tuple[Any, Any]:
-    """Model and tokenizer, from this machine where they are on it: the hub is not asked for what was downloaded."""
+    """Model and tokenizer, from this machine if they are on it, else from the hub."""
     is_folder = Path(place).is_dir()
     if not is_folder and place.startswith((".", "/", "~")):
         raise FileNotFoundError("there is no such folder")

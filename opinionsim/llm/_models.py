@@ -1,4 +1,4 @@
-"""Chat models by name, and how one call to a model is made."""
+"""Chat models by name, and single calls to a model."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ _VALID = (
     "'scripted', 'provider:model' such as 'openai:gpt-4o-mini', 'hf:MODEL' for one of Hugging Face in this process, or "
     "the import path of one of your own, package.module:Name"
 )
-#: Providers that call the longest reply something else.
+#: Option that limits the reply, of providers that do not call it max_tokens.
 _LENGTH = {"ollama": "num_predict"}
-#: Variables of a tracing that LangChain has given up: with one of them set, it refuses every call.
+#: Variables of a retired tracing: with one of them set, LangChain refuses every call.
 _RETIRED_TRACING = ("LANGCHAIN_TRACING", "LANGCHAIN_HANDLER")
 
 
@@ -58,10 +58,10 @@ def load_chat_model(
     name : str
         ``scripted`` (in the package, no key, no network); ``provider:model`` as LangChain's ``init_chat_model``
         takes it, for instance ``openai:gpt-4o-mini`` (extra ``llm``); ``hf:NAME_OR_PATH``, a causal model of
-        Hugging Face in this process (extra ``local``); or the import path of a chat model of one's own,
+        Hugging Face in this process (extra ``local``); or the import path of a chat model of the user's own,
         ``package.module:Name``.
     temperature : float, optional
-        In [0, 2]; None leaves it to the model. One that the model does not take is an error.
+        In [0, 2]; None leaves it to the model. A temperature that the model does not take is an error.
     max_tokens : int, optional
         Longest reply, tokens, >= 1; reasoning counts with most providers.
     **options
@@ -126,7 +126,7 @@ def _load_from_provider(
     asked = {option: value for option, value in asked.items() if option in given or value is not None}
     try:
         with warnings.catch_warnings():
-            # What LangChain warns of, options it does not know, is an error of ours below.
+            # LangChain only warns of options it does not know; below they are errors.
             warnings.simplefilter("ignore", UserWarning)
             model: BaseChatModel = init_chat_model(
                 model_name, model_provider=provider, max_retries=0, cache=False, **asked
@@ -134,7 +134,7 @@ def _load_from_provider(
     except ImportError as error:
         extra = "; install with pip install 'opinionsim[llm]'" if provider in ("openai", "azure_openai") else ""
         raise SpecError(f"model.name: {name!r} cannot be loaded: {_first_line(error)}{extra}") from None
-    except Exception as error:  # every client has error classes of its own, for a missing key among others
+    except Exception as error:  # every client has error classes of its own, for instance for a missing key
         raise SpecError(f"model.name: {name!r} cannot be loaded: {_reason(error)}") from None
     check_request(name, model, temperature, max_tokens, given)
     return _keeping_reasoning(model)
@@ -157,7 +157,7 @@ def _keeping_reasoning(model: BaseChatModel) -> BaseChatModel:
                 generation.message.additional_kwargs["reasoning_content"] = thought
         return result
 
-    # The same class but for this one step; a pydantic model takes no method of its own.
+    # A subclass with this one method replaced, since an instance of a pydantic model takes no new method.
     model.__class__ = type(kind.__name__, (kind,), {"__module__": kind.__module__, "_create_chat_result": created})
     return model
 
@@ -184,14 +184,14 @@ def _own_messages(prompt: Prompt) -> list[BaseMessage]:
 
 
 def _shared_messages(prompt: Prompt) -> list[BaseMessage]:
-    """The LangChain form of a prompt, in a list of its own, of messages that prompts which begin alike share."""
+    """The LangChain form of a prompt: a new list of messages, shared by prompts that begin alike."""
     found: list[BaseMessage] = []
     link = prompt
     while link.before is not None and link.message is not None:
         converted = link.converted
         if converted is None:
             converted = _langchain_message(link.message)
-            # The last message is the task of this call: few others begin with it, and it would be kept for nothing.
+            # The last message is the task of this call: few prompts begin with it, so keeping it would not pay.
             if link is not prompt:
                 link.converted = converted
         found.append(converted)
@@ -206,29 +206,30 @@ class ModelClient:
     Parameters
     ----------
     model : BaseChatModel
-        Any LangChain chat model. One without asynchronous calls of its own runs on threads of ours, one a call
-        in flight; one that would answer from a cache is used without it; a client of OpenAI's dialect is used
-        without its retries and through aiohttp, unless it was given a transport of its own.
+        Any LangChain chat model. A model without asynchronous calls runs on threads, one for each call in flight. A
+        cache is not used. A client of OpenAI's dialect is used without its retries and, unless it was given a
+        transport of its own, through aiohttp.
     name : str
         What the model is called in specifications and price tables; by default made of provider and model.
 
     Attributes
     ----------
     model : BaseChatModel
-        What is called: the model given, or a copy of it.
+        The model that is called: the one given, or a copy of it.
     evidence : str
         ``scripted`` or ``model``.
     name : str
         As given, or ``provider:model``.
     account : str
-        What shares a rate limit: provider and host, without credentials; the name for models in the process.
+        Name of the rate limit: provider and host, without credentials; the model's name for models in the process.
     networked : bool
-        Whether a provider answers, who has limits and may change the model.
+        Whether a provider answers, which has limits and may change the model.
 
     Raises
     ------
     SpecError
-        If it is no chat model, or would try again by itself and cannot be kept from it.
+        If it is no chat model, or retries by itself and cannot be kept from it; or if the environment makes LangChain
+        refuse every call.
     """
 
     def __init__(self, model: BaseChatModel, name: str = "") -> None:
@@ -253,7 +254,7 @@ class ModelClient:
         self._blocking = type(model)._agenerate is BaseChatModel._agenerate
 
     async def call(self, messages: Iterable[ChatMessage], seed: int) -> AIMessage:
-        """One attempt at one call; raises whatever the model raises."""
+        """Make one attempt at one call; raises whatever the model raises."""
         prompt = Prompt.of(messages)
         options: dict[str, Any] = {"seed": seed} if self._seeding == "call" else {}
         model = self.model.model_copy(update={"seed": seed}) if self._seeding == "copy" else self.model
@@ -272,32 +273,32 @@ class ModelClient:
 
 
 def _name(provider: str, model: BaseChatModel) -> str:
-    """What to call a model that was given as an object."""
+    """Name of a model that was given as an object."""
     called = getattr(model, "model_name", None) or getattr(model, "model", None)
     return f"{provider}:{called}" if isinstance(called, str) and called else provider
 
 
 def _untraced() -> AbstractContextManager[None]:
-    """Calls inside leave no trace with LangSmith, whatever the environment or a traced caller says.
+    """Context in which LangSmith traces no calls, whatever the environment or a traced caller says.
 
-    Unless ``OPINIONSIM_TRACING`` is 1, true, yes or on: a variable that was meant for other work must not export
-    prompts.
+    Only ``OPINIONSIM_TRACING`` (1, true, yes or on) allows tracing: a variable that was meant for other work must not
+    export prompts.
     """
     allowed = os.environ.get("OPINIONSIM_TRACING", "").strip().lower() in ("1", "true", "yes", "on")
     return nullcontext() if allowed or not tracing_is_enabled() else tracing_context(enabled=False)
 
 
 async def _in_thread(function: Callable[[], AIMessage]) -> AIMessage:
-    """The result of a blocking call, made in a thread that nobody ever waits for.
+    """The result of a blocking call, made in a daemon thread.
 
-    A pool would be full for all others when calls hang, and would hold up the end of the process.
+    In a pool, calls that hang would block all other calls and the end of the process.
     """
     answer: Future[AIMessage] = Future()
 
     def work() -> None:
         try:
             settle = partial(answer.set_result, function())
-        except BaseException as error:  # of any kind: the one who waits must hear of it
+        except BaseException as error:  # of any kind: the caller must receive it
             settle = partial(answer.set_exception, error)
         with suppress(InvalidStateError):  # nobody waits any more
             settle()

@@ -36,7 +36,7 @@ def load_own_model(name: str, settings: Mapping[str, Any], options: Mapping[str,
     Raises
     ------
     SpecError
-        If there is none, it does not take the options, it fails, or it is no LangChain chat model.
+        If there is no such model, it does not take the options, it fails, or it is no LangChain chat model.
     """
     from langchain_core.language_models import BaseChatModel
 

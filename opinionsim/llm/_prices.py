@@ -1,4 +1,4 @@
-"""What calls cost, by a dated table that users may replace."""
+"""Prices of calls, from a dated table that users may replace."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from opinionsim.documents import DocumentModel, read_document, validate
 
 _PACKAGED = Path(__file__).with_name("prices.yaml")
 
-#: What providers append to the name of a family for one version of it.
+#: Suffix that providers append to the name of a family of models for one version.
 _VERSION = re.compile(r"-(\d{4}-\d{2}-\d{2}|\d{8}|\d{4}|latest)$")
 
-#: Models on machines of the user's own, and what answers without a model.
+#: Models on the user's own machines, and the scripted model.
 _FREE = re.compile(r"(hf|ollama):.|scripted$")
 
 
@@ -31,9 +31,9 @@ class Price:
     input, output : float
         A token of the prompt, and one of the reply, reasoning included.
     cached_input : float
-        A token of the prompt that the provider still had from an earlier one.
+        A token of the prompt that came from the provider's cache.
     date : str
-        Day of the price, ISO 8601; empty for what never had one.
+        Day of the price, ISO 8601; empty for a free model.
     """
 
     input: float
@@ -100,7 +100,7 @@ class PriceTable:
 
 
 def _is_day(text: str) -> str:
-    """A day as the table spells it; the standard library takes other forms as well."""
+    """The day, if spelled as in 2025-12-31; the standard library takes other forms as well."""
     try:
         spelled = date.fromisoformat(text).isoformat()
     except ValueError:

@@ -1,4 +1,4 @@
-"""What is known about providers of chat models: where they are, whose keys go there, and what they accept."""
+"""Providers of chat models: their addresses, the keys that go there, and the options they accept."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from opinionsim.registry import all_options, secret_in
 
 
 class _Home(NamedTuple):
-    """Where a provider lives."""
+    """Key and addresses of a provider."""
 
     key: str
     """Environment variable of its key."""
@@ -32,7 +32,7 @@ class _Home(NamedTuple):
     """Environment variables of another address; the first that is set counts."""
 
 
-#: Providers whose dialect others speak as well, so that `base_url` may lead anywhere.
+#: Providers whose dialect other servers speak as well, so that `base_url` may name any host.
 _HOMES = {
     "openai": _Home(
         "OPENAI_API_KEY", "https://api.openai.com/v1", "openai.com", ("OPENAI_API_BASE", "OPENAI_BASE_URL")
@@ -41,15 +41,15 @@ _HOMES = {
         "ANTHROPIC_API_KEY", "https://api.anthropic.com", "anthropic.com", ("ANTHROPIC_API_URL", "ANTHROPIC_BASE_URL")
     ),
 }
-#: Sent to servers that want some key and look at none.
+#: Sent to servers that want some key and do not check it.
 _NO_KEY = "not-needed"
 
-#: What is missing for the models that are loaded to plan with; None where models are loaded to be called.
+#: Messages on keys missing for models that are loaded to plan with; None where models are loaded to be called.
 _MISSING: ContextVar[list[str] | None] = ContextVar("missing", default=None)
 
 #: Options that name a host.
 _ADDRESS = re.compile(r"(^|_)(url|api_base|endpoint|host)$")
-#: Options that are settled elsewhere.
+#: Options that are set elsewhere, and where or why.
 _ELSEWHERE = {
     **dict.fromkeys(("max_retries",), "retries belong to execution.retry"),
     **dict.fromkeys(("timeout", "request_timeout", "default_request_timeout"), "time-outs are execution.timeout_s"),
@@ -70,7 +70,7 @@ LENGTHS = ("max_tokens", "max_completion_tokens", "max_output_tokens", "num_pred
 def planning() -> Iterator[list[str]]:
     """Load chat models without their keys, and models in this process without their weights, inside the block.
 
-    Everything else is checked as ever. The models are there to plan with; a call of one fails.
+    All other checks are made. The models serve planning only; calling one fails.
 
     Yields
     ------
@@ -93,8 +93,8 @@ def is_planning() -> bool:
 def connected(name: str, options: Mapping[str, Any], max_tokens: int | None) -> dict[str, Any]:
     """The options of a model with its address and its key made explicit.
 
-    A provider's key goes to the provider's own address, or where environment variables of the same hand point;
-    an address from a specification gets it only under ``api_key_env``.
+    A provider's key goes to the provider's own domain, or to the address in the provider's environment variable. Any
+    other address in a specification receives a key only through ``api_key_env``.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def connected(name: str, options: Mapping[str, Any], max_tokens: int | None) -> 
     Raises
     ------
     SpecError
-        If an option has no place here, a key is missing, or one would go to a stranger.
+        If an option is set elsewhere, a key is missing, or a key would go to another host.
     """
     provider = name.partition(":")[0]
     _check_options(options)
@@ -134,7 +134,7 @@ def connected(name: str, options: Mapping[str, Any], max_tokens: int | None) -> 
 
 
 def _elsewhere(home: _Home) -> str:
-    """The variable that puts another address in place of a provider's own; '' when none is set."""
+    """Name of the variable that replaces a provider's address; '' when none is set."""
     return next((each for each in home.elsewhere if os.environ.get(each)), "")
 
 
@@ -175,7 +175,7 @@ def _key(name: str, variable: object) -> SecretStr:
 
 
 def _check_stranger(name: str, options: Mapping[str, Any], variable: object) -> None:
-    """Keep the key of a provider that is known by name only from going anywhere but to it."""
+    """Refuse to send the key of a provider without a known address to any other host."""
     provider = name.partition(":")[0]
     gateway = os.environ.get("LANGSMITH_GATEWAY", "").lower()
     if provider != "langsmith" and gateway not in ("", "0", "false", "no"):
@@ -207,7 +207,7 @@ def _is_at(address: str, domain: str) -> bool:
 def _openai_options(options: Mapping[str, Any], address: str, max_tokens: int | None) -> dict[str, Any]:
     added: dict[str, Any] = {}
     if options.get("use_responses_api") and "store" not in options:
-        # This interface keeps requests with the provider unless told not to.
+        # The Responses API keeps requests with the provider unless told not to.
         added["store"] = False
     if not _is_at(address, _HOMES["openai"].domain):
         if max_tokens is not None:
@@ -223,7 +223,7 @@ def _openai_options(options: Mapping[str, Any], address: str, max_tokens: int | 
 def check_request(
     name: str, model: BaseChatModel, temperature: float | None, max_tokens: int | None, options: Mapping[str, Any]
 ) -> None:
-    """Check a model before it costs anything: LangChain leaves out silently what a model is said not to take.
+    """Check a model before any call: LangChain silently drops settings that it thinks a model does not take.
 
     Parameters
     ----------
@@ -234,7 +234,7 @@ def check_request(
     temperature, max_tokens : float or int or None
         As asked for.
     options : mapping
-        What it was built with.
+        The options it was built with.
 
     Raises
     ------
@@ -262,7 +262,7 @@ def check_request(
 
 
 def _check_known(model: BaseChatModel, options: Mapping[str, Any]) -> None:
-    """Options that a model does not know are dropped or passed on by LangChain, as the model likes."""
+    """Refuse options that a model does not know; LangChain drops them or passes them on, depending on the model."""
     fields = type(model).model_fields
     known = {*fields, *(field.alias for field in fields.values() if field.alias)}
     passed_on = set(getattr(model, "model_kwargs", None) or ()) - set(options.get("model_kwargs") or ())
@@ -289,7 +289,7 @@ def request_of(model: BaseChatModel) -> Mapping[str, Any] | None:
     return request if isinstance(request, Mapping) else None
 
 
-#: Stands for a seed where a request is only looked at.
+#: Seed of requests that are inspected and never sent.
 _TRIAL_SEED = 1_234_567
 
 
@@ -315,7 +315,7 @@ def prepared(model: BaseChatModel) -> BaseChatModel:
     Raises
     ------
     SpecError
-        If it would retry behind the caller's back and cannot be kept from it.
+        If it retries by itself and cannot be kept from it.
     """
     client = getattr(model, "root_async_client", None)
     if client is None:
@@ -337,7 +337,7 @@ def prepared(model: BaseChatModel) -> BaseChatModel:
 
 
 def provider_of(model: BaseChatModel) -> str:
-    """The provider whose LangChain package a model comes from; '' for models of others and for those in the process."""
+    """The provider whose LangChain package a model comes from; '' for other packages and models in the process."""
     for each in type(model).__mro__:
         package = each.__module__.partition(".")[0]
         if package.startswith("langchain_") and package not in ("langchain_core", "langchain_classic"):
@@ -359,7 +359,7 @@ def endpoint_of(model: BaseChatModel) -> str:
 
 
 def warnings_for(name: str, options: Mapping[str, Any] | None = None) -> list[str]:
-    """What to know about a model before using it.
+    """Warnings about a model before it is used.
 
     Parameters
     ----------
@@ -371,7 +371,7 @@ def warnings_for(name: str, options: Mapping[str, Any] | None = None) -> list[st
     Returns
     -------
     list of str
-        One sentence where only an environment variable says where the model is asked; else empty.
+        One sentence where only an environment variable gives the model's address; else empty.
     """
     home = _HOMES.get(name.partition(":")[0])
     moved = "" if home is None or (options or {}).get("base_url") else _elsewhere(home)

@@ -14,7 +14,7 @@ from opinionsim.messages import Condition
 _TAGGED = re.compile(r"\s*<(think|thinking|reasoning)>(.*?)(?:</\1>|\Z)", re.DOTALL)
 _CLOSED_ONLY = re.compile(r"\A(.*?)</(?:think|thinking|reasoning)>", re.DOTALL)
 
-#: As providers call the end of a reply at the limit of its length, and one that a filter or the model itself withheld.
+#: Finish reasons of replies cut at the limit of their length, and of replies withheld by a filter or the model itself.
 _CUT_SHORT = frozenset(("length", "max_tokens", "max_output_tokens", "model_length"))
 _WITHHELD = frozenset(
     ("content_filter", "content_filtered", "refusal", "safety", "prohibited_content", "blocklist", "spii")
@@ -58,7 +58,7 @@ class ParsedReply(NamedTuple):
     text : str
         The answer, reasoning split off.
     reasoning : str
-        What the model thought aloud before.
+        The model's reasoning before the answer.
     condition : str
         ``answered``, ``refused``, ``empty`` or ``truncated``.
     finish_reason, model : str

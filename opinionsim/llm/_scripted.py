@@ -124,12 +124,12 @@ class _Reading(NamedTuple):
     masked: bool
     words: int
     line: str
-    """What identifies it: role and identity of the text."""
+    """Identity of the message: role and identity of the text."""
 
 
 @lru_cache(maxsize=4)
 def _reader(*delimiters: tuple[str, str]) -> Callable[[str, str], _Reading]:
-    """What reads a message, its role and its text, by the delimiters of a prompt pack."""
+    """A function that reads a message, given as role and text, by the delimiters of a prompt pack."""
     marks = Marks(**dict(zip(BLOCKS, delimiters, strict=True)), cues={})
 
     # Memory repeats its messages in every later prompt of the same agent; each text is read once.
@@ -156,7 +156,7 @@ def _reader(*delimiters: tuple[str, str]) -> Callable[[str, str], _Reading]:
 
 
 def _newest(levels: Iterable[int | None]) -> int | None:
-    """The first level there is, of some that come newest first."""
+    """The first of some levels that is not None; they come newest first."""
     return next((level for level in levels if level is not None), None)
 
 
@@ -207,7 +207,7 @@ class _Prompt(NamedTuple):
 
 
 def _spoken(message: BaseMessage | ChatMessage) -> tuple[str, str]:
-    """Role and text of a message, whatever it came as."""
+    """Role and text of a message of either class."""
     if isinstance(message, ChatMessage):
         return message
     content = message.content
@@ -218,10 +218,10 @@ def _readings(messages: Sequence[BaseMessage | ChatMessage], marks: Marks) -> li
     """What each message of a prompt says."""
     read = _reader(marks.persona, marks.history, marks.post, marks.claim, marks.bias)
     try:
-        # Most messages were read before, so that asking each what it is would take longest.
+        # Most messages are cached: examining each would take most of the time.
         return [read(_SPEAKERS[type(message)], message.content) for message in messages]  # type: ignore[arg-type]
     except (KeyError, TypeError):
-        # Another class, or contents in parts, which no cache can be asked for.
+        # Another class, or contents in parts, which cannot be a key of the cache.
         return [read(*_spoken(message)) for message in messages]
 
 
@@ -242,7 +242,7 @@ def _understand(messages: Sequence[BaseMessage | ChatMessage], marks: Marks, sca
         name=_told_name(persona),
         masked=any(reading.masked for reading in readings),
         words=sum([reading.words for reading in readings]),
-        # The prompt hashed in this spelling and no other: another one would draw other replies.
+        # Another spelling of the hashed prompt would draw other replies.
         key=digest("\n".join([reading.line for reading in readings])),
     )
 
@@ -320,7 +320,7 @@ def latent(
     return _moved(_understand(messages, marks, scale), parameters, scale)
 
 
-#: How a hash is read as numbers, and what normal ones are drawn from.
+#: Layout of a hash as four numbers, and the standard normal distribution.
 _FOUR_WORDS, _STANDARD = Struct("<4Q"), NormalDist()
 
 
@@ -347,7 +347,7 @@ class _Draws:
         return _STANDARD.inv_cdf(self.uniform())
 
     def pick(self, options: Sequence[T]) -> T:
-        """One of the options, each as likely."""
+        """One of the options, all equally likely."""
         return options[int(self.uniform() * len(options))]
 
 
@@ -447,7 +447,7 @@ class ScriptedChatModel(BaseChatModel):
     Parameters
     ----------
     preset : str
-        ``influence`` (default) or ``attractor``: the parameters the others are read from, see
+        ``influence`` (default) or ``attractor``: supplies the parameters that are not given, see
         :data:`PRESETS`.
     temperature : float
         >= 0, default 0.7.

@@ -17,7 +17,7 @@ TIMED_OUT = "timeout"
 
 
 class Person(Protocol):
-    """The way to a person: it shows a prompt and brings the answer. A page, a terminal, or a double in a test."""
+    """Shows prompts to a person and returns the answers: a page, a terminal, or a double in a test."""
 
     async def answer(self, turn: Any, part: str, messages: tuple[ChatMessage, ...]) -> str:
         """The person's text.
@@ -40,10 +40,10 @@ class Person(Protocol):
 
 @dataclass(frozen=True)
 class Seat:
-    """Who answers for a member of the cast that a person plays.
+    """Answers for a member of the cast that a person plays.
 
-    The wait holds no call slot, no budget and no call time-out. What comes, a text or the end of the time, is a journal
-    entry of source ``person``; no policy on missing replies asks for it again.
+    The wait holds no call slot, no budget and no call time-out. The outcome, a text or a time-out, is a journal entry
+    of source ``person``; a missing answer is not asked for again.
 
     Attributes
     ----------
@@ -56,13 +56,13 @@ class Seat:
     Raises
     ------
     SpecError
-        If there is nobody to answer, or the time is not above 0.
+        If `person` has no method `answer`, or the time is not above 0.
     """
 
     person: Person
     timeout_s: float | None = None
 
-    #: What is done about answers that are none: they stay.
+    #: Refused, empty and truncated answers are kept.
     replies: ClassVar[Mapping[Any, Any]] = MappingProxyType({"refused": "keep", "empty": "keep", "truncated": "keep"})
 
     def __post_init__(self) -> None:

@@ -1,4 +1,4 @@
-"""One pool of call slots shared by all runs of a sweep, and the lanes by which rate-limit accounts draw on it."""
+"""One pool of call slots shared by all runs of a sweep, with a lane for each rate-limit account."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from typing import Any, Literal
 
 from opinionsim.errors import ModelCallError, SpecError
 
-#: What became of an attempt, as far as the pace is concerned.
+#: Outcome of an attempt, as far as it affects the pace.
 Verdict = Literal["ok", "failed", "rate-limited"]
 
-#: An adaptive lane starts with so many calls in flight,
+#: First limit of an adaptive lane, calls in flight.
 _START = 10
-#: grows by so many per cent a clean round once it was cut,
+#: Growth of the limit by a clean round after a first cut, per cent.
 _GROWTH = 5
-#: is cut to so many per cent by a rate limit,
+#: Share of the limit that a rate limit leaves, per cent.
 _CUT = 80
-#: not again within so many seconds, the time in which calls sent before the cut come back,
+#: Seconds after a cut without another: calls sent before the cut come back in this time.
 _COOL_DOWN_S = 15.0
-#: and learns only from calls that came back while at least so many per cent of its limit were in flight.
+#: Share of the limit in flight from which on a lane learns from a success, per cent.
 _SATURATED = 80
 
 
@@ -42,7 +42,7 @@ class SlotPool:
     Notes
     -----
     A slot is held only while an attempt is in flight, never during back-off. Used from one event loop, whose clock
-    is the only one. No slot is free while somebody waits who may have it.
+    is the only one. No slot stays free while a call waits that may have it.
     """
 
     def __init__(self, limit: int) -> None:
@@ -51,7 +51,7 @@ class SlotPool:
         self.limit = limit
         self.in_flight = 0
         self._lanes: dict[str, Lane] = {}
-        #: Places in the queues of all lanes, those given up included until they come up.
+        #: Places in the queues of all lanes; cancelled ones count until they are dropped.
         self._queued = 0
         self._arrivals = 0
         #: By identity of a client, which need not be hashable: the client and why nothing more is sent through it.
@@ -75,9 +75,9 @@ class SlotPool:
         return lane
 
     def waiting(self) -> dict[str, float]:
-        """Accounts to which nothing is sent since their provider asked for it, with the seconds left; by name.
+        """Seconds left for each account that is paused at its provider's request, by name.
 
-        May be asked from any thread.
+        May be called from any thread.
         """
         left = {name: lane.waits_s for name, lane in self._lanes.copy().items()}
         return {name: seconds for name, seconds in sorted(left.items()) if seconds > 0}
@@ -107,7 +107,7 @@ class SlotPool:
             raise self._refusal(client)
 
     def until_refused(self, client: object, waiter: asyncio.Future[Any]) -> None:
-        """Let a wait end with the error of :meth:`check` when it comes to that before it is over."""
+        """End a wait with the error of :meth:`check` as soon as its client is refused."""
         waiters = self._until_refused.setdefault(id(client), set())
         waiters.add(waiter)
         waiter.add_done_callback(waiters.discard)
@@ -117,7 +117,7 @@ class SlotPool:
         return ModelCallError(f"{reason} (any request of this model would fail so: nothing more is sent)")
 
     def _serve(self) -> None:
-        """Hand free slots to the first in the queues, as long as there are both."""
+        """Hand free slots to waiting calls, first in the queues first."""
         while self._queued and self.in_flight < self.limit:
             first: Lane | None = None
             for lane in self._lanes.values():
@@ -155,11 +155,11 @@ class Lane:
 
     @property
     def waits_s(self) -> float:
-        """Seconds until something is sent again; 0 where nothing keeps it from being sent."""
+        """Seconds until the end of a pause; 0 where there is none."""
         return 0.0
 
     def take(self) -> bool:
-        """Take a slot if one is free for this account; then nobody waits for it."""
+        """Take a slot if one is free for this account; returns whether it was taken."""
         pool = self._pool
         if self._paused or self.in_flight >= self.limit or pool.in_flight >= pool.limit:
             return False
@@ -170,8 +170,8 @@ class Lane:
     def enqueue(self, priority: float) -> asyncio.Future[None]:
         """A future that is done when a slot has been taken on its behalf; larger `priority` goes first.
 
-        Called after :meth:`take` said no. Equal priorities are served in order of arrival, over all lanes that may
-        send. Cancelling the future gives up the place in the queue; a slot handed over in the same moment must be
+        Called after :meth:`take` returned False. Equal priorities are served in order of arrival, over all lanes that
+        may send. Cancelling the future gives up the place in the queue; a slot handed over in the same moment must be
         released.
         """
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -189,7 +189,7 @@ class Lane:
         verdict : {"ok", "failed", "rate-limited"}
             What became of the attempt. ``failed`` teaches an adaptive lane nothing: also for a slot that was not used.
         retry_after_s : float, optional
-            Seconds for which the provider asked to be left alone, with ``rate-limited``.
+            Seconds the provider asked to wait, with ``rate-limited``.
         """
         self.in_flight -= 1
         pool = self._pool
@@ -202,7 +202,7 @@ class Lane:
         return heapq.heappop(self._waiting)[2]
 
     def _can_serve(self) -> bool:
-        """Whether somebody waits here who may have a slot; forgets whoever gave up."""
+        """Whether a call waits here that may have a slot; drops cancelled ones."""
         if self._paused or self.in_flight >= self.limit:
             return False
         while self._waiting and self._waiting[0][2].done():
@@ -229,12 +229,12 @@ class _AdaptiveLane(Lane):
         self._episode_ends = -math.inf
         self._resume_at = -math.inf
         self._timer: asyncio.TimerHandle | None = None
-        #: That of the loop, once the lane was paused.
+        #: The clock of the loop, once the lane was paused.
         self._clock: Callable[[], float] = time.monotonic
 
     @property
     def waits_s(self) -> float:
-        """Seconds until something is sent again; 0 where nothing keeps it from being sent."""
+        """Seconds until the end of a pause; 0 where there is none."""
         return max(0.0, self._resume_at - self._clock()) if self._paused else 0.0
 
     def release(self, verdict: Verdict = "ok", *, retry_after_s: float | None = None) -> None:
@@ -268,7 +268,7 @@ class _AdaptiveLane(Lane):
             self.limit = min(self._pool.limit, grown)
 
     def _pause(self, loop: asyncio.AbstractEventLoop, until: float) -> None:
-        """Send nothing until then; a later end replaces an earlier one."""
+        """Send nothing before `until`, which replaces an earlier end."""
         if self._timer is not None:
             self._timer.cancel()
         self._paused = True

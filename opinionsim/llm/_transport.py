@@ -41,8 +41,8 @@ if hasattr(os, "register_at_fork"):
 def fast_client() -> Any:
     """An ``http_async_client`` for OpenAI clients, shared by all models and usable on any event loop.
 
-    It takes twice the calls per second of the default transport. Connections are made when a loop first sends
-    something, and closed with it: by what ends a loop in order, or at the end of the process.
+    It handles twice as many calls per second as the default transport. Connections are opened when a loop first sends
+    a request, and closed when the loop or the process ends in order.
 
     Returns
     -------
@@ -84,7 +84,7 @@ def fast_client() -> Any:
             try:
                 return await _open[loop][0].send(request, **options)
             except httpx.ConnectTimeout as error:
-                # So far every lost connection is told as a time-out; only aiohttp's own error knows.
+                # Every lost connection is reported as a time-out; only aiohttp's own error tells them apart.
                 if isinstance(error.__cause__, TimeoutError):
                     raise
                 raise httpx.ConnectError(str(error), request=request) from error.__cause__

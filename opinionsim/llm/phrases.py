@@ -317,7 +317,7 @@ def capitalised(sentence: str) -> str:
 
 
 def _sentence(part: str) -> str:
-    """What stands between two breaks of a text in lower case: the subject replaced by ``{x}``, spaces made single."""
+    """One part of a split lower-case text, the subject replaced by ``{x}``, spaces made single."""
     return _SUBJECT.sub("{x}", " ".join(part.split()))
 
 
@@ -366,11 +366,11 @@ def stated(text: str) -> int | None:
     return None
 
 
-# Prompts hold the lines of a template again and again, and what is posted is read by several agents.
+# Cached, since prompts repeat the lines of a template and several agents read the same post.
 @lru_cache(maxsize=1 << 14)
 def _stated_in(line: str) -> int | None:
     """The level of the last stance sentence in a line."""
-    # From behind, for it mostly is the last sentence or the one before it.
+    # Backwards, since the stance mostly is the last sentence or the one before it.
     for part in reversed(_BREAKS.split(line.lower())):
         level = _LEVELS.get(_sentence(part))
         if level is not None:
@@ -379,13 +379,13 @@ def _stated_in(line: str) -> int | None:
 
 
 def n_words(text: str) -> int:
-    """How many words a text has, as white space parts them."""
+    """Number of words in a text, split at white space."""
     return sum(map(_n_words_in, text.split("\n")))
 
 
 @lru_cache(maxsize=1 << 14)
 def _n_words_in(line: str) -> int:
-    """How many words a line has; cached, for the reason that `_stated_in` is."""
+    """Number of words in a line; cached for the same reason as `_stated_in`."""
     return len(line.split())
 
 

@@ -1,4 +1,4 @@
-"""Instruments, and the one way from a text to what they say of it.
+"""Instruments, and the one way from a text to an estimate.
 
 An instrument reads texts of some kinds with a classifier. Classifiers that compute are fed from a queue that all runs
 of a process share; those that ask a chat model ask in calls of the run whose texts they judge.

@@ -1,4 +1,4 @@
-"""Instruments: what is measured of which texts, by what, and on what scale."""
+"""Instruments: the variable that is measured, the kinds of text, the classifier and the scale."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from opinionsim.topics import Claim
 
 #: The variable that bias, diversity, tables and figures are about.
 STANCE = "stance"
-#: The kind of text that is a closed answer: it says what it says, and no classifier is asked.
+#: The kind of text that is a closed answer, read without a classifier.
 SELF_REPORT = "self-report"
 
 
@@ -49,7 +49,7 @@ def instrument_id(
     context: bool = False,
     about: str = "",
 ) -> str:
-    """Identity of an instrument: a hash of all that can change what it says, 24 hexadecimal characters.
+    """Identity of an instrument: a hash of all that can change its estimates, 24 hexadecimal characters.
 
     Parameters
     ----------
@@ -60,39 +60,40 @@ def instrument_id(
     options : mapping of str to JSON value
         The options of the classifier.
     scale : OpinionScale
-        What it codes on.
+        The scale it codes on.
     context : bool
         Whether the classifier is told what the author had read, who it is, and what it was assigned.
     about : str
-        ``reads`` where each text is judged together with each message it was shown; empty where it stands alone.
+        ``reads`` where each text is judged together with each message its author was shown; empty where it is judged
+        by itself.
     """
     return digest(canonical_json([variable, classifier, dict(options), scale.points, scale.labels, context, about]))
 
 
 @dataclass(frozen=True, eq=False)
 class Instrument:
-    """A way of measuring something of texts.
+    """An instrument: measures a variable of texts with a classifier.
 
     Attributes
     ----------
     instrument_id : str
         As :func:`instrument_id` makes it.
     variable : str
-        What it measures: ``stance``, or a name of one's own.
+        What it measures: ``stance``, or a name of the user's own.
     classifier : Classifier
-        What reads the texts, and the scale.
+        Reads the texts, and has the scale.
     kinds : frozenset of str
-        Kinds of text it reads; they select, and are no part of its identity.
+        Kinds of text it reads; no part of its identity.
     context : bool
         Whether items carry what the author had read, who it is, and what it was assigned.
     about : str
-        ``reads`` where each text is judged together with each earlier message it was shown; empty where it is judged
-        by itself.
+        ``reads`` where each text is judged together with each earlier message its author was shown; empty where it is
+        judged by itself.
     name : str
-        What identifies its classifier: the name under which it is loaded, with the version of one of the user's own;
-        by default the name that the classifier gives itself.
+        Name under which its classifier is loaded, with the version of one of the user's own; empty for the
+        classifier's own name.
     code : str
-        Code of a classifier of the user's own; empty of any other.
+        Code of a classifier of the user's own; empty for any other.
     """
 
     instrument_id: str
@@ -114,12 +115,12 @@ class Instrument:
         context: bool = False,
         about: str = "",
     ) -> Instrument:
-        """An instrument of a classifier that is at hand.
+        """An instrument made of a loaded classifier.
 
         Raises
         ------
         SpecError
-            If the classifier takes no heed of a context or of a second text that it would be given.
+            If the classifier would ignore a context or a second text that it is given.
         """
         check_abilities(classifier, variable, context=context, about=about)
         identity = instrument_id(
@@ -129,18 +130,18 @@ class Instrument:
 
     @property
     def scale(self) -> OpinionScale:
-        """What it codes on."""
+        """The scale it codes on."""
         return self.classifier.scale
 
     def keys(self, text: Text) -> list[tuple[int, int | None]]:
-        """What it codes of a text, as (turn, second turn); nothing of other kinds, and of skipped turns."""
+        """The keys that it codes of a text, as (turn, second turn); none of other kinds, or of skipped turns."""
         if text.kind not in self.kinds or text.condition == "skipped":
             return []
         return [(text.site.index, about) for about in (text.reads if self.about else (None,))]
 
 
 def check_abilities(classifier: Classifier, variable: str, *, context: bool, about: str) -> None:
-    """Refuse a classifier that takes no heed of what it would be given.
+    """Refuse a classifier that would ignore a context or a second text that it is given.
 
     Raises
     ------
@@ -171,7 +172,7 @@ def check_instruments(instruments: Sequence[Instrument], claim: Claim | None = N
     Raises
     ------
     SpecError
-        If two have one identity, or a classifier needs a claim and there is none.
+        If two instruments have one identity, or a classifier needs a claim and there is none.
     """
     seen: dict[str, str] = {}
     for each in instruments:
@@ -186,12 +187,12 @@ def check_instruments(instruments: Sequence[Instrument], claim: Claim | None = N
 
 
 class Author(NamedTuple):
-    """What an instrument with context is told of who wrote a text."""
+    """What an instrument with context is told of the author of a text."""
 
     persona: tuple[tuple[str, str], ...] = ()
     """Name and attributes, in order."""
     assigned_opinion: float | None = None
-    """The opinion it was told it holds at the start."""
+    """The opinion it was assigned at the start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +212,7 @@ class Text:
     reads : tuple of int
         Earlier turns whose messages its author was shown, in order.
     received : tuple of str
-        All that its author was shown, in order, messages from outside among it.
+        Texts of all messages its author was shown, in order, those from outside included.
     """
 
     site: CallSite

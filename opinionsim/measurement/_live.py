@@ -11,7 +11,7 @@ from opinionsim.errors import OpinionSimError
 from opinionsim.measurement._instruments import Estimate, Instrument, OpinionKey, Text
 from opinionsim.measurement._measuring import Measuring
 
-#: What an instrument says: the turn, the second turn or None, and the estimate.
+#: An estimate of an instrument: the turn, the second turn or None, and the estimate.
 Coded = tuple[int, int | None, Estimate]
 _Keys = list[tuple[int, int | None]]
 
@@ -26,14 +26,15 @@ class LiveCoding:
     text_of : callable
         The text of a turn.
     known : callable
-        ``known(instrument_id, turn, about)`` tells what has been coded before.
+        ``known(instrument_id, turn, about)`` tells whether a text has been coded before.
     keep : callable
-        ``keep(instrument, coded)`` takes what an instrument says, a list of :data:`Coded`.
+        ``keep(instrument, coded)`` takes estimates of an instrument, a list of :data:`Coded`.
 
     Notes
     -----
-    Classifiers that compute code what has arrived while they were at work, as one batch. Those that ask have every
-    text by itself. An instrument that fails once codes no more of the run. Used from one event loop.
+    A classifier that computes codes the texts that arrived while it was at work as one batch. A classifier that asks
+    codes every text by itself. An instrument that fails once codes no further text of the run. Used from one event
+    loop.
     """
 
     def __init__(
@@ -68,7 +69,7 @@ class LiveCoding:
                 self._start(self._code_arrived(instrument))
 
     async def end(self) -> OpinionSimError | None:
-        """Wait until all that was taken is coded, or cannot be; why the first that failed did."""
+        """Wait until every text taken is coded or has failed; returns the first failure, or None."""
         while self._tasks:
             await asyncio.wait(self._tasks)
         for failure in self._failed.values():
@@ -97,7 +98,7 @@ class LiveCoding:
         del self._arrived[identity]
 
     async def _code(self, instrument: Instrument, keys: _Keys) -> None:
-        """Code texts, and keep what came of it where some could not be coded."""
+        """Code texts; where some fail, keep the estimates of the others."""
         identity = instrument.instrument_id
         if identity in self._failed:
             return

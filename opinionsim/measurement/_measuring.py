@@ -30,18 +30,18 @@ from opinionsim.topics import Claim
 
 #: Questions of judges under way at a time for each call slot.
 _ASKED_PER_SLOT = 4
-#: How much of an instrument's identity stands in the names of its journal entries.
+#: Characters of an instrument's identity in the names of its journal entries.
 _PREFIX = 8
 
 _T = TypeVar("_T")
 
 
 class _Shared:
-    """Work that several may wait for: it is cancelled when the last of them has given up, and not before."""
+    """Work that several callers may wait for: it is cancelled when the last of them has given up, and not before."""
 
     def __init__(self, work: Coroutine[Any, Any, None]) -> None:
         self._task = asyncio.ensure_future(work)
-        # All who would have raised its error may have been cancelled.
+        # Retrieve its error, since all callers that would have raised it may have been cancelled.
         self._task.add_done_callback(lambda task: task.cancelled() or task.exception())
         self._waiting = 0
 
@@ -51,7 +51,7 @@ class _Shared:
         return self._task.done() or self._task.cancelling() > 0
 
     async def wait(self) -> None:
-        """Until it has ended; raises what it raised."""
+        """Wait until the work has ended; raises its error."""
         self._waiting += 1
         try:
             await asyncio.shield(self._task)
@@ -116,7 +116,7 @@ class Measuring:
         return next((each for each in self.instruments if each.variable == variable and not each.about), None)
 
     def stance(self, turn: int) -> Estimate | None:
-        """What the first instrument of stance says of a turn; None where it has not coded it."""
+        """Estimate of a turn by the first instrument of stance; None where it has not coded the turn."""
         instrument = self.instrument(STANCE)
         return None if instrument is None else self.estimates.get(OpinionKey(instrument.instrument_id, turn))
 
@@ -141,13 +141,13 @@ class Measuring:
         Parameters
         ----------
         instrument : Instrument
-            Which.
+            The instrument.
         keys : iterable of (int, int or None)
             Turns, and the turns they are judged together with.
         text_of : callable
             The text of a turn.
         urgent : bool
-            Whether no batch is waited for.
+            Whether to code at once, without waiting for a batch to fill.
         priority : float
             Priority of a judge's questions; larger is served first, and the default comes after every turn.
 
@@ -159,7 +159,7 @@ class Measuring:
         Raises
         ------
         MeasurementError, ModelCallError, BudgetExceeded, JournalMismatch
-            As the first text that could not be coded; what the others brought is kept.
+            The error of the first text that could not be coded; the estimates of the others are kept.
         """
         wanted = [OpinionKey(instrument.instrument_id, *key) for key in keys]
         for key in wanted:
@@ -167,7 +167,7 @@ class Measuring:
                 self.estimates[key] = known
         left = [key for key in wanted if key not in self.estimates]
         if asks(instrument.classifier):
-            # Each by itself, equal texts too: an answer is a draw.
+            # Each by itself, equal texts too: a reply is a draw.
             await _each(left, partial(self._settle, instrument, text_of, urgent, priority), self._most_questions)
         elif own := [key for key in left if self._pending(key) is None]:
             await self._share(own, self._computed(instrument, own, text_of, urgent)).wait()
@@ -189,7 +189,7 @@ class Measuring:
         await pending.wait()
 
     def _pending(self, key: OpinionKey) -> _Shared | None:
-        """The making of an estimate that can be waited for."""
+        """The work on an estimate that can still be waited for; None where there is none."""
         shared = self._under_way.get(key)
         return None if shared is None or shared.over else shared
 
@@ -228,7 +228,7 @@ class Measuring:
         ((_, _, estimate),) = await self.code(
             instrument, [(text.site.index, None)], text_of, urgent=True, priority=priority
         )
-        # Another that waited for the same text may have put it on record; the first entry under a key stays.
+        # Another caller that waited for the same text may have recorded it; the first entry under a key stays.
         site = text.site
         key = _rating_key(site.index, instrument.instrument_id)
         if journal.lookup(key) is None:
@@ -278,7 +278,7 @@ class Measuring:
             found = await classifier.rate(ask, item)
             (self.estimates[key],) = estimates_of(found)
         except ModelCallError as error:
-            # The place it names is that of the text, whose author has done nothing wrong.
+            # The error names the place of the text, but the judge failed and not the author.
             raise ModelCallError(
                 f"the judge of {instrument.variable!r} (classifier {classifier.name!r}) failed over the text of {error}"
             ) from error
@@ -289,7 +289,7 @@ class Measuring:
 
 
 def _told(scale: OpinionScale, text: Text) -> Estimate | None:
-    """What is known of a text without a classifier: it is no answer, or a closed one; None where it must be read."""
+    """Estimate of a text that is no answer or a closed one; None where a classifier must read it."""
     if text.condition != "answered":
         return Estimate(math.nan, (math.nan,) * len(scale), math.nan)
     if text.kind != SELF_REPORT:
@@ -312,7 +312,7 @@ def recorded_rating(journal: Journal, turn: int, identity: str, text: str) -> fl
     journal : Journal
         The journal of the run.
     turn : int
-        Whose text was rated.
+        The turn whose text was rated.
     identity : str
         Identity of the instrument.
     text : str
@@ -332,7 +332,7 @@ def recorded_rating(journal: Journal, turn: int, identity: str, text: str) -> fl
 
 
 async def _each(items: Sequence[_T], one: Callable[[_T], Awaitable[None]], most: int) -> None:
-    """Do something for each, at most so many at a time; raises the first error when those under way have ended."""
+    """Await `one` for each item, at most `most` at a time; raises the first error when those under way have ended."""
     queue = iter(items)
     errors: list[BaseException] = []
 

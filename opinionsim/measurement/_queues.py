@@ -1,4 +1,4 @@
-"""Classifiers that compute, fed from one queue an instrument that all runs of a process share."""
+"""Queues that feed classifiers that compute: one an instrument, shared by all runs of a process."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from opinionsim.opinions import OpinionEstimates
 
 #: Items a queue takes as one batch.
 _FULL = 512
-#: Items a queue holds before those who bring more have to wait.
+#: Items a queue holds before further callers have to wait.
 _BOUND = 8 * _FULL
 #: How long a queue waits for a batch to fill, seconds.
 _WAIT_S = 0.1
@@ -46,7 +46,7 @@ class Queues:
 
 
 class _Job(NamedTuple):
-    """Items that one run brings at a time."""
+    """Items that one run has coded together."""
 
     items: Sequence[Item]
     estimates: asyncio.Future[list[Estimate]]
@@ -66,14 +66,14 @@ class _Queue:
         self._full = asyncio.Event()
 
     async def code(self, items: Sequence[Item], *, urgent: bool = False) -> list[Estimate]:
-        """What the classifier says of each item.
+        """The classifier's estimate of each item.
 
         Parameters
         ----------
         items : sequence of Item
             In the order of the answer.
         urgent : bool
-            Whether somebody waits who cannot go on before: then no batch is waited for.
+            Whether to code at once, without waiting for a batch to fill.
 
         Raises
         ------
@@ -112,12 +112,12 @@ class _Queue:
             await self._make_room()
 
     async def _make_room(self) -> None:
-        """Tell those who wait to bring items that some are gone."""
+        """Wake callers that wait for room in the queue."""
         async with self._room:
             self._room.notify_all()
 
     def _batch(self) -> list[_Job]:
-        """Jobs to be done together, those that somebody waits for by themselves."""
+        """The jobs of the next batch; urgent jobs form batches of their own."""
         waiting = self._urgent or self._jobs
         batch: list[_Job] = []
         n_items = 0
@@ -148,7 +148,7 @@ class _Queue:
                 job.estimates.set_result(estimates)
 
     async def _classify(self, items: Sequence[Item]) -> list[Estimate]:
-        """Equal items are coded once: the classifier computes."""
+        """Estimates of items; equal items are coded once, since the classifier computes."""
         distinct = list(dict.fromkeys(items))
         if self._executor is None:
             coded = _computed(self._classifier, distinct)
@@ -160,7 +160,7 @@ class _Queue:
 
 
 def _computed(classifier: Classifier, items: Sequence[Item]) -> list[Estimate]:
-    """What a classifier says of items; whatever it raises is told as its failure."""
+    """Estimates of items by a classifier; an error of its own becomes a MeasurementError."""
     try:
         estimates = estimates_of(classifier.classify(items))
         if len(estimates) != len(items):
@@ -175,7 +175,7 @@ def _computed(classifier: Classifier, items: Sequence[Item]) -> list[Estimate]:
 
 
 def estimates_of(found: OpinionEstimates) -> list[Estimate]:
-    """One a row."""
+    """One estimate a row."""
     rows = zip(found.value.tolist(), found.probabilities.tolist(), found.off_scale.tolist(), strict=True)
     return [Estimate(value, tuple(probabilities), off_scale) for value, probabilities, off_scale in rows]
 

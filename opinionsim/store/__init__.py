@@ -1,6 +1,6 @@
 """The record of experiments in SQL: journal, claims, results, and the frames read from them.
 
-What frames are made of is loaded when first used: writing and following a store need no pandas.
+Frames are loaded on first use: writing and following a store need no pandas.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Load what frames are made of on first use (PEP 562)."""
+    """Load the definitions of frames on first use (PEP 562)."""
     if name in ("COLUMNS", "FRAMES"):
         return getattr(import_module(f"{__name__}._frames"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

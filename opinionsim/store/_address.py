@@ -1,4 +1,4 @@
-"""Addresses of stores: which there are, and how one is shown without its password."""
+"""Addresses of stores: parsing them, and showing them without their password."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _SECRET = re.compile(r"pass(?!file$)|pwd|secret|token", re.IGNORECASE)
 
 
 class Address(str):
-    """Address of a store that shows no password and still opens.
+    """Address of a PostgreSQL store that shows no password and still opens.
 
-    As text, wherever it is printed, stored or sent, it has no password. Given to
-    :func:`opinionsim.store.open_store` by the process that has it, it is the whole address.
+    Printed, stored or sent as text, it has no password. In the process that made it,
+    :func:`opinionsim.store.open_store` opens it with its password.
     """
 
     __slots__ = ("_whole",)
@@ -39,7 +39,7 @@ class Address(str):
         return self
 
     def __reduce__(self) -> tuple[type[str], tuple[str]]:
-        # A pickle is a file as often as not.
+        # A pickle may be written to a file: it holds no password.
         return str, (str.__str__(self),)
 
     @property
@@ -49,7 +49,7 @@ class Address(str):
 
 
 def parse(url: str) -> Path | Address:
-    """What a store address stands for: a file, or a PostgreSQL database.
+    """The file or the PostgreSQL database that a store address names.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def shown(url: str) -> str:
     Parameters
     ----------
     url : str
-        Any text; of one that looks like an address but is none, only the scheme is returned.
+        Any text. Of an invalid address with a scheme, only the scheme is shown.
     """
     try:
         parsed = parse(url)

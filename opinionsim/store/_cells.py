@@ -1,4 +1,4 @@
-"""What is on record of the cells of a design: the rows of the frame ``runs`` without their swept axes."""
+"""The rows of the frame ``runs`` of a design, without their swept axes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from opinionsim.store._rows import SUMMARY, DesignRow, ExperimentRun, Instrument
 
 
 def cells(connection: Connection, design: DesignRow) -> list[dict[str, Any]]:
-    """One row a cell and replicate, in the order of the design: its columns by name, in the order of the frame."""
+    """One row a cell and replicate, in the order of the design; columns by name, in the order of the frame."""
     run_ids = [run.run_id for run in design.runs]
     stored = {row.run_id: row for row in _schema.of_runs(connection, _schema.runs, run_ids)}
     known = {row.instrument_id: row for row in instruments(connection)}

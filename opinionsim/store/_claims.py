@@ -1,4 +1,4 @@
-"""Who holds a run: taking it to carry it out or to add opinions, giving it back, and keeping it from others."""
+"""Claims on runs: taking a run to carry it out or to add opinions, and excluding other workers from it."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from opinionsim.errors import StoreError
 from opinionsim.store import _queries, _schema
 from opinionsim.store._workers import Heartbeat, lives
 
-#: What a run has produced.
+#: Tables of the rows that a run produces.
 _PRODUCED = (_schema.agents, _schema.edges, _schema.ties, _schema.turns, _schema.journal, _schema.opinions)
 
 
 class HeldElsewhereError(StoreError):
-    """A run was not held, or not any longer, by the owner who wanted to change it; nothing was changed."""
+    """An owner tried to change a run that it does not hold, or no longer holds; nothing was changed."""
 
 
 class Claims:
@@ -28,8 +28,8 @@ class Claims:
     url : str
         Address of the store, for messages.
     heartbeat : Heartbeat or None
-        Signs of life of this store's owners; None where the store has one writer at a time, so that whoever claimed
-        a run of it before is gone.
+        Signs of life of this store's owners; None where the store has one writer at a time, so that any earlier owner
+        is gone.
     """
 
     def __init__(self, url: str, heartbeat: Heartbeat | None) -> None:
@@ -37,7 +37,7 @@ class Claims:
         self._heartbeat = heartbeat
 
     def take(self, connection: Connection, run_id: str, owner: str, *, complete: bool) -> int | None:
-        """Claim a run; the new epoch, or None where it cannot be had.
+        """Claim a run; returns the new epoch, or None where the run cannot be claimed.
 
         Parameters
         ----------
@@ -46,7 +46,7 @@ class Claims:
         run_id : str
             A registered run.
         owner : str
-            Who claims it.
+            Name of the worker that claims it.
         complete : bool
             True takes complete runs only, to add to them; False takes all others, to carry them out.
 
@@ -70,14 +70,14 @@ class Claims:
         return epoch
 
     def clear(self, connection: Connection, run_ids: Iterable[str]) -> None:
-        """Delete what runs have produced and set them back to pending, under an epoch that nobody has claimed.
+        """Delete the rows that runs have produced and set the runs back to pending, under a new epoch without owner.
 
-        What their calls have cost stays in the ledger, and each has one generation more.
+        The cost of their calls stays in the ledger, and the generation of each run grows by one.
 
         Raises
         ------
         HeldElsewhereError
-            If one of them is held elsewhere.
+            If one of them is held by another worker.
         """
         wanted = list(run_ids)
         for run_id, run in _locked(connection, wanted).items():
@@ -96,7 +96,7 @@ class Claims:
             set_run(connection, run_id, status="pending", owner="", error="", held=0, begun_at=None, **anew)
 
     def _is_elsewhere(self, connection: Connection, run: Any) -> bool:
-        """Whether another worker, and a live one, holds a run."""
+        """Whether another live worker holds a run."""
         if self._heartbeat is None or not run.held or self._heartbeat.is_own(run.owner):
             return False
         return lives(connection, run.owner)
@@ -123,7 +123,7 @@ def current_epochs(connection: Connection, run_ids: Iterable[str]) -> dict[str, 
     epochs: dict[str, int] = {}
     run = _schema.runs.c
     for some in _schema.chunks(run_ids):
-        # In one order for all transactions, so that none waits for another in a circle.
+        # One order for all transactions prevents deadlocks.
         statement = select(run.run_id, run.epoch).where(run.run_id.in_(some)).order_by(run.run_id).with_for_update()
         epochs.update((run_id, epoch) for run_id, epoch in connection.execute(statement))
     return epochs

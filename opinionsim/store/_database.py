@@ -1,4 +1,4 @@
-"""What the store needs of a database, whichever it is: transactions that last, and errors in one sentence."""
+"""Databases of either kind: transactions that are tried again after passing errors, and errors in one sentence."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FIRST_WAIT_S, _LONGEST_WAIT_S = 0.05, 2.0
 
 @dataclass(eq=False, repr=False)
 class Database:
-    """An open database: a place to read, for a writer a place to write, and what closing it takes.
+    """An open database, for reading or for reading and writing.
 
     Parameters
     ----------
@@ -32,17 +32,17 @@ class Database:
     reading : Engine
         Its transactions see one consistent state.
     writing : Engine or None
-        Its transactions may change things; None when opened for reading.
+        Its transactions may change rows; None when opened for reading.
     shared : bool
         Whether other processes may write it at the same time.
     passes : callable
         Whether an error will pass when the transaction is tried again.
     patience_s : float
-        How long to go on trying.
+        How long to go on trying, seconds.
     closing : ExitStack
-        What closing it undoes.
+        Closes the connections and frees the lock.
     present : callable
-        Raises StoreError where the database is not any more what was opened.
+        Raises StoreError where the database that was opened was deleted or replaced.
     """
 
     url: str
@@ -56,7 +56,7 @@ class Database:
     present: Callable[[], None] = lambda: None
 
     def __post_init__(self) -> None:
-        # A database with one writer at a time has its own way of queueing; among threads this is a better one.
+        # Where one writer works at a time, a lock queues the threads of this process better than the database does.
         self._turn: AbstractContextManager[Any] = nullcontext() if self.shared else threading.RLock()
 
     def write(
@@ -71,12 +71,12 @@ class Database:
         Parameters
         ----------
         work : callable
-            Given the connection. Carried out again, in a transaction of its own, after an error that will
-            pass, such as a lost connection; the first may have been committed without our hearing of it.
+            Called with the connection, and again, in a new transaction, after an error that will pass, such as a lost
+            connection; the failed transaction may have been committed all the same.
         patience_s : float, optional
             How long to go on trying; default that of the database.
         failed : callable
-            Told whenever an attempt fails and another will be made.
+            Called when an attempt fails and another follows.
 
         Raises
         ------
@@ -108,14 +108,14 @@ class Database:
 
 
 def reason(error: Exception) -> str:
-    """What the database says of an error, on one line."""
+    """First line of the database's message of an error."""
     lines = str(getattr(error, "orig", None) or error).strip().splitlines()
     return lines[0] if lines else type(error).__name__
 
 
 @contextmanager
 def as_store_error(what: str) -> Iterator[None]:
-    """Turn what the database or the file system raises into one sentence."""
+    """Turn errors of the database or the file system into a StoreError of one sentence."""
     try:
         yield
     except SQLAlchemyError as error:

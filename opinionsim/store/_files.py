@@ -77,7 +77,7 @@ def is_written(given: Path) -> bool:
     except FileNotFoundError:
         return False
     except (ImportError, OSError):
-        # Where locks cannot be asked for, the file is there for as long as one is held, or its holder has died.
+        # Where the lock cannot be tested, its file decides: it exists while the lock is held, or if its holder died.
         return path.with_name(path.name + ".lock").exists()
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -97,9 +97,9 @@ def _database(given: Path, path: Path, reading: Engine, writing: Engine | None, 
 
 
 class _Present:
-    """Makes sure that a file that is open is still the one that is found under its name, and its log likewise.
+    """Checks that the open file and its log are still those found under their names.
 
-    A file that is deleted or replaced can be written on, and everything is lost with the last process that has it.
+    A deleted or replaced file can still be written, but its content is lost when the last process closes it.
     """
 
     def __init__(self, given: Path, path: Path) -> None:
@@ -149,8 +149,8 @@ def _resolved(given: Path) -> Path:
 def _reading_mode(path: Path) -> str:
     """SQLite's options for reading.
 
-    A connection that may not write leaves its shared-memory files behind, so a reader opens the file
-    for writing and forbids itself to use that, except where the folder leaves no choice.
+    A connection that may not write leaves its shared-memory files behind. A reader therefore opens the file
+    for writing and then forbids itself to write, unless the folder cannot be written.
     """
     if os.access(path.parent, os.W_OK):
         return "mode=rw"
@@ -211,14 +211,14 @@ def _remove(path: Path) -> None:
 def _lock(path: Path, given: Path) -> BaseFileLock:
     lock = FileLock(path.with_name(path.name + ".lock"), thread_local=False)
     try:
-        # A process that looks whether the file is being written holds the lock for a moment.
+        # A process that tests whether the file is being written holds the lock for a moment.
         lock.acquire(timeout=_LOCK_S, poll_interval=0.02)
     except Timeout:
         holder = _holder(Path(lock.lock_file))
         raise StoreError(
             f"the store {given} is in use by another run{holder}; wait until it has ended or stop it, then try again"
         ) from None
-    # The owner's process number is a courtesy to whoever finds the store taken; some systems forbid writing it.
+    # The process number serves the error message of other processes; some systems forbid writing it.
     with suppress(OSError):
         Path(lock.lock_file).write_text(str(os.getpid()), encoding="ascii")
     return lock
@@ -233,8 +233,8 @@ def _holder(lock_file: Path) -> str:
 
 
 def _free(lock: BaseFileLock, identity: tuple[int, int] | None) -> None:
-    # Removed while still held: whoever opened the old file meanwhile finds it without a name and starts over. Where
-    # the folder was emptied, another one may hold a lock of that name by now.
+    # Removed while still held: a process that has opened the old file finds it without a name and starts over. If the
+    # folder was emptied, another process may hold a lock of that name by now.
     with suppress(OSError):
         if identity is not None and _identity(lock.lock_file) == identity:
             Path(lock.lock_file).unlink(missing_ok=True)

@@ -16,25 +16,25 @@ from opinionsim.store._rows import OpinionRow, RunState, TieRow, TurnRow
 if TYPE_CHECKING:
     from opinionsim.store._reader import StoreReader
 
-#: Seconds between two looks at a run: after something became known, and at most where nothing does.
+#: Seconds between two looks at a run: after new rows, and at most.
 _OFTEN_S, _SELDOM_S = 0.1, 1.0
 #: How long a database that cannot be reached is tried again, seconds.
 _PATIENCE_S = 60.0
 
 
 class Event(NamedTuple):
-    """Something a run has led to."""
+    """A new row of a run."""
 
     seq: int
     """Its number in the run, from 1 without a gap."""
     generation: int
     """How often the run had been begun anew by then; where it rises, numbers start again from 1."""
     row: TurnRow | OpinionRow | TieRow
-    """A turn with its message, an opinion that an instrument read from one, or a tie that moved."""
+    """A turn with its message, an opinion that an instrument read from a turn's text, or a tie that moved."""
 
 
 class Follower:
-    """Reads what a run leads to, each row once, in the order it became known. Made by :meth:`Store.follow`.
+    """Reads the rows of a run, each once, in the order they became known. Made by :meth:`Store.follow`.
 
     Parameters
     ----------
@@ -45,14 +45,14 @@ class Follower:
     after : int
         Number of the last row that is known already.
     generation : int, optional
-        The generation in which it has that number; default the present one.
+        The generation of that number; default the present one.
 
     Attributes
     ----------
     seq : int
         Number of the last row that was read.
     state : RunState
-        Where the run stood when it was looked at last.
+        State of the run at the last look.
 
     Raises
     ------
@@ -67,7 +67,7 @@ class Follower:
             self.state = self._look(connection)
             last = last_number(connection, run_id)
         if after > 0 and generation is not None and generation != self.state.generation:
-            # Begun anew since: what is known is of another generation.
+            # The run was begun anew since: the known rows are of another generation.
             after = 0
         self.seq = after
         if after < 0 or after > last:
@@ -76,11 +76,11 @@ class Follower:
 
     @property
     def over(self) -> bool:
-        """Whether the run had ended, and nothing more was being added, when it was looked at last."""
+        """Whether, at the last look, the run had ended and nothing more was being added."""
         return self.state.status in ("complete", "incomplete") and not self.state.held
 
     def poll(self) -> list[Event]:
-        """What has become known since, in order; what is there from the start where the run was begun anew.
+        """Rows that are new since the last poll, in order; all rows where the run was begun anew.
 
         Raises
         ------
@@ -127,7 +127,7 @@ def _rows(connection: Connection, run_id: str, after: int) -> Iterator[tuple[int
 def follow(
     store: str, run: str, *, after: int = 0, generation: int | None = None, timeout_s: float | None = None
 ) -> Iterator[Event]:
-    """What a run leads to, as it becomes known, until the run ends.
+    """Yield the rows of a run as they become known, until the run ends.
 
     Parameters
     ----------
@@ -141,8 +141,8 @@ def follow(
         The `generation` of the event that had that number: where the run was begun anew since, everything is yielded
         from the start. Default: the present one.
     timeout_s : float, optional
-        Ends when nothing has become known for so long. Default: waits, also for a run that was cut off, which goes on
-        when it is resumed.
+        Ends after this long without a new row, seconds. Default: waits without end, also for a run that was cut off,
+        which goes on when it is resumed.
 
     Yields
     ------
@@ -153,8 +153,8 @@ def follow(
     Raises
     ------
     StoreError
-        If the store cannot be read, for a minute where it could be before; has no such run, or no row of that number;
-        or is damaged.
+        If the store cannot be read (once it is open, for a minute), has no such run or no row of that number, or is
+        damaged.
     """
     from opinionsim.store._sql import open_store
 

@@ -58,7 +58,7 @@ def read_frames(connection: Connection, design: DesignRow, names: Iterable[str] 
     Raises
     ------
     StoreError
-        If something that is stored of the runs is damaged or missing.
+        If a stored row of the runs is damaged or missing.
     """
     require_whole(connection, {run.run_id for run in design.runs})
     return {name: FRAMES[name](connection, design) for name in (FRAMES if names is None else names)}
@@ -81,7 +81,7 @@ def agents(connection: Connection, design: DesignRow) -> pd.DataFrame:
 
 
 def edges(connection: Connection, design: DesignRow) -> pd.DataFrame:
-    """One row a tie and the time it lasted in one place."""
+    """One row a tie and the time it stayed in one place."""
     evidence = {row.run_id: row.evidence for row in _of_runs(connection, design, _schema.runs)}
     # Where each tie is now, and since when.
     lasting = {
@@ -167,7 +167,7 @@ def _distribution(row: Any, instrument: InstrumentRow) -> list[float | None]:
     return list(found)
 
 
-#: What builds each frame.
+#: The function that builds each frame.
 FRAMES: Mapping[str, Callable[[Connection, DesignRow], pd.DataFrame]] = {
     "runs": runs,
     "agents": agents,
@@ -179,7 +179,7 @@ FRAMES: Mapping[str, Callable[[Connection, DesignRow], pd.DataFrame]] = {
 
 
 def _authors(connection: Connection, design: DesignRow) -> dict[tuple[str, int], Any]:
-    """Rows of agents by run and index, all of which must be there."""
+    """Rows of agents by run and index; looking up a missing one is an error."""
     return _Authors({(row.run_id, row.agent): row for row in _of_runs(connection, design, _schema.agents)})
 
 
@@ -196,7 +196,7 @@ def _opinion_records(
     turns: Mapping[tuple[str, int], Any],
     authors: Mapping[tuple[str, int], Any],
 ) -> Iterator[tuple[Any, ...]]:
-    """Records of what one instrument of a cell says; `p` has the probabilities, one row a record."""
+    """Records of the opinions of one instrument of a cell; `p` has the probabilities, one row a record."""
     ranked = np.sort(p, axis=1)
     expectation, margin = p @ np.asarray(instrument.points, dtype=float), ranked[:, -1] - ranked[:, -2]
     scale = ",".join(str(point) for point in sorted(instrument.points))

@@ -13,11 +13,11 @@ from opinionsim.llm import Entry, EntryKey, Source
 from opinionsim.messages import ChatMessage, Condition, prompt_identity
 from opinionsim.store import _schema
 
-#: Messages a prompt has at most.
+#: Largest number of messages in a prompt.
 _LONGEST = 1_000_000
 #: Fields of an entry that are read back from the columns of its row.
 _COPIED = tuple(field.name for field in fields(Entry) if field.name not in ("key", "prompt", "text", "reasoning"))
-#: What these may say.
+#: Valid values of some of them.
 _VALID: Mapping[str, frozenset[str]] = {
     "source": frozenset(get_args(Source)),
     "verdict": frozenset(("accepted", "rejected", "unparsed")),
@@ -56,7 +56,7 @@ def stored_entries(connection: Connection, run_id: str, *, calls: bool = False, 
     calls : bool
         Whether only the replies of models are wanted.
     whole : bool
-        Whether to make sure that none is missing between others.
+        Whether to check that none is missing before the last.
 
     Raises
     ------
@@ -71,7 +71,7 @@ def stored_entries(connection: Connection, run_id: str, *, calls: bool = False, 
     last = max((row.entry for row in rows), default=0)
     if whole and len(rows) != last:
         raise DamagedError(f"{last - len(rows)} entries of the journal of run {run_id} are missing")
-    # Databases order texts each in its own way.
+    # Sorted here, because databases order texts differently.
     return sorted((_entry(row) for row in rows), key=lambda each: each.key)
 
 
@@ -99,7 +99,7 @@ def stored_prompt(connection: Connection, prompt_id: str) -> list[ChatMessage]:
     columns = (prompt.c.prompt_id, prompt.c.before, prompt.c.role, prompt.c.text_id)
     last = select(*columns, literal(0).label("place")).where(prompt.c.prompt_id == prompt_id).cte(recursive=True)
     before = select(*columns, last.c.place + 1).join(last, prompt.c.prompt_id == last.c.before)
-    # A damaged link may point back.
+    # Damaged links may form a circle.
     before = before.where(last.c.place < _LONGEST)
     chain = last.union_all(before)
     statement = (

@@ -1,4 +1,4 @@
-"""What is measured: the instruments on record, and what each of them has not coded yet."""
+"""The instruments on record, and the texts that each has not coded yet."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from opinionsim.messages import Condition, Message
 from opinionsim.store import _schema
 from opinionsim.store._rows import InstrumentRow
 
-#: What an opinion is of: the index of a turn, and of a second one or None.
+#: The texts that an opinion is about: the index of a turn, and of a second one or None.
 _Key = tuple[int, int | None]
 
-#: Conditions of texts that others were shown, and that their texts can be about.
+#: Conditions of messages that agents are shown.
 _SHOWN = frozenset(condition for condition in get_args(Condition) if Message("", condition=condition).passed_on)
 
 
@@ -28,7 +28,7 @@ def save_instrument(connection: Connection, instrument: InstrumentRow) -> None:
     Raises
     ------
     SpecError
-        If it has others, other code for instance: other weights under one name, for instance, would be mixed in unseen.
+        If options or code differ: opinions by other weights of the same name, for instance, would be mixed in unseen.
     """
     table = _schema.instruments
     row = _schema.sealed_row(table, instrument)
@@ -59,7 +59,7 @@ def _instrument(row: Any) -> InstrumentRow:
 def uncoded(
     connection: Connection, run_ids: Iterable[str], instrument_id: str, kinds: Collection[str], about: str
 ) -> dict[str, list[_Key]]:
-    """Keys that an instrument has not coded, sorted, by run id: as :meth:`opinionsim.store.Store.uncoded` says.
+    """Keys that an instrument has not coded, sorted, by run id; see :meth:`opinionsim.store.Store.uncoded`.
 
     Raises
     ------
@@ -101,7 +101,7 @@ def _uncoded_texts(
 def _uncoded_pairs(
     connection: Connection, run_ids: list[str], instrument_id: str, kinds: frozenset[str]
 ) -> Iterator[tuple[str, _Key]]:
-    """Texts of runs, each beside one that its author was shown, that have no opinion, by turn within a run."""
+    """Pairs of a text and a message its author was shown that have no opinion, by turn within a run."""
     turn, opinion = _schema.turns.c, _schema.opinions.c
     of_run = turn.run_id.in_(run_ids)
     of_pairs = (
@@ -121,7 +121,7 @@ def _uncoded_pairs(
     unshown = {tuple(row) for row in connection.execute(of_unshown)}
     for run_id, rows in groupby(connection.execute(of_readers), itemgetter(0)):
         readers = [(index, spelled) for _, index, spelled in rows]
-        # A run has many: parsed as one, they take a fraction of the time.
+        # Parsing the lists of a run as one takes a fraction of the time.
         read = json.loads(f"[{','.join(spelled for _, spelled in readers)}]")
         of_this_run = coded.get(run_id, set())
         for (index, _), messages in zip(readers, read, strict=True):

@@ -66,7 +66,7 @@ def _engine(address: Address, *, read_only: bool) -> Engine:
     url = address.whole.set(drivername="postgresql+psycopg")
     defaults: dict[str, Any] = {name: value for name, value in _CONNECTION.items() if name not in url.query}
     try:
-        # Writers see what was committed before each statement, as locks on rows need it; readers one state throughout.
+        # Locks on rows need the state before each statement; readers need one state throughout.
         engine = create_engine(
             url,
             isolation_level="REPEATABLE READ" if read_only else "READ COMMITTED",

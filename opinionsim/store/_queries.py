@@ -1,4 +1,4 @@
-"""What a store is asked: queries inside a read transaction, each given the connection."""
+"""Queries of a store, each inside the caller's read transaction."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def designs(connection: Connection, experiment_id: str | None = None) -> list[De
 
 
 def states(connection: Connection, run_ids: Sequence[str] | None) -> dict[str, RunState]:
-    """Where runs stand, all of them for None, by run id."""
+    """States of runs by run id; of all runs for None."""
     table = _schema.runs
     rows = _schema.sealed(connection, table, select(table))
     found = {}
@@ -68,7 +68,7 @@ def states(connection: Connection, run_ids: Sequence[str] | None) -> dict[str, R
 
 
 def fields(connection: Connection, run_ids: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """The fields runs were registered with, by run id."""
+    """The fields with which runs were registered, by run id."""
     table = _schema.runs
     found = _schema.of_runs(connection, table, run_ids)
     return {row.run_id: _schema.read_json(table, row, "fields") for row in found}
@@ -80,7 +80,7 @@ def require_whole(connection: Connection, run_ids: Iterable[str]) -> None:
     Raises
     ------
     StoreError
-        Naming the first run of which one is.
+        Naming the first run with a missing row.
     """
     run = _schema.runs.c
     for some in _schema.chunks(run_ids):
@@ -97,7 +97,7 @@ def require_whole(connection: Connection, run_ids: Iterable[str]) -> None:
 
 
 def missing_rows(run_id: str, count: int) -> str:
-    """What is missing of a run, in words."""
+    """Error text on missing rows of a run."""
     return f"{count} {'row is' if count == 1 else 'rows are'} missing from the record of run {run_id}"
 
 
@@ -135,14 +135,14 @@ def edges(connection: Connection, run_id: str) -> list[EdgeRow]:
 
 
 def agents(connection: Connection, run_id: str) -> list[AgentRow]:
-    """Who takes part in a run."""
+    """The agents of a run, by index."""
     table = _schema.agents
     statement = select(table).where(table.c.run_id == run_id).order_by(table.c.agent)
     return [_schema.made(AgentRow, table, row) for row in _schema.sealed(connection, table, statement)]
 
 
 def opinions(connection: Connection, run_id: str) -> list[OpinionRow]:
-    """What instruments say of the turns of a run, in the order it became known."""
+    """The opinions of instruments on the turns of a run, in the order they became known."""
     table = _schema.opinions
     statement = select(table).where(table.c.run_id == run_id).order_by(table.c.seq)
     return [opinion_of(row) for row in _schema.sealed(connection, table, statement)]
@@ -166,7 +166,7 @@ def models(connection: Connection, run_ids: Iterable[str]) -> set[str]:
 
 
 def usage(connection: Connection, run_ids: Iterable[str]) -> Paid:
-    """What the stored calls of runs have used."""
+    """Usage of the stored calls of runs."""
     call = _schema.calls.c
     paid = Paid(0, 0, 0, 0.0)
     for some in _schema.chunks(run_ids):
@@ -176,7 +176,7 @@ def usage(connection: Connection, run_ids: Iterable[str]) -> Paid:
 
 
 def spending(connection: Connection) -> dict[str, Paid]:
-    """What each experiment has paid for calls, those of all its designs and those since forgotten included."""
+    """What each experiment has paid for the calls of all its designs, including calls since forgotten."""
     call, ledger = _schema.calls.c, _schema.ledger
     found: dict[str, Paid] = {}
     #: Generations of runs that are in the ledger.
@@ -197,7 +197,7 @@ def spending(connection: Connection) -> dict[str, Paid]:
 
 
 def spent(connection: Connection, run_ids: list[str]) -> list[tuple[Any, ...]]:
-    """Rows of the ledger for what experiments have paid for the stored calls of runs; one a run at least."""
+    """Rows of the ledger with the cost of the stored calls of runs; at least one a run."""
     call, run = _schema.calls.c, _schema.runs.c
     statement: Select[Any] = (
         select(call.experiment_id, call.run_id, run.generation, *_used(call))
@@ -218,12 +218,12 @@ def spent(connection: Connection, run_ids: list[str]) -> list[tuple[Any, ...]]:
 
 
 def require_sound(connection: Connection, run_id: str) -> None:
-    """Make sure that everything that is stored of a run is as it was written, and nothing is missing.
+    """Make sure that all stored rows of a run are as they were written, and none is missing.
 
     Raises
     ------
     DamagedError
-        Naming the first thing that is not.
+        Naming the first damaged or missing row.
     """
     require_whole(connection, [run_id])
     entries = stored_entries(connection, run_id, whole=True)
@@ -234,12 +234,12 @@ def require_sound(connection: Connection, run_id: str) -> None:
 
 
 def require_prompts(connection: Connection, prompt_ids: Iterable[str]) -> None:
-    """Make sure that prompts are stored as they were written, with all that they begin with.
+    """Make sure that prompts, and the prompts they begin with, are stored as they were written.
 
     Raises
     ------
     DamagedError
-        Naming the first that is not.
+        Naming the first damaged or missing prompt.
     """
     prompt = _schema.prompts
     statement = _schema.with_text(prompt)
@@ -260,7 +260,7 @@ def require_prompts(connection: Connection, prompt_ids: Iterable[str]) -> None:
 
 
 def _used(call: Any) -> list[ColumnElement[Any]]:
-    """Number of calls, of those whose tokens nobody told, and sums of tokens and money."""
+    """Number of calls, number of calls without a count of tokens, and sums of tokens and money."""
     untold = or_(
         call.input_tokens.is_(None) & (call.finish_reason != _FILTERED),
         call.input_tokens.is_not(None) & call.output_tokens.is_(None),
@@ -285,7 +285,7 @@ def texts(connection: Connection, text_ids: Iterable[str]) -> dict[str, str]:
 
 
 def prompt(connection: Connection, run_id: str, turn: int, part: str, attempt: int) -> list[ChatMessage] | None:
-    """The literal prompt of a journal entry; None where there is no such entry, or it answers none."""
+    """The literal prompt of a journal entry; None where there is no such entry, or it answers no prompt."""
     table = _schema.journal
     statement = select(table).filter_by(run_id=run_id, turn=turn, part=part, attempt=attempt)
     for row in _schema.sealed(connection, table, statement):
@@ -295,7 +295,7 @@ def prompt(connection: Connection, run_id: str, turn: int, part: str, attempt: i
 
 
 def canaries(connection: Connection, experiment_id: str) -> list[CanaryRow]:
-    """Every answer to a canary question of an experiment, in the order they were asked."""
+    """Every reply to a canary question of an experiment, in the order of asking."""
     table = _schema.canaries
     statement = _schema.with_text(table).where(table.c.experiment_id == experiment_id)
     rows = [

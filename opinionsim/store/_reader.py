@@ -1,4 +1,4 @@
-"""What is read of an open store: where runs stand, what they have led to, and what was paid."""
+"""Reading an open store: states of runs, their rows, and what was paid."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _T = TypeVar("_T")
 
 
 class StoreReader:
-    """The questions a store answers; every answer is of one consistent state.
+    """The read methods of a store; each reads one consistent state.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class StoreReader:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """A connection inside one read transaction: a consistent view, for queries of one's own."""
+        """A connection inside one read transaction: a consistent view, for any query."""
         self._prepare()
         with as_store_error(f"cannot read the store {self.url}"), self._database.reading.connect() as connection:
             yield connection
@@ -66,17 +66,17 @@ class StoreReader:
     def _read(
         self, question: Callable[Concatenate[Connection, _P], _T], *arguments: _P.args, **options: _P.kwargs
     ) -> _T:
-        """The answer to a question, asked inside one read transaction."""
+        """The result of a query inside one read transaction."""
         with self.reading() as connection:
             return question(connection, *arguments, **options)
 
     def passes(self, error: StoreError) -> bool:
-        """Whether an error of reading will pass, as when a server starts anew."""
+        """Whether an error of reading will pass, as when a server restarts."""
         cause = error.__cause__
         return isinstance(cause, SQLAlchemyError) and self._database.passes(cause)
 
     def _prepare(self) -> None:
-        """What is to be done before anything is read."""
+        """Do what must precede any reading."""
 
     # Experiments and runs
 
@@ -95,7 +95,7 @@ class StoreReader:
         return self._read(_cells.cells, design)
 
     def states(self, run_ids: Sequence[str] | None = None) -> dict[str, RunState]:
-        """Where runs stand.
+        """States of runs.
 
         Parameters
         ----------
@@ -110,7 +110,7 @@ class StoreReader:
         return self._read(_queries.states, run_ids)
 
     def under_way(self, states: dict[str, RunState]) -> set[str]:
-        """Ids of those runs that somebody alive is carrying out or measuring now.
+        """Ids of the runs that a live worker is carrying out or measuring now.
 
         Parameters
         ----------
@@ -127,11 +127,11 @@ class StoreReader:
         return {run_id for run_id, owner in held.items() if owner in alive}
 
     def doing(self) -> list[str]:
-        """What those who carry runs out said of it last, a line each."""
+        """The last line of each live worker on what it is doing."""
         return self._read(_workers.doing)
 
     def fields(self, run_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
-        """The fields runs were registered with, by run id."""
+        """The fields with which runs were registered, by run id."""
         return self._read(_queries.fields, run_ids)
 
     def require_whole(self, run_ids: Iterable[str]) -> None:
@@ -140,24 +140,24 @@ class StoreReader:
         Raises
         ------
         StoreError
-            Naming the first run of which one is.
+            Naming the first run with a missing row.
         """
         self._read(_queries.require_whole, run_ids)
 
     def require_sound(self, run_id: str) -> None:
-        """Make sure that everything that is stored of a run is as it was written, and nothing is missing.
+        """Make sure that all stored rows of a run are as they were written, and none is missing.
 
         Raises
         ------
         DamagedError
-            Naming the first thing that is not.
+            Naming the first damaged or missing row.
         """
         self._read(_queries.require_sound, run_id)
 
     # What a run has led to
 
     def follow(self, run_id: str, *, after: int = 0, generation: int | None = None) -> _following.Follower:
-        """A reader of what a run leads to, as it becomes known.
+        """A reader of the rows of a run, as they become known.
 
         Parameters
         ----------
@@ -166,8 +166,8 @@ class StoreReader:
         after : int
             Number of the last row that is known already.
         generation : int, optional
-            The generation in which it has that number: where the run was begun anew since, everything is read from
-            the start. Default: the present one.
+            The generation of that number: where the run was begun anew since, all rows are read from the start.
+            Default: the present one.
 
         Raises
         ------
@@ -185,7 +185,7 @@ class StoreReader:
         return self._read(stored_entries, run_id, calls=True)
 
     def agents(self, run_id: str) -> list[AgentRow]:
-        """Who takes part in a run, by index."""
+        """The agents of a run, by index."""
         return self._read(_queries.agents, run_id)
 
     def edges(self, run_id: str) -> list[EdgeRow]:
@@ -201,7 +201,7 @@ class StoreReader:
         return self._read(_queries.turns, run_id, agent)
 
     def opinions(self, run_id: str) -> list[OpinionRow]:
-        """What instruments say of the turns of a run, in the order it became known."""
+        """The opinions of instruments on the turns of a run, in the order they became known."""
         return self._read(_queries.opinions, run_id)
 
     # Instruments
@@ -213,7 +213,7 @@ class StoreReader:
     def uncoded(
         self, run_ids: Iterable[str], instrument_id: str, kinds: Collection[str], *, about: str = ""
     ) -> dict[str, list[tuple[int, int | None]]]:
-        """What an instrument has not coded yet of the stored turns of runs.
+        """The texts among the stored turns of runs that an instrument has not coded yet.
 
         Parameters
         ----------
@@ -230,8 +230,8 @@ class StoreReader:
         Returns
         -------
         dict of str to list of (int, int or None)
-            By run id, sorted, the turns without an opinion, sorted: of each its index, and that of the other turn,
-            None where there is none. Runs with nothing left are absent.
+            By run id, sorted, the keys without an opinion, sorted: index of the turn, and of the other turn or None.
+            Runs with nothing left are absent.
 
         Raises
         ------
@@ -243,17 +243,17 @@ class StoreReader:
     # Models, texts and canaries
 
     def usage(self, run_ids: Iterable[str]) -> Paid:
-        """What the stored calls of runs have used, rejected replies included.
+        """Usage of the stored calls of runs, rejected replies included.
 
         Returns
         -------
         Paid
-            Sums over the calls whose provider said, or whose model has a price, and how many did not say.
+            Tokens of the calls with a count, money of the calls with a price, and the number of calls without a count.
         """
         return self._read(_queries.usage, run_ids)
 
     def spending(self) -> dict[str, Paid]:
-        """What each experiment has paid for calls, by its id: all its designs, and what was forgotten since."""
+        """What each experiment, by id, has paid for the calls of all its designs, including calls since forgotten."""
         return self._read(_queries.spending)
 
     def models(self, run_ids: Iterable[str]) -> set[str]:
@@ -285,5 +285,5 @@ class StoreReader:
         return found
 
     def canaries(self, experiment_id: str) -> list[CanaryRow]:
-        """Every answer to a canary question of an experiment, in the order they were asked."""
+        """Every reply to a canary question of an experiment, in the order of asking."""
         return self._read(_queries.canaries, experiment_id)

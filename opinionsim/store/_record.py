@@ -1,4 +1,4 @@
-"""The record of one run under one claim: its journal, and what the run has led to."""
+"""The record of one run under one claim: its journal, agents, turns, ties and opinions."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from opinionsim.store._journal import stored_entries
 from opinionsim.store._rows import AgentRow, EdgeRow, OpinionRow, TieRow, TurnRow
 from opinionsim.store._writer import Writer
 
-#: What a turn's row says beside its keys.
+#: Columns of a turn's row beside its keys.
 _Content = tuple[Any, ...]
 
 
 class Found(NamedTuple):
-    """What the store holds of a run when it is opened."""
+    """The stored rows of a run when its record is opened."""
 
     entries: list[Entry]
     """Its journal, by key, without prompts."""
@@ -32,16 +32,16 @@ class Found(NamedTuple):
     opinions: set[tuple[str, int, int | None]]
     """Instrument, turn and second turn of its opinions."""
     last: int
-    """Last number of these."""
+    """Last number of its turns, ties and opinions."""
 
 
 class RunRecord:
-    """What a run is written into under one claim: its journal, and its agents, turns, ties and opinions.
+    """The record of a run under one claim: its journal, agents, turns, ties and opinions.
 
-    What is added survives the death of the process, in the order it was added, at most 0.2 s later: so whatever is
-    stored rests on nothing that is not. What the operating system has been handed survives the process; after a
-    power cut the last transactions may be missing, never a middle one. Rows that are stored stay as they are: adding
-    one again does nothing if it is equal. Made by :meth:`opinionsim.store.Store.record`; used from one thread.
+    Rows are stored in the order they were added, at most 0.2 s later, so that no stored row depends on a missing one.
+    Stored rows survive the death of the process; after a power cut the last transactions may be missing, never a
+    middle one. Stored rows never change: adding an equal row again does nothing. Made by
+    :meth:`opinionsim.store.Store.record`; used from one thread.
 
     Attributes
     ----------
@@ -79,9 +79,9 @@ class RunRecord:
         Raises
         ------
         HeldElsewhereError
-            If the claim has passed to somebody else.
+            If the claim has passed to another owner.
         StoreError
-            If the store is closed, or something earlier could not be kept.
+            If the store is closed, or an earlier row could not be kept.
         """
         self.check()
         if self._entries.setdefault(record.key, record) is record:
@@ -94,18 +94,18 @@ class RunRecord:
 
     @property
     def behind(self) -> bool:
-        """Whether what has arrived cannot be made durable now, so that nothing more should be asked."""
+        """Whether rows cannot be made durable now, so that no further call should be made."""
         return self._writer.behind
 
     @property
     def full(self) -> bool:
-        """Whether so much waits to be written that callers who can wait should."""
+        """Whether so much waits to be written that callers that can wait should."""
         return self._writer.full
 
     # What the run leads to
 
     def begin(self, agents: Iterable[AgentRow], edges: Iterable[EdgeRow]) -> None:
-        """Add who takes part in the run, and the ties it begins with."""
+        """Add the agents of the run, and the ties it begins with."""
         self.check()
         for agent in agents:
             self._writer.put(self, _schema.agents, 0, agent)
@@ -118,7 +118,7 @@ class RunRecord:
         Raises
         ------
         StoreError
-            If another one is stored in its place, or as :meth:`append`.
+            If another turn is stored in its place, or as for :meth:`append`.
         """
         self._unmet.discard(row.turn)
         before = self._turns.get(row.turn)
@@ -129,12 +129,12 @@ class RunRecord:
             raise self._differs(f"turn {row.turn}")
 
     def add_tie(self, row: TieRow) -> None:
-        """Add a tie that has moved, the run's ties in order.
+        """Add a tie that has moved; called in the order of the moves.
 
         Raises
         ------
         StoreError
-            If another one is stored in its place, or as :meth:`append`.
+            If another tie is stored in its place, or as for :meth:`append`.
         """
         number = self._n_ties
         self._n_ties += 1
@@ -144,7 +144,7 @@ class RunRecord:
             raise self._differs(f"the change {number} of its ties")
 
     def add_opinions(self, rows: Iterable[OpinionRow]) -> None:
-        """Add what an instrument says; a text it has coded before keeps its opinion."""
+        """Add opinions of instruments; a text that was coded before keeps its opinion."""
         for row in rows:
             if not self.has_opinion(row.instrument_id, row.turn, row.about):
                 self._opinions.add((row.instrument_id, row.turn, row.about))
@@ -155,12 +155,12 @@ class RunRecord:
         return (instrument_id, turn, about) in self._opinions
 
     def require_all_met(self) -> None:
-        """Make sure that a run that has come to its end has led to every turn and tie that is stored of it.
+        """Make sure, at the end of a run, that every stored turn and tie was added again.
 
         Raises
         ------
         StoreError
-            If it has not.
+            If one was not.
         """
         if self._unmet:
             raise self._differs(f"turn {min(self._unmet)}")
@@ -175,21 +175,21 @@ class RunRecord:
         Raises
         ------
         StoreError
-            If something could not be kept.
+            If a row could not be kept.
         """
         self._writer.flush()
         self.check()
 
     def check(self) -> None:
-        """Raise what keeps the record from being written, if anything does."""
+        """Raise the error that keeps the record from being written, if there is one."""
         self._writer.check()
         if self._refused is not None:
             raise self._refused
 
     def kept(self, content: Any) -> None:
-        """Take note that something is durable; called by the writer's thread."""
+        """Take note that a row is durable; called by the writer's thread."""
         if isinstance(content, Entry):
-            # Prompts of a whole sweep would not fit in memory, and to copy an entry takes longer than to write it.
+            # The prompts of a sweep would not fit in memory, and copying an entry takes longer than writing it.
             object.__setattr__(content, "prompt", None)
 
     @property
@@ -198,7 +198,7 @@ class RunRecord:
         return self._refused is not None
 
     def refuse(self, error: StoreError | None = None, *, registered: bool = True) -> None:
-        """Take note that nothing more is kept: for an error, or since the claim has ended. Called by the writer."""
+        """Keep no further row, for an error or because the claim has ended; called by the writer."""
         if error is not None:
             self._refused = StoreError(f"run {self.run_id} cannot be kept: {error}")
         elif registered:
@@ -224,7 +224,7 @@ class RunRecord:
 
 
 def found(connection: Connection, run_id: str) -> Found:
-    """What the store holds of a run.
+    """The stored rows of a run.
 
     Raises
     ------
@@ -252,7 +252,7 @@ def found(connection: Connection, run_id: str) -> Found:
 
 
 def _require_entries(run_id: str, turns: Sequence[Any], entries: Sequence[Entry], evidence: Mapping[int, str]) -> None:
-    """Make sure that every turn for which somebody was asked has an entry; equations ask nobody."""
+    """Make sure that every turn has a journal entry, except skipped turns and turns of equations."""
     answered = {entry.key.turn for entry in entries}
     for row in turns:
         if row.agent not in evidence:

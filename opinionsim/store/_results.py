@@ -30,7 +30,7 @@ def load(store: str, experiment: str | None = None, *, design: int | None = None
     Returns
     -------
     Results
-        Frames are read from the store when first asked for; of an experiment that is under way, all at once.
+        Frames are read from the store on first use; of an experiment that is under way, all at once.
 
     Raises
     ------
@@ -196,14 +196,14 @@ class Results:
         return run_metrics(self.runs, self.opinions, self.agents, ddof=0)
 
     def prompt(self, run: str | int, turn: int, part: str = "reply", attempt: int = 0) -> list[ChatMessage]:
-        """The literal prompt of a call, or of what a person answered.
+        """The literal prompt of a call, or of a person's answer.
 
         Parameters
         ----------
         run : str or int
             Run id, or row of ``runs``.
         turn, part, attempt
-            Its key within the run.
+            Key of the entry within the run.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""The rows a store takes and gives back: plain, frozen, keyed by content and never by insertion."""
+"""The rows a store takes and returns: plain, frozen, with keys that do not depend on the order of insertion."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 from opinionsim.messages import Condition
 
-#: Where a run stands: not begun, under way or cut off, finished, or ended before it was finished.
+#: Status of a run: not begun, under way or cut off, finished, or ended before it was finished.
 Status = Literal["pending", "running", "complete", "incomplete"]
 
 #: Columns of a run beside its identity: what tables and figures group by.
@@ -102,7 +102,7 @@ class RunRow:
         One value for each name in :data:`SUMMARY`; ``seed``, ``n_agents`` and ``steps`` are int, ``truth``
         is a scale point or None, the others str or None.
     expected : int or None
-        Calls it is thought to take; None where that is not known.
+        Expected number of calls; None where that is not known.
     inputs : str
         Digest of all that its prompts are made of, the version of the package included.
     wording : str or None
@@ -124,26 +124,26 @@ class RunRow:
 
 
 class RunState(NamedTuple):
-    """Where a run stands."""
+    """State of a run."""
 
     status: Status
     """``pending``, ``running``, ``complete`` or ``incomplete``."""
     epoch: int
     """How often the run has been claimed."""
     owner: str
-    """Who claimed it last, to carry it out or to add opinions; empty before the first claim."""
+    """Owner of the last claim, to carry it out or to add opinions; empty before the first claim."""
     error: str
     """Why it is incomplete; empty otherwise."""
     held: bool = False
-    """Whether the last claim of it has not been given back; its owner may have died."""
+    """Whether the last claim has not been given back; its owner may have died."""
     generation: int = 0
     """How often it was begun anew."""
     inputs: str = ""
-    """Digest of what its prompts were made of when it was registered or looked at last."""
+    """Digest of all that its prompts are made of, as last put on record."""
     expected: int | None = None
-    """Calls it was thought to take; None where that is not known."""
+    """Expected number of calls; None where that is not known."""
     parts: Mapping[str, str] = {}
-    """The code of the parts of the user's own that can reach it, by name, when it was looked at last."""
+    """The code of the parts of the user's own that can reach it, by name, as last put on record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,9 +181,9 @@ class EdgeRow(NamedTuple):
     """A tie between two agents at the start of a run."""
 
     source: int
-    """Who speaks, where the network is directed."""
+    """Speaker, where the network is directed."""
     target: int
-    """Who hears."""
+    """Listener."""
     weight: float = 1.0
     """Weight of the tie."""
 
@@ -194,13 +194,13 @@ class TieRow(NamedTuple):
     step: int
     """Last step it served in its old place; it serves in the new one from the next on."""
     old_source: int
-    """Who spoke."""
+    """Speaker before the move."""
     old_target: int
-    """Who heard."""
+    """Listener before the move."""
     source: int
-    """Who speaks from now on."""
+    """Speaker after the move."""
     target: int
-    """Who hears from now on."""
+    """Listener after the move."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +208,7 @@ class TurnRow:
     """A turn and its message; `reads` names earlier turns (int) and external messages (str), in order.
 
     `condition` is ``answered``, ``refused``, ``empty``, ``truncated`` or ``skipped``; all but the first are missing
-    values, and of the last nothing was asked.
+    values, and a skipped turn made no call.
     """
 
     turn: int
@@ -223,7 +223,7 @@ class TurnRow:
 
 @dataclass(frozen=True, slots=True)
 class OpinionRow:
-    """What an instrument says of one turn's text.
+    """The opinion that an instrument reads from the text of one turn.
 
     Attributes
     ----------
@@ -251,7 +251,7 @@ class OpinionRow:
 
 @dataclass(frozen=True, slots=True)
 class InstrumentRow:
-    """An instrument: what reads an opinion from a text.
+    """An instrument, which reads opinions from texts.
 
     Attributes
     ----------
@@ -271,7 +271,7 @@ class InstrumentRow:
         ``reads`` where each text is judged together with each message its author was shown; empty where it is judged
         by itself.
     code : str
-        Code of a classifier of the user's own (:attr:`opinionsim.registry.Part.code`); empty of any other.
+        Code of a classifier of the user's own (:attr:`opinionsim.registry.Part.code`); empty for any other.
     """
 
     instrument_id: str
@@ -286,20 +286,20 @@ class InstrumentRow:
 
 
 class CanaryRow(NamedTuple):
-    """What a model answered to one question of a fixed set, asked to see whether its provider has changed it."""
+    """Reply of a model to one of the canary questions, which show whether its provider has changed it."""
 
     experiment_id: str
     """The experiment it was asked for."""
     model: str
-    """Name of the model, as in the specification; of several under one name, the later ones are numbered from (2)."""
+    """Name of the model, as in the specification; further models of the same name are numbered from (2)."""
     moment: str
     """``start`` or ``end`` of the sweep."""
     position: int
     """Index of the question in the set, from 0."""
     asked_at: float
-    """Unix time; with the above, the key, so that later sweeps add to earlier ones."""
+    """Unix time; with the fields above, the key, so that later sweeps add to earlier ones."""
     text: str
-    """The answer."""
+    """The reply."""
     returned_model: str
     """Identity of the model as the provider returned it; empty when it did not."""
     fingerprint: str
@@ -313,7 +313,7 @@ class CanaryRow(NamedTuple):
 
 
 class Paid(NamedTuple):
-    """What stored calls have used."""
+    """Usage of stored calls."""
 
     calls: int
     """Number of replies that arrived, rejected ones included."""

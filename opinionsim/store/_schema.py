@@ -36,17 +36,17 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
-#: Before the JSON spelling of a text that databases cannot hold as it is.
+#: Prefix of the JSON spelling of a text that databases cannot hold as it is.
 _ESCAPE = "\x1bjson:"
 #: Texts of fewer characters are names for the most part.
 _SHORT = 40
-#: Spells that there is no second turn, where a key takes no NULL.
+#: Stands for no second turn in keys, which take no NULL.
 _NO_TURN = -1
-#: Columns whose texts are made here and hold nothing awkward.
+#: Columns whose texts the package makes, so that every database can hold them.
 _PLAIN = frozenset(
     ("run_id", "experiment_id", "text_id", "prompt_id", "before", "prompt_hash", "reasoning_id", "source", "verdict")
 )
-#: How many values one IN list may have; well under every database's limit on bound parameters.
+#: Largest number of values in one IN list; well under every database's limit on bound parameters.
 _IN_LIST = 500
 
 
@@ -64,7 +64,7 @@ def _storable(text: str) -> bool:
 
 
 def _spelled(text: str) -> str:
-    """The text, or an awkward one spelled in ASCII."""
+    """The text, spelled in ASCII if a database cannot hold it as it is."""
     return _spelled_name(text) if len(text) < _SHORT else _spelled_text(text)
 
 
@@ -83,7 +83,7 @@ class _AnyText(TypeDecorator[str]):
     cache_ok = True
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
-        """Spell an awkward text in ASCII."""
+        """Spell a text in ASCII if a database cannot hold it as it is."""
         return value if value is None else _spelled(value)
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> str | None:
@@ -102,7 +102,7 @@ class _Json(_AnyText):
 #: All tables.
 TABLES = MetaData()
 
-#: What columns hold, by the word for it.
+#: Types of columns by name.
 _HOLDS: Mapping[str, TypeEngine[Any]] = {
     "": _AnyText(),
     "int": BigInteger(),
@@ -140,8 +140,8 @@ experiments = _table("experiments", "experiment_id", "name created_at:float desi
 #: `design` counts the designs of an experiment from 1.
 designs = _table("designs", "experiment_id design:int", "design_id saved_at:float spec:json manifest:json runs:json")
 #: `held` is 1 while the last claim of a run has not been given back, 0 otherwise; `generation` says how often the run
-#: was begun anew; `recorded` is the last number of its rows when it was given back last; `expected` the calls it was
-#: thought to take.
+#: was begun anew; `recorded` is the last number of its rows when it was given back last; `expected` the expected
+#: number of calls.
 runs = _table(
     "runs",
     "run_id",
@@ -156,11 +156,11 @@ edges = _table("edges", "run_id source:int target:int", "weight:float")
 #: Ties that moved in the course of a run: `change` counts them from 0.
 ties = _table("ties", "run_id change:int", "seq:int step:int old_source:int old_target:int source:int target:int")
 texts = _table("texts", "text_id", "text", sealed=False, rowed=True)
-#: Each row is a prompt: that of `before` and one message more. `prompt_id` is a hash of the others.
+#: Each row is a prompt: that of `before` and one message more. `prompt_id` is a hash of the other columns.
 prompts = _table("prompts", "prompt_id", "before role text_id", sealed=False)
 #: `seq` counts the turns, ties and opinions of a run together, from 1, in the order they became known.
 turns = _table("turns", "run_id turn:int", "seq:int step:int agent:int act kind reads:json text_id condition")
-#: `entry` counts the entries of a run from 1, in the order they arrived; `experiment_id` is who paid for it.
+#: `entry` counts the entries of a run from 1, in the order they arrived; `experiment_id` is the experiment that paid.
 journal = _table(
     "journal",
     "run_id turn:int part attempt:int",
@@ -170,7 +170,7 @@ journal = _table(
 )
 #: The journal's replies of models. Queries about calls read these: they alone cost money and count against budgets.
 calls = select(journal).where(journal.c.source == "model").subquery("calls")
-#: What was paid for calls that were forgotten since, by experiment and run, each time the run was begun anew.
+#: What was paid for forgotten calls, by experiment, run and generation.
 ledger = _table(
     "ledger",
     "experiment_id run_id generation:int",
@@ -183,23 +183,23 @@ instruments = _table(
     "variable classifier options:json points:json labels:json context:int about code",
     rowed=True,
 )
-#: `about` is the index of a second turn, or that of none: part of a key cannot be NULL.
+#: `about` is the index of a second turn, or -1 for none, since no part of a key can be NULL.
 opinions = _table(
     "opinions", "run_id instrument_id turn:int about:int", "seq:int value:float? off_scale:float? probabilities:json"
 )
-#: The moment a model was asked is part of the key: sweeps that are repeated keep what the earlier ones were told.
+#: The time of asking is part of the key, so that repeated sweeps keep earlier replies.
 canaries = _table(
     "canaries",
     "experiment_id model moment position:int asked_at:float",
     "text_id returned_model fingerprint input_tokens:int? output_tokens:int? cost:float?",
 )
-#: Who executes runs, the last sign of life, by the database's clock where several share it, and what they are doing.
+#: Workers that execute runs, their last sign of life, by the clock of a shared database, and what they are doing.
 workers = _table("workers", "owner", "heartbeat_at:float doing", sealed=False)
 schema_version = _table("schema_version", "version:int", "applied_at:float", sealed=False, rowed=True)
 
 
 class _Shape(NamedTuple):
-    """What the columns of a table hold, the last one left out."""
+    """Names and types of the columns of a table, the last one left out."""
 
     names: tuple[str, ...]
     kinds: tuple[type[str] | type[int] | type[float], ...]
@@ -224,7 +224,7 @@ def _crc_of(table: Table, values: Iterable[Any]) -> int:
     for place in _shape(table).fractions:
         value = spelled[place]
         if value is not None:
-            # A whole number comes back as a fraction, and a negative zero as zero.
+            # Databases return a whole number as a float, and a negative zero as zero.
             spelled[place] = float(value) + 0.0
     return crc32(repr(spelled).encode("utf-8", "surrogatepass"))
 
@@ -232,7 +232,7 @@ def _crc_of(table: Table, values: Iterable[Any]) -> int:
 def seal(table: Table, values: Sequence[Any]) -> tuple[Any, ...]:
     """A row with the check sum by which :func:`intact` tells that it is as it was written.
 
-    Numbers and texts of other types, numpy's for instance, become those that databases give back, and NaN None.
+    Numbers and texts of other types, numpy's for instance, become the types that databases return, and NaN None.
 
     Parameters
     ----------
@@ -261,12 +261,12 @@ def sealed_row(table: Table, content: Any = None, **given: Any) -> tuple[Any, ..
     content : object, optional
         Its attributes fill the columns of their names.
     **given : Any
-        Values of columns; they come before attributes.
+        Values of columns; they go before attributes.
 
     Raises
     ------
     StoreError
-        If a column of JSON is to hold something JSON cannot.
+        If a value for a column of JSON is no JSON value.
     """
     shape = _shape(table)
     values = [given[name] if name in given else getattr(content, name) for name in shape.names]
@@ -276,7 +276,7 @@ def sealed_row(table: Table, content: Any = None, **given: Any) -> tuple[Any, ..
 
 
 def made(kind: type[_T], table: Table, row: Row[Any], **given: Any) -> _T:
-    """An object whose fields are what a row says.
+    """An object whose fields are filled from a row.
 
     Parameters
     ----------
@@ -287,7 +287,7 @@ def made(kind: type[_T], table: Table, row: Row[Any], **given: Any) -> _T:
     row : Row
         Begins with all columns of the table.
     **given : Any
-        Fields that the columns of their names do not hold as they are, or that have none.
+        Fields that have no column, or another value than their column.
     """
     names = getattr(kind, "_fields", None) or kind.__dataclass_fields__  # type: ignore[attr-defined]
     shape, found = _shape(table), row._mapping
@@ -297,7 +297,7 @@ def made(kind: type[_T], table: Table, row: Row[Any], **given: Any) -> _T:
 
 
 def read_json(table: Table, row: Row[Any], name: str) -> Any:
-    """What a column of JSON holds in a row, a list as a tuple.
+    """The value of a JSON column in a row, a list as a tuple.
 
     Raises
     ------
@@ -325,7 +325,7 @@ def of_runs(
 
 
 def with_text(table: Table) -> Select[Any]:
-    """All columns of a table, and ``text``, that of its `text_id`."""
+    """All columns of a table, and ``text``, the text of its `text_id`."""
     return select(table, texts.c.text).outerjoin(texts, texts.c.text_id == table.c.text_id)
 
 
@@ -350,12 +350,12 @@ def intact(table: Table, row: Sequence[Any]) -> None:
 
 
 def checked_text(identity: str, text: str | None) -> str:
-    """A text that was read under its content identity.
+    """A text that was read by its content identity, checked against it.
 
     Raises
     ------
     StoreError
-        If there is none, or it is another one.
+        If the text is missing or another one.
     """
     if text is None:
         raise DamagedError(f"text {identity} is missing")
@@ -365,7 +365,7 @@ def checked_text(identity: str, text: str | None) -> str:
 
 
 def _insert(connection: Connection, table: Table) -> sqlite.Insert | postgresql.Insert:
-    # Only the dialect in use is loaded: that of PostgreSQL takes a tenth of the start of a command.
+    # Only the dialect in use is loaded: loading PostgreSQL's takes a tenth of a command's start.
     if connection.dialect.name == "postgresql":
         from sqlalchemy.dialects import postgresql
 
@@ -402,7 +402,7 @@ def insert_new(connection: Connection, table: Table, rows: Sequence[Sequence[Any
     if connection.dialect.name == "postgresql":
         _insert_as_one(connection, table, spelled)
     else:
-        # The driver's own statement: what SQLAlchemy does for each value takes longer than SQLite does.
+        # The driver's own statement: SQLAlchemy's work on each value takes longer than SQLite's.
         connection.exec_driver_sql(_insertion(table), [tuple(row) for row in spelled])
 
 
@@ -432,8 +432,8 @@ def _insertion(table: Table) -> str:
 def _insert_as_one(connection: Connection, table: Table, rows: Sequence[Sequence[Any]]) -> None:
     """Insert rows as one JSON parameter.
 
-    A statement a row makes the driver give up the interpreter for each, which another thread may keep for 5 ms: beside
-    a busy event loop, 500 rows took half a second, in which replies that had arrived were not durable.
+    With a statement for each row, the driver releases the interpreter lock for each, and another thread may keep it for
+    5 ms: beside a busy event loop, 500 rows took half a second, in which arrived replies were not durable.
     """
     from sqlalchemy.dialects import postgresql
 
@@ -454,13 +454,13 @@ def _insert_as_one(connection: Connection, table: Table, rows: Sequence[Sequence
 
 
 def _json_value(value: Any) -> Any:
-    # JSON has no such numbers; as texts the database reads them.
+    # JSON has no such numbers; the database reads them as texts.
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def insert_texts(connection: Connection, found: Mapping[str, str]) -> None:
     """Insert texts by content identity; those already there stay."""
-    # Workers share texts: in one order for all, so that no transaction waits for another in a circle.
+    # Workers share texts: one order for all prevents deadlocks.
     insert_new(connection, texts, [(key, found[key]) for key in sorted(found)])
 
 
@@ -495,10 +495,10 @@ def to_nullable(value: float | None) -> float | None:
 
 
 def to_index(turn: int | None) -> int:
-    """Index of a turn as a key holds it, one for none included."""
+    """Index of a turn as a key holds it; -1 for None."""
     return _NO_TURN if turn is None else turn
 
 
 def from_index(turn: int) -> int | None:
-    """Index of a turn as a key holds it, or None for none."""
+    """Index of a turn from a key; None for -1."""
     return None if turn == _NO_TURN else turn

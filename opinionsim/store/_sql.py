@@ -36,9 +36,9 @@ def open_store(url: str, *, write: bool = True) -> Store:
         ``postgresql+psycopg://USER@HOST/DATABASE``, also spelled ``postgresql://``, where what is left out,
         the password above all, comes from the environment, ``~/.pgpass`` or a service file as for ``psql``.
     write : bool
-        True creates what is absent, a file with its folders or the tables of a database, and brings an
-        earlier schema up to date; a SQLite file is locked, a PostgreSQL database is shared with other
-        writers. False opens an existing store beside whoever writes it, and can change nothing.
+        True creates what is absent, a file with its folders or the tables of a database; a SQLite file is
+        locked, a PostgreSQL database is shared with other writers. False opens an existing store, also while
+        it is being written, and can change nothing.
 
     Returns
     -------
@@ -48,9 +48,9 @@ def open_store(url: str, *, write: bool = True) -> Store:
     Raises
     ------
     StoreError
-        If the address is not valid; the database cannot be reached or written, is corrupt, or belongs to another
-        program or a later version; another process is writing the file; or, for reading, there is no store. A
-        failure leaves nothing behind.
+        If the address is not valid; the database cannot be reached or written, is corrupt, belongs to another
+        program, or has another version of the schema; another process is writing the file; or, for reading, there is
+        no store. A failure leaves nothing behind.
     """
     place = parse(url)
     if isinstance(place, Path):
@@ -59,7 +59,7 @@ def open_store(url: str, *, write: bool = True) -> Store:
 
 
 class Store(StoreReader):
-    """Experiments, runs, journals, messages and opinions of any number of experiments; safe to share by threads.
+    """Designs, runs, journals, messages and opinions of any number of experiments; threads may share it.
 
     Made by :func:`open_store`. Every method raises :class:`opinionsim.errors.StoreError` when the
     database fails, and every changing one when the store was opened for reading.
@@ -75,7 +75,7 @@ class Store(StoreReader):
         self._writer = Writer(database) if database.writing is not None else None
         self._heartbeat = Heartbeat(database) if database.writing is not None else None
         self._claims = Claims(database.url, self._heartbeat if database.shared else None)
-        # Runs as well when the store is collected or the interpreter ends: queued entries are never dropped.
+        # Also called when the store is collected or the interpreter ends: queued entries are never dropped.
         self._finalizer = weakref.finalize(self, _release, database, self._writer, self._heartbeat)
 
     def __repr__(self) -> str:
@@ -95,7 +95,7 @@ class Store(StoreReader):
         Raises
         ------
         StoreError
-            If entries were lost and nobody has been told yet.
+            If entries were lost and no error has said so yet.
         """
         self._finalizer()
 
@@ -113,9 +113,9 @@ class Store(StoreReader):
     # Experiments and runs
 
     def save_design(self, design: DesignRow) -> int:
-        """Put a design of an experiment on record, or replace what is there of the one with its id.
+        """Save a design of an experiment, or replace the one with its id.
 
-        Runs of the design that are not named any more stay in it if they were ever begun: fewer replicates hide none.
+        Runs that the design no longer names stay in it if they were begun, so that fewer replicates hide no results.
 
         Returns
         -------
@@ -126,17 +126,17 @@ class Store(StoreReader):
 
     def register(self, runs: Sequence[RunRow]) -> None:
         """Insert runs as pending; those already there stay as they are."""
-        # In one order for all workers, so that no transaction waits for another in a circle.
+        # One order for all workers prevents deadlocks.
         rows = [_stored.run_row(run) for run in sorted(runs, key=lambda run: run.run_id)]
         self._write(lambda connection: _schema.insert_new(connection, _schema.runs, rows))
 
     def save_inputs(self, run_id: str, inputs: str, wording: str | None, parts: Mapping[str, str]) -> None:
-        """Put on record what a run is made of: see :class:`opinionsim.store.RunRow`."""
+        """Save what the prompts of a run are made of, as in :class:`opinionsim.store.RunRow`."""
         spelled = _schema.to_json(parts, "the code of a run's parts")
         self._write(lambda connection: set_run(connection, run_id, inputs=inputs, wording=wording, parts=spelled))
 
     def save_error(self, run_id: str, error: str) -> None:
-        """Put on record, beside its status, what is wrong with a run; empty when nothing is."""
+        """Save the error of a run, beside its status; empty when there is none."""
         self._write(lambda connection: set_run(connection, run_id, error=error))
 
     # Claims
@@ -144,16 +144,16 @@ class Store(StoreReader):
     def claim(self, run_id: str, owner: str) -> int | None:
         """Take a run over to carry it out; journals of earlier claims can append no more.
 
-        A file has one writer at a time, so that whoever claimed a run of it before is gone. A shared
-        database is told every 5 s, until the store is closed, that the owner is alive; a run that is held
-        is taken over when its owner has given no sign of life for 30 s, by the database's clock.
+        A file has one writer at a time, so any earlier owner is gone. In a shared database, the owner gives a
+        sign of life every 5 s until the store is closed; a run that is held can be taken over when its owner
+        has given none for 30 s, by the database's clock.
 
         Parameters
         ----------
         run_id : str
             A registered run.
         owner : str
-            Who executes it, for messages and to tell workers apart: host, process and something unique.
+            Name of the worker, for messages and to tell workers apart: host, process and something unique.
 
         Returns
         -------
@@ -169,7 +169,7 @@ class Store(StoreReader):
         return self._claim(run_id, owner, complete=False)
 
     def claim_complete(self, run_id: str, owner: str) -> int | None:
-        """Take a complete run to add opinions to it, as :meth:`claim` does one to be carried out.
+        """Take over a complete run to add opinions to it, as :meth:`claim` takes a run over to carry it out.
 
         Its status and its error stay as they are.
 
@@ -187,12 +187,12 @@ class Store(StoreReader):
         return self._claim(run_id, owner, complete=True)
 
     def release(self, run_id: str, epoch: int) -> None:
-        """Give a run back as it stands, after its record is durable: others can claim it at once.
+        """Give a run back as it stands, after its record is durable: other workers can claim it at once.
 
         Raises
         ------
         HeldElsewhereError
-            If the claim has passed to somebody else.
+            If the claim has passed to another owner.
         """
         self._give_back(run_id, epoch)
 
@@ -202,28 +202,28 @@ class Store(StoreReader):
         Raises
         ------
         HeldElsewhereError
-            If the claim has passed to somebody else.
+            If the claim has passed to another owner.
         """
         self._give_back(run_id, epoch, status=status, error=error)
 
     def forget(self, run_ids: Iterable[str]) -> None:
         """Delete everything runs have produced and set them back to pending.
 
-        Their registration and epoch stay, so that whoever still executes one of them can append no
-        more. Texts stay, for other runs may share them, and what was paid for stays in the ledger. Each run has one
-        generation more, by which its readers know that it starts anew.
+        Their registration stays, under a new epoch, so that a worker that still executes one of them can append no
+        more. Texts stay, for other runs may share them, and what was paid for stays in the ledger. The generation of
+        each run grows by one, by which its readers know that it starts anew.
 
         Raises
         ------
         HeldElsewhereError
-            If one of them is held elsewhere; nothing is deleted then.
+            If another worker holds one of them; nothing is deleted then.
         """
         self.flush()
         wanted = list(run_ids)
         self._write(lambda connection: self._claims.clear(connection, wanted))
 
     def tell(self, doing: Callable[[], str]) -> None:
-        """Ask for what is being done, one line, at every sign of life; readers see it."""
+        """Set the function that gives, at every sign of life, one line on what is being done; readers see the line."""
         if self._heartbeat is not None:
             self._heartbeat.tell(doing)
 
@@ -246,7 +246,7 @@ class Store(StoreReader):
         HeldElsewhereError
             If `epoch` is not the run's current one.
         StoreError
-            If something that is stored of the run is damaged or missing.
+            If a stored row of the run is damaged or missing.
         """
         self.flush()
         found = self._change(run_id, epoch, partial(_record.found, run_id=run_id))
@@ -255,17 +255,17 @@ class Store(StoreReader):
     # Instruments
 
     def save_instrument(self, instrument: InstrumentRow) -> None:
-        """Insert an instrument, or check that the one with its id has the same options.
+        """Insert an instrument, or check that the one with its id has the same options and code.
 
         Raises
         ------
         SpecError
-            If it has others: other weights under one name, for instance, would be mixed in unseen.
+            If they differ: opinions by other weights of the same name, for instance, would be mixed in unseen.
         """
         self._write(lambda connection: _measured.save_instrument(connection, instrument))
 
     def save_canary(self, rows: Sequence[CanaryRow]) -> None:
-        """Add what models answered to the canary questions; one already stored under its key stays."""
+        """Add replies of models to the canary questions; a reply already stored under its key stays."""
         stored = [_schema.sealed_row(_schema.canaries, row, text_id=text_id(row.text)) for row in rows]
 
         def save(connection: Connection) -> None:
@@ -282,7 +282,7 @@ class Store(StoreReader):
             self.flush()
 
     def _write(self, work: Callable[[Connection], _T]) -> _T:
-        """Carry out work inside one write transaction, again if need be."""
+        """Carry out work inside one write transaction, tried again after passing errors."""
         self._require_open()
         with as_store_error(f"cannot write the store {self.url}"):
             return self._database.write(work)

@@ -1,4 +1,4 @@
-"""Rows as the tables hold them, from those a store is given."""
+"""Rows of the tables, made from the rows a store is given."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def run_row(run: RunRow) -> _Row:
     Raises
     ------
     StoreError
-        If its summary is not complete or names more.
+        If its summary lacks a name or has another one.
     """
     if set(run.summary) != set(SUMMARY):
         odd = ", ".join(sorted(set(run.summary) ^ set(SUMMARY)))
@@ -36,12 +36,12 @@ def run_row(run: RunRow) -> _Row:
 
 
 def save_design(connection: Connection, row: DesignRow) -> int:
-    """Insert a design, or replace the one with its id but for runs that were begun; its number."""
+    """Insert a design, or replace the one with its id but for runs that were begun; returns its number."""
     table, runs = _schema.designs, _schema.runs
     experiment = _schema.experiments
     first = _schema.sealed_row(experiment, row, created_at=time.time(), designs=0)
     _schema.insert_new(connection, experiment, [first])
-    # Two that add designs at a time must not give them one number.
+    # Two workers that add designs at a time must not give them one number.
     locked = select(experiment).where(experiment.c.experiment_id == row.experiment_id).with_for_update()
     known = connection.execute(locked).one()
     own = _queries.designs(connection, row.experiment_id)
@@ -74,7 +74,7 @@ def _cell(run: ExperimentRun) -> dict[str, Any]:
 
 
 def row_of(table: Table, run_id: str, payer: str, number: int, content: Any, texts: Texts) -> _Row:
-    """Row of something that a run leads to.
+    """Row of one item of a run's record.
 
     Parameters
     ----------

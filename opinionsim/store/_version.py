@@ -1,4 +1,4 @@
-"""Creating the tables of a store, and telling stores of another version of the schema."""
+"""Creating the tables of a store, and refusing stores with another version of the schema."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def holds_store(connection: Connection, where: str) -> bool:
     connection : Connection
         To the database.
     where : str
-        What to call it in errors.
+        Name of the database in errors.
 
     Raises
     ------

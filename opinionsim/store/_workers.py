@@ -26,9 +26,9 @@ _PATIENCE_S = 1.0
 
 
 class Heartbeat:
-    """Signs of life of the owners under which one store holds claims, given by a thread once there are any.
+    """Signs of life of the owners that hold claims through one open store, given by a thread.
 
-    With each goes a line on what the owner is doing.
+    Each carries a line on what the owner is doing.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class Heartbeat:
         _beat(connection, [owner], self._doing())
 
     def tell(self, doing: Callable[[], str]) -> None:
-        """Ask for what the owners are doing at every sign of life."""
+        """Set the function that gives the line on what the owners are doing."""
         self._doing = doing
 
     def keep(self, owner: str) -> None:
@@ -75,7 +75,7 @@ class Heartbeat:
 
     def _loop(self) -> None:
         while not self._stopped.wait(HEARTBEAT_S):
-            # One that is missed is made up for by the next, or the runs are taken over, which claims guard against.
+            # The next sign makes up for a missed one. If the runs are taken over, claims still allow one writer only.
             with suppress(SQLAlchemyError, StoreError):
                 self._database.write(self._beat_all, patience_s=_PATIENCE_S)
 
@@ -96,7 +96,7 @@ def lives(connection: Connection, owner: str) -> bool:
 
 
 def doing(connection: Connection) -> list[str]:
-    """What owners whose signs of life have not expired said they were doing, sorted."""
+    """Lines of the live owners on what they are doing, sorted."""
     workers = _schema.workers
     recent = workers.c.heartbeat_at > _now(connection) - EXPIRY_S
     statement = select(workers.c.doing).where(recent, workers.c.doing != "")
@@ -109,7 +109,7 @@ def _beat(connection: Connection, owners: list[str], doing: str) -> None:
 
 
 def _now(connection: Connection) -> ColumnElement[Any]:
-    """Unix time: where several workers share a database, by its clock, which is the same for all."""
+    """Unix time; of a shared database by its clock, which is the same for all workers."""
     if connection.dialect.name == "sqlite":
         return literal(time.time())
     return extract("epoch", func.clock_timestamp())

@@ -1,4 +1,4 @@
-"""The one writer of an open store: what runs lead to is queued at once, and a thread makes it durable in order."""
+"""The one writer of an open store: rows are queued at once, and a thread makes them durable in order."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ if TYPE_CHECKING:
     from opinionsim.messages import Prompt
     from opinionsim.store._record import RunRecord
 
-#: From the start of one transaction to that of the next, unless it takes longer: a quarter of the promised 0.2 s.
+#: Seconds between the starts of two transactions, unless one takes longer: a quarter of the promised 0.2 s.
 _PERIOD_S = 0.05
 #: Items a transaction holds at most, so that a burst becomes durable portion by portion.
 _BATCH = 2000
-#: Items in the queue from which on callers who can wait are asked to.
+#: Items in the queue above which callers that can wait should.
 _FULL = 5 * _BATCH
-#: Seconds an item may wait before nothing more is to be asked: longer than any transaction should take.
+#: Seconds an item may wait before no further call should be made: longer than any transaction should take.
 _LATE_S = 1.0
-#: Texts and prompts remembered as written; beyond it the memory starts anew and the database drops the repeats.
+#: Texts and prompts remembered as stored; beyond it they are all forgotten, and the database drops the repeats.
 _KNOWN = 1 << 17
 
 
 class _Item(NamedTuple):
-    """Something to be made durable."""
+    """A row to be made durable."""
 
     at: float
     """Monotonic time at which it was queued."""
     record: RunRecord
     table: Table
     number: int
-    """Its place in the record of its run: `seq`, or of a journal entry `entry`."""
+    """Its number in the record of its run: `seq`, or `entry` for a journal entry."""
     content: Any
 
 
@@ -50,7 +50,7 @@ class Texts:
     Parameters
     ----------
     known : set of str
-        Identities of those that are.
+        Identities of the texts and prompts that are known to be stored.
 
     Attributes
     ----------
@@ -66,14 +66,14 @@ class Texts:
         self.prompts: dict[str, tuple[str, str, str, str]] = {}
 
     def text(self, text: str) -> str:
-        """Identity of a text."""
+        """Take a text in; returns its identity."""
         key = text_id(text)
         if key not in self._known:
             self.texts[key] = text
         return key
 
     def prompt(self, prompt: Prompt) -> None:
-        """Take a prompt in: what it adds to those that are stored."""
+        """Take in the part of a prompt that is not known to be stored."""
         link = prompt
         while link.before is not None and link.message is not None:
             if link.identity in self._known or link.identity in self.prompts:
@@ -85,7 +85,7 @@ class Texts:
 
 
 class Writer:
-    """One thread that turns what runs lead to into transactions, in the order in which it was queued.
+    """One thread that writes queued rows in transactions, in the order in which they were queued.
 
     Parameters
     ----------
@@ -111,17 +111,17 @@ class Writer:
 
     @property
     def behind(self) -> bool:
-        """Whether what has arrived cannot be made durable now, so that nothing more should be asked."""
+        """Whether rows cannot be made durable now, so that no further call should be made."""
         since = self._writing_since
         return self._failure is None and (self._stalled or (since is not None and time.monotonic() - since > _LATE_S))
 
     @property
     def full(self) -> bool:
-        """Whether so much is queued that callers who can wait should."""
+        """Whether so much is queued that callers that can wait should."""
         return len(self._queue) > _FULL and self._failure is None
 
     def put(self, record: RunRecord, table: Table, number: int, content: Any) -> None:
-        """Queue something of a run."""
+        """Queue a row of a run."""
         self._queue.append(_Item(time.monotonic(), record, table, number, content))
         if not self._work.is_set():
             self._work.set()
@@ -132,13 +132,13 @@ class Writer:
         Raises
         ------
         StoreError
-            If the database refused anything since the store was opened.
+            If the database refused a row since the store was opened.
         """
         self._drain_now()
         self.check()
 
     def check(self) -> None:
-        """Raise what stopped the writer, if anything did."""
+        """Raise the error that stopped the writer, if there is one."""
         if self._failure is not None:
             self._reported = True
             raise StoreError(self._failure)
@@ -151,7 +151,7 @@ class Writer:
         Raises
         ------
         StoreError
-            If something was lost and nobody has been told yet.
+            If rows were lost and no error has said so yet.
         """
         if self._closed:
             return
@@ -166,7 +166,7 @@ class Writer:
             self.check()
 
     def _drain_now(self) -> None:
-        # A garbage-collected store is closed by whichever thread collects it, and that may be the writer.
+        # A garbage-collected store is closed by the thread that collects it, which may be the writer.
         if threading.current_thread() is self._thread:
             self._drain()
         elif self._thread.is_alive():
@@ -180,10 +180,10 @@ class Writer:
         began = -_PERIOD_S
         while not self._closed:
             self._work.wait()
-            # What arrived while the last transaction was written has waited for it, and waits no longer.
+            # Items that waited for a long transaction do not wait for the period as well.
             self._urgent.wait(max(0.0, began + _PERIOD_S - time.monotonic()))
             began = time.monotonic()
-            # Cleared before draining: whatever is queued from here on finds the flag down and raises it again.
+            # Cleared before draining: an item queued from here on sets the flag again.
             self._work.clear()
             self._urgent.clear()
             self._drain()
@@ -209,7 +209,7 @@ class Writer:
         try:
             written = self._database.write(partial(self._insert, batch), failed=self._note_failure)
         except Exception as error:
-            # The thread must live to answer those who wait, whatever it was, and they must be told.
+            # The thread must survive any error, to release waiting callers and to tell them.
             self._failure = f"the store could not keep {len(batch)} or more entries: {reason(error)}"
             return
         finally:
@@ -225,7 +225,7 @@ class Writer:
         self._stalled = True
 
     def _insert(self, batch: list[_Item], connection: Connection) -> Texts:
-        """Write items and the texts that are not known to be there; these texts."""
+        """Write items and the texts that are not known to be stored; returns these texts."""
         epochs = current_epochs(connection, {item.record.run_id for item in batch})
         rows: dict[Table, list[tuple[Any, ...]]] = {}
         texts = Texts(self._known)
@@ -237,12 +237,12 @@ class Writer:
                 try:
                     made = _stored.row_of(item.table, run.run_id, run.payer, item.number, item.content, texts)
                 except StoreError as error:
-                    # What cannot be spelled as a row stops its own run.
+                    # An item that cannot be made a row stops only its own run.
                     run.refuse(error)
                 else:
                     rows.setdefault(item.table, []).append(made)
         _schema.insert_texts(connection, texts.texts)
-        # Workers share prompts as they share texts.
+        # Workers share prompts, too: one order for all.
         _schema.insert_new(connection, _schema.prompts, [texts.prompts[key] for key in sorted(texts.prompts)])
         for table, own in rows.items():
             _schema.insert_new(connection, table, own)

@@ -21,7 +21,7 @@ _TOLERATED = 5.0
 
 
 class ClassicModelContract(ABC):
-    """What every classic model keeps to. Inherit, and supply :attr:`model` and whatever else differs."""
+    """Tests every classic model passes. Inherit, and supply :attr:`model` and anything else that differs."""
 
     settings: Mapping[str, Any] = {}
     """Parameters under which the contract is checked."""
@@ -79,7 +79,7 @@ class ClassicModelContract(ABC):
                 assert opinions.max() <= self.model.range[1]
 
     def test_consensus_is_a_fixed_point_where_it_is_said_to_be(self) -> None:
-        """Consensus stays, but for rounding, as the model says, or some consensus is left."""
+        """Consensus stays, but for rounding, exactly where the model says that it does."""
         low, high = self.span
         left, networks = 0.0, [Network.from_edges(_EDGES), Network.of(8)]
         if "signs" in self.model.needs:
@@ -92,14 +92,14 @@ class ClassicModelContract(ABC):
         assert stays == self.model.keeps_consensus
 
     def test_one_seed_gives_one_result(self) -> None:
-        """However many threads there are, and however it is divided."""
+        """Results do not depend on the number of threads, of replicates or of recorded steps."""
         one = self.run(replicates=3, threads=1)
         np.testing.assert_array_equal(one, self.run(replicates=3, threads=3))
         np.testing.assert_array_equal(one[:1], self.run(replicates=1))
         np.testing.assert_array_equal(one[:, ::2], self.run(replicates=3, record_every=2))
 
     def test_steps_one_by_one_are_a_run(self) -> None:
-        """What lies between two steps is in the opinions and the random stream alone."""
+        """Opinions and random stream are the whole state between two steps."""
         for network in (Network.from_edges(_EDGES), Network.of(8)):
             initial = self.initial(network.n)
             process = Process(set_up(self.model, network, settings=dict(self.settings)), initial, 7)
@@ -115,7 +115,7 @@ class ClassicModelContract(ABC):
             )
 
     def test_initial_opinions_are_left_alone(self) -> None:
-        """So that a second run starts where the first did."""
+        """A second run starts where the first did."""
         initial = self.initial()
         before = initial.copy()
         first = self.run(initial=initial)
@@ -124,7 +124,7 @@ class ClassicModelContract(ABC):
         np.testing.assert_array_equal(first, self.run(initial=initial))
 
     def test_the_global_generator_is_left_alone(self) -> None:
-        """Nobody else's random numbers depend on a simulation."""
+        """A simulation does not touch numpy's global generator."""
         before = np.random.get_state()[1].copy()  # type: ignore[index]  # noqa: NPY002
         self.run()
         np.testing.assert_array_equal(before, np.random.get_state()[1])  # type: ignore[index]  # noqa: NPY002
@@ -138,7 +138,7 @@ class ClassicModelContract(ABC):
         np.testing.assert_array_equal(self.run(), self.run(**each))
 
     def test_numbers_of_agents_mean_nothing(self) -> None:
-        """Relabelled agents do what the agents they were would have done, up to chance."""
+        """Relabelling agents changes no opinion, up to chance."""
         order = np.random.default_rng(3).permutation(_N)
         relabelled = Network.from_edges(order[_EDGES])
         initial = self.initial()
@@ -182,7 +182,7 @@ class ClassicModelContract(ABC):
         np.testing.assert_array_equal(again[:, order], found)
 
     def test_who_has_no_partner_is_an_error_or_keeps_its_opinion(self) -> None:
-        """As asked for."""
+        """An agent without partner is an error, or keeps its opinion under ``isolates='keep'``."""
         lonely = Network.from_edges(_EDGES, _N + 1)
         initial = self.initial(_N + 1)
         with pytest.raises(SpecError, match=r"agent 6 .*isolates='keep'"):
@@ -190,7 +190,7 @@ class ClassicModelContract(ABC):
         assert (self.run(lonely, initial, isolates="keep", replicates=2)[:, :, _N] == initial[_N]).all()
 
     def test_bad_input_is_refused(self) -> None:
-        """With one clear message."""
+        """Bad input raises an error with one clear message."""
         initial = self.initial()
         low, high = self.model.range
         with pytest.raises(SpecError, match="agent 2 has nan"):

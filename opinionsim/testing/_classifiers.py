@@ -139,7 +139,7 @@ class ClassifierContract(ABC):
         assert estimates.off_scale[0] > 0.5
 
     def test_items_without_a_claim(self) -> None:
-        """One is refused where a claim is needed, with the name of the classifier, and coded where none is."""
+        """Such an item is coded where no claim is needed, else refused with the name of the classifier."""
         classifier = self.classifier(OpinionScale())
         claimless = Item(_ORDINARY[0])
         if classifier.needs_claim:

@@ -1,8 +1,8 @@
 """A chat-completions server on loopback that misbehaves on purpose, the same way every time, and counts what it sends.
 
 It speaks the OpenAI dialect, so that real clients can be driven through everything providers do to them: limits,
-errors, broken connections, broken replies, refusals. What a request is answered depends on its messages and its
-seed alone; which faults it meets on the way depends on these and on how often it was asked.
+errors, broken connections, broken replies, refusals. The true reply to a request depends on its messages and its
+seed alone; the faults it meets depend on these and on the number of the try.
 
 In a test it runs in a thread of the process, ``with StubProvider() as stub: ... stub.base_url``; a benchmark runs it
 as a process of its own, ``python -m opinionsim.testing._provider --latency 0.2``, which prints its address and ends
@@ -40,8 +40,8 @@ from opinionsim.testing._provider_replies import Replier, plain_reply, request_i
 class StubProvider:
     """An OpenAI-compatible server on loopback with faults, latencies and limits of its own.
 
-    It answers ``POST /v1/chat/completions`` (not streaming), ``GET /v1/models`` and, for whoever runs it as a
-    process of its own, ``GET /statistics``. Use it as a context manager. All public attributes may be replaced
+    It answers ``POST /v1/chat/completions`` (not streaming), ``GET /v1/models`` and, for stubs that run as a
+    process of their own, ``GET /statistics``. Use it as a context manager. All public attributes may be replaced
     while it runs, so that a test can make a provider change under its client.
 
     Parameters
@@ -285,7 +285,7 @@ class StubProvider:
         except (asyncio.CancelledError, ConnectionError):
             self._record(request, kind, None, began)
             raise
-        except Exception as error:  # of the functions the stub was given: its user must hear of it
+        except Exception as error:  # of the functions the stub was given: close() raises it
             self._error = self._error or error
             raise
 
@@ -344,7 +344,7 @@ class StubProvider:
         self.log.append(Exchange(request, kind, status, served, began, ended))
 
 
-#: Bytes written at a time by what writes a body in pieces.
+#: Bytes in each piece of a trickled body.
 _PIECE = 64
 #: Time a client has to read half a body: a reset throws away what was not read.
 _READING_S = 0.02

@@ -1,4 +1,4 @@
-"""What a stub provider answers with: errors and replies in the form of OpenAI's dialect."""
+"""Answers of a stub provider: errors and replies in the form of OpenAI's dialect."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _REASONING = "They ask for a few words. I shall keep it short and say what I hol
 
 
 def error_of(kind: str | None, model: str, retry_after_s: float | None) -> web.Response | None:
-    """The answer of a kind that answers with an error, or with what is no reply."""
+    """The answer of a kind of fault that sends an error, or a body that is no reply; None for other kinds."""
     match kind:
         case "rate-limited":
             return rate_limited(retry_after_s)
@@ -43,7 +43,7 @@ def error_of(kind: str | None, model: str, retry_after_s: float | None) -> web.R
 
 
 def reply_of(kind: str | None, request: StubRequest, reply: str, model: str, cached: float) -> web.Response:
-    """A reply of a model, true or with a fault of content; `cached` is the share of the prompt told as cached."""
+    """A reply of a model, true or with a fault of content; `cached` is the share of the prompt reported as cached."""
     content: str | None = reply
     finish, others = "stop", {}
     match kind:

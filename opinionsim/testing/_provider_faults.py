@@ -1,4 +1,4 @@
-"""What goes wrong at a stub provider, and for which requests."""
+"""Faults of a stub provider, and the requests that meet them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class StubRequest(NamedTuple):
     identity: str
     """:func:`request_identity` of the two."""
     attempt: int
-    """How many requests of this identity came before, those turned away by a limit not counted."""
+    """Number of earlier requests of this identity that were let in."""
     model: str
     """Name of the model asked for."""
     authorization: str
@@ -32,7 +32,7 @@ class Exchange(NamedTuple):
 
     request: StubRequest
     fault: str | None
-    """What was played, ``over-limit`` for a limit that was really exceeded, None for a plain true reply."""
+    """The fault played, ``over-limit`` for a limit that was really exceeded, None for a plain true reply."""
     status: int | None
     """HTTP status of the answer; None where none was written to its end."""
     served: bool
@@ -60,9 +60,9 @@ class Faults:
       (reasoning that reaches the limit of length before it ends).
     - ``Faults.HARMLESS`` leaves the reply true: ``trickle`` (in small pieces, slowly), ``reasoning-tags`` (reasoning
       before it, in the text), ``reasoning-field`` (in a field ``reasoning_content``).
-    - ``Faults.ANY_REQUEST`` and ``Faults.THIS_REQUEST`` are the same however often one asks. Of the former a client
-      expects that every request would meet them: ``quota`` (429 ``insufficient_quota``), ``unauthorized`` (401),
-      ``unknown-model`` (404). The latter concern one prompt: ``too-long`` (400 ``context_length_exceeded``).
+    - ``Faults.ANY_REQUEST`` and ``Faults.THIS_REQUEST`` are the same at every try. A client expects the former at every
+      request: ``quota`` (429 ``insufficient_quota``), ``unauthorized`` (401), ``unknown-model`` (404). The latter
+      concern one prompt: ``too-long`` (400 ``context_length_exceeded``).
 
     Parameters
     ----------
@@ -70,13 +70,13 @@ class Faults:
         Probability of each kind for each try of a request, drawn anew for every try; sum at most 1. Here
         ``Faults.CONTENT`` is a matter of the try, and asking again helps.
     requests : mapping of str to float
-        Probability of each kind for a request, drawn once: all its tries meet it that are not hit otherwise.
+        Probability of each kind for a request, drawn once: each of its tries meets it unless another fault hits it.
     plan : sequence of str or None, or callable
         Goes before both: the kind for the first, second, … try of every request, or a function of the
         :class:`StubRequest`. None means no planned fault.
     in_a_row : int
-        How many tries of a request in a row are hit by a fault of `tries` at most, harmless ones not counted; the
-        next one is spared. >= 0.
+        Largest number of tries of a request in a row that are hit by a fault of `tries`, harmless ones not counted; the
+        next try is spared. >= 0.
     retry_after_s : float or None
         What 429 and 503 tell the client to wait: exact in ``retry-after-ms``, in whole seconds rounded up in
         ``retry-after``. None sends neither.
@@ -86,7 +86,7 @@ class Faults:
     Raises
     ------
     SpecError
-        If a kind is not known, a probability is none, or `in_a_row` is negative.
+        If a kind is not known, a probability is not valid, or `in_a_row` is negative.
     """
 
     TRANSPORT: ClassVar[tuple[str, ...]] = (

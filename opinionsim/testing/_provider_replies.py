@@ -1,4 +1,4 @@
-"""What a stub provider says: plain sentences, or what the scripted model would say."""
+"""Replies of a stub provider: plain sentences, or those of the scripted model."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from opinionsim.opinions import OpinionScale
 from opinionsim.prompts import load_pack
 from opinionsim.streams import canonical_json, digest
 
-#: What a stub says: a function of the messages and the seed of a request.
+#: Makes a stub's reply from the messages and the seed of a request.
 Replier = Callable[[tuple[ChatMessage, ...], int | None], str]
 
 _OPENINGS = ("I have thought about it.", "Let me be brief.", "People ask me this often.", "It came up again today.")
@@ -28,7 +28,7 @@ _CLOSINGS = ("That is how I see it.", "I may think again.", "Nobody told me to s
 
 
 def request_identity(messages: Iterable[ChatMessage], seed: int | None) -> str:
-    """What makes two requests the same one asked twice: equal messages and an equal seed."""
+    """Identity of a request: equal for equal messages and an equal seed."""
     return digest(canonical_json([[list(message) for message in messages], seed]))
 
 

@@ -160,8 +160,8 @@ class _OneByOne:
 class ScheduleContract(ABC):
     """Tests every schedule passes; inherit, build one in :meth:`schedule`, and pytest runs them.
 
-    Adaptive schedules are given opinions that follow from what was said, some of them NaN, and decisions as their
-    acts make them of texts without a meaning.
+    Adaptive schedules are given opinions that follow from the texts, some of them NaN, and decisions that their acts
+    read from texts without a meaning.
     """
 
     @abstractmethod

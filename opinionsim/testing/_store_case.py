@@ -1,4 +1,4 @@
-"""Where tests of stores make one, how they look into it, and how they make it fail."""
+"""Base class of tests of stores, and tools that make a store fail."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from opinionsim.testing.rows import begun
 #: Where in a transaction it fails: before anything is done, before it is committed, or when it is committed and only
 #: the answer is lost.
 Moment = Literal["before", "within", "after"]
-#: How long something is waited for that will come, seconds: long, for it is only needed when a test fails.
+#: Longest wait for an event, seconds; reached only when a test fails.
 _LONG_S = 60.0
 
 
@@ -59,7 +59,7 @@ class StoreFaults:
     moment : Moment
         Where they fail.
     patience_s : float, optional
-        How long the store goes on trying; default as long as it does by itself.
+        How long the store goes on trying, seconds; default the store's own.
 
     Attributes
     ----------
@@ -97,11 +97,11 @@ class StoreFaults:
 
 
 class _Fault(SQLAlchemyError):
-    """An error that passes when its time has come."""
+    """An error that passes when the transaction is tried again."""
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
-    """Wait for something another thread does."""
+    """Wait until another thread has made a condition true."""
     until = time.monotonic() + _LONG_S
     while not condition():
         assert time.monotonic() < until, "what the test waits for has not come"

@@ -1,4 +1,4 @@
-"""What claims on runs must do: one writer at a time, whoever came before excluded."""
+"""Tests of claims on runs: one writer at a time, and earlier owners excluded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a follower of a run must be told: each row once, in order, whoever writes it and whenever."""
+"""Tests of followers of a run: each row once, in order, at any time and from any writer."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from opinionsim.testing.rows import (
 
 
 def _rows(n_turns: int) -> list[TurnRow | TieRow | OpinionRow]:
-    """What a run leads to: turns, each with an opinion, and now and then a tie that moves."""
+    """Rows of a run: turns, each with an opinion, and now and then a tie that moves."""
     rows: list[TurnRow | TieRow | OpinionRow] = []
     for turn in range(n_turns):
         rows += [turn_row(turn, (turn - 1,) if turn else ()), opinion_row(turn)]
@@ -141,7 +141,7 @@ class FollowingContract(StoreCase):
         store.flush()
         expected = _events([turn_row(turn, text="anew") for turn in (1, 0)], generation=1)
         assert follower.poll() == late.poll() == expected
-        # Twice while nobody looked.
+        # Begun anew twice between two polls.
         store.forget(["r1"])
         store.forget(["r1"])
         lead(begun(store), turns=[turn_row(0)], opinions=())

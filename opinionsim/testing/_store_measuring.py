@@ -1,4 +1,4 @@
-"""What measuring must do: instruments that stay themselves, and nothing coded twice or left out."""
+"""Tests of measuring: instruments do not change, and no text is coded twice or left out."""
 
 from __future__ import annotations
 

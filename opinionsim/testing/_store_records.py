@@ -1,4 +1,4 @@
-"""What the record of a run must do: numbers without a gap, one writer at a time, and nothing lost to what passes."""
+"""Tests of the record of a run: numbers without a gap, one writer at a time, and no row lost to passing errors."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from opinionsim.testing.rows import (
     turn_row,
 )
 
-#: What a run leads to, its kinds in no order.
+#: Rows of a run, of all kinds in no order.
 _ROWS: tuple[TurnRow | TieRow | OpinionRow, ...] = (
     turn_row(0),
     TieRow(1, 0, 1, 1, 0),
@@ -147,7 +147,7 @@ class RecordContract(StoreCase):
         with open_store(self.url(tmp_path)) as store:
             record = begun(store, owner="host 2")
             assert [entry.key.turn for entry in record.entries] == [0, 2]
-            # It is led to all of it again, and then on.
+            # The resumed run adds its stored rows again, and then new ones.
             record.begin(CAST, EDGES)
             add_all(record, (*first, *then))
             store.finish("r1", record.epoch, "incomplete", "stopped")
@@ -320,7 +320,7 @@ class WritingContract(StoreCase):
         for addition in additions:
             with pytest.raises(HeldElsewhereError, match="r1"):
                 addition()
-        # Others that write to the store are not told.
+        # Other writers to the store see no error.
         store.flush()
         assert tables(store) == before
         add(late, turn_row(1))
@@ -438,7 +438,7 @@ class WritingContract(StoreCase):
         ):
             with pytest.raises(StoreError, match="could not keep"):
                 tell()
-        # Nothing that comes later may be kept in the place of what was lost.
+        # No later row may be kept in the place of a lost one.
         faults.left = 0
         store.close()
         with open_store(self.url(tmp_path), write=False) as reader:

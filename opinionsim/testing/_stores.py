@@ -1,4 +1,4 @@
-"""What every journal and every store must do; inherit, say how to make one, and run under pytest."""
+"""Tests every journal and every store passes; inherit, say how to make one, and run under pytest."""
 
 from __future__ import annotations
 
@@ -240,7 +240,7 @@ class StoreContract(
             assert store.save_design(design_row("e2", "other", design_id="d2")) == 1
         with open_store(self.url(tmp_path)) as store:
             assert store.save_design(design_row(runs=(), design_id="d3")) == 3
-            # Gone back to: its number stays, and it is the last again.
+            # Saved again, a design keeps its number and is the last again.
             assert store.save_design(first) == 1
             found = [row for row in _plain(store.designs()) if row.experiment_id == "e1"]
             assert found == [
@@ -258,7 +258,7 @@ class StoreContract(
         claimed(store, "r3")
         assert store.save_design(fewer) == 1
         assert [run.run_id for run in store.designs()[0].runs] == ["r1", "r2", "r3"]
-        # What was forgotten has not been begun any more.
+        # A forgotten run no longer counts as begun.
         store.forget(["r3"])
         assert store.save_design(replace(whole, runs=())) == 1
         assert [run.run_id for run in store.designs()[0].runs] == ["r2"]
@@ -292,7 +292,7 @@ class StoreContract(
         second: dict[str, Any] = {"input_tokens": 7, "cost": 0.25}
         with open_store(self.url(tmp_path)) as store:
             assert store.spending() == {}
-            # Two experiments share a run: who carries it out pays.
+            # Two experiments share a run: the one that carries it out pays.
             record = begun(store, payer="e1")
             for turn in range(2):
                 record.append(call(turn, **first))

@@ -1,4 +1,4 @@
-"""Rows and entries that tests of stores write down, small, valid and changed by keyword, and what stores hold then."""
+"""Small, valid rows and entries for tests of stores, changed by keyword, and functions that write and read them."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ __all__ = [
     "turn_row",
 ]
 
-#: Who takes part in a run.
+#: The agents of a run.
 CAST = (
     AgentRow(0, "Ada", "participant", "scripted", -2.0, {"age": 30, "city": "Utrecht"}, "scripted"),
     AgentRow(1, "Ben", "moderator", "scripted", None, {"age": 41, "city": "Porto"}, "scripted"),
 )
 #: The tie it begins with.
 EDGES = (EdgeRow(0, 1, 0.5),)
-#: What they say.
+#: Their turns.
 TURNS = (
     TurnRow(0, 1, 0, "write", "post", (), "It is warmer."),
     TurnRow(1, 1, 1, "review", "report", (0, "news"), "I doubt it."),
@@ -144,7 +144,7 @@ def design_row(
 
 
 def add(record: RunRecord, row: TurnRow | TieRow | OpinionRow) -> None:
-    """Add something a run leads to; a turn comes behind the entry it rests on."""
+    """Add a row of a run; a turn follows the journal entry it rests on."""
     if isinstance(row, TieRow):
         record.add_tie(row)
     elif isinstance(row, OpinionRow):
@@ -162,7 +162,7 @@ def text_of(journal: Journal, key: EntryKey) -> str | None:
 
 
 def add_all(record: RunRecord, rows: Iterable[TurnRow | TieRow | OpinionRow]) -> None:
-    """Add what a run leads to, row by row."""
+    """Add rows of a run, one by one."""
     for row in rows:
         add(record, row)
 
@@ -176,7 +176,7 @@ def lead(
     ties: Iterable[TieRow] = (),
     opinions: Iterable[OpinionRow] = (opinion_row(),),
 ) -> None:
-    """Write down what a run leads to: by default two agents, one tie, two turns, one opinion."""
+    """Add the rows of a run: by default two agents, one tie, two turns, one opinion."""
     record.begin(agents, edges)
     add_all(record, (*turns, *ties, *opinions))
 
@@ -226,12 +226,12 @@ def tables(
 
 
 def numbered(store: StoreReader, run_id: str = "r1") -> list[tuple[int, TurnRow | OpinionRow | TieRow]]:
-    """What a run has led to, with its numbers."""
+    """The rows of a run, with their numbers."""
     return [(event.seq, event.row) for event in store.follow(run_id).poll()]
 
 
 def seqs(store: StoreReader, run_id: str = "r1") -> list[int]:
-    """Numbers of the rows a run has led to, as the tables have them."""
+    """Numbers of the rows of a run, as the tables have them."""
     with store.reading() as connection:
         found = [
             connection.exec_driver_sql(f"SELECT seq FROM {name} WHERE run_id = '{run_id}'").scalars().all()  # noqa: S608
