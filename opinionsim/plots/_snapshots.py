@@ -140,7 +140,7 @@ def snapshot_data(
 
 
 def _span(drawn: TrajectorySet, trajectory: Trajectory) -> tuple[float, float]:
-    """Range of opinions; for a model without one, the smallest range about 0 that holds all opinions."""
+    """Range of opinions; for a model without one, the smallest symmetric range that holds all opinions."""
     if np.isfinite(drawn.span).all():
         return drawn.span
     widest = float(np.nanmax(np.abs(trajectory.values), initial=0)) or 1.0

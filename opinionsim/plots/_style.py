@@ -188,7 +188,7 @@ def heading(lines: Iterable[str], width: float) -> str:
 
 
 def set_heading(ax: Axes, lines: Iterable[str]) -> None:
-    """Set the title of axes, broken to the width of their figure without the legend or bar beside them."""
+    """Set the title of axes, broken to their width."""
     figure = ax.get_figure()
     width = 6.4 if figure is None else figure.get_figure(root=True).get_figwidth() * ax.get_position().width
     ax.set_title(heading(lines, width), fontsize=9, loc="left")
@@ -208,7 +208,7 @@ def new_panels(
     size : (float, float)
         Inches of a panel.
     n_columns : int, optional
-        Default the number that comes closest to a square.
+        Default one row for up to three panels, else the number that comes closest to a square.
     """
     if n_columns is None:
         n_columns = len(names) if len(names) <= 3 else int(np.ceil(np.sqrt(len(names))))
