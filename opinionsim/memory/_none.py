@@ -21,5 +21,5 @@ class NoMemory(KeptMessages):
     templates: ClassVar[tuple[str, ...]] = ()
 
     async def remember(self, act: Act, received: Sequence[Message], text: str, ask: Ask) -> NoMemory:
-        """The memory with the past advanced; remembers no message and makes no call."""
+        """The memory itself, unchanged; makes no call."""
         return self
