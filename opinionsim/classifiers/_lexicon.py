@@ -18,7 +18,7 @@ from opinionsim.classifiers._lexicon_words import Clause, Mark, clauses
 from opinionsim.opinions import OpinionEstimates, OpinionScale
 from opinionsim.registry import part
 
-#: Size of a hedged stance, and factor of a stance that a later reservation softens.
+#: Size of a hedged stance, and largest size of a stance that a later reservation softens.
 _HEDGED = 0.45
 #: Weight of a reservation without a stance.
 _RESERVED = 0.7
