@@ -32,7 +32,7 @@ Assignment = Literal["fixed", "random", "latin-square"]
 
 @dataclass(frozen=True)
 class Persona:
-    """Who an agent plays.
+    """The person that an agent plays.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class PersonaSet:
     Attributes
     ----------
     name, source, licence : str
-        What it is called, where its attributes come from, and on what terms they may be used.
+        Name, source of the attributes, and terms of their use.
     personas : tuple of Persona
         At least one, with distinct names.
     card : str
@@ -105,7 +105,7 @@ def parse_personas(document: Document | Mapping[str, Any], source: str = "person
         Keys ``name, source, licence, card, personas``; each persona has ``name`` and may have
         ``opinion``, ``attributes`` and ``background``.
     source : str
-        What error messages call a bare mapping.
+        Name of a bare mapping in errors.
 
     Raises
     ------
@@ -135,7 +135,7 @@ def parse_personas(document: Document | Mapping[str, Any], source: str = "person
 
 
 def _check_texts(document: Document, place: KeyPath, persona: _PersonaModel) -> None:
-    """Refuse what would read as another line, or as nothing, where prompts and tables show a persona."""
+    """Refuse blank names and keys, and line breaks, which would garble prompts and tables."""
     one_line = "must be one line, without line breaks or other control characters"
     if not persona.name.strip():
         raise document.error((*place, "name"), "must not be blank")
@@ -159,12 +159,12 @@ def load_personas(path: str | Path) -> PersonaSet:
 
 @dataclass(frozen=True)
 class Population:
-    """The agents of a run: who each plays and the opinion each is assigned.
+    """The agents of a run: the persona and the assigned opinion of each.
 
     Attributes
     ----------
     personas : tuple of Persona, length N
-        Who agent i plays.
+        Persona of agent i.
     opinions : tuple of int or None, length N
         Assigned opinion of agent i, a scale point; None for an agent that is given none. An assigned
         opinion is a condition of the run, never a measurement.
@@ -202,7 +202,7 @@ def _choose(available: Sequence[Persona], size: int, rng: np.random.Generator) -
 def _initial_counts(
     size: int, initial: InitialOpinions, scale: OpinionScale, rng: np.random.Generator
 ) -> dict[int, int]:
-    """How many agents start at each point (A10: uniform N/k each; skewed N - N//5 against N//5)."""
+    """Number of agents that start at each point (A10: uniform N/k each; skewed N - N//5 against N//5)."""
     minority = size // 5
     if initial == "uniform":
         share, rest = divmod(size, len(scale))
@@ -219,7 +219,7 @@ def _initial_counts(
 
 
 def _assign_fixed(personas: Sequence[Persona], counts: dict[int, int]) -> list[int]:
-    """Give every persona its own opinion while it is to be had; the others take what is left, in order."""
+    """Give every persona its own opinion while it is available; the others take the rest in order."""
     left = dict(counts)
     opinions: list[int | None] = []
     for persona in personas:
@@ -289,15 +289,15 @@ def draw_population(
         ``skewed-negative`` (N - N//5 at that end, N//5 at the other), ``all-positive``, ``all-negative``,
         ``personas`` (as the file pairs them), or explicit counts that sum to N (A10).
     assignment : str
-        Who gets which opinion. ``fixed``: each persona its own where the distribution has it, the rest in
-        order. ``random``: a permutation drawn for each replicate.
+        Pairing of opinions with personas. ``fixed``: each persona has its own opinion where the distribution has it,
+        the rest in order. ``random``: a permutation drawn for each replicate.
         ``latin-square``: replicate r shifts the sorted opinions by r places, so that over N replicates
         every persona holds every place once; this breaks the confound of persona and opinion (A4). It needs
         the same streams in every replicate.
     replicate : int
         Replicate number from 0.
     opinions_rng, assignment_rng : numpy.random.Generator
-        Streams for the distribution and for who gets what.
+        Random streams for the distribution and for the assignment.
 
     Returns
     -------

@@ -18,7 +18,7 @@ __all__ = ["Claim", "Framing", "Topic", "load_topics", "parse_topic", "parse_top
 
 
 class Framing(StrEnum):
-    """Which side of a topic the claim affirms (Chuang et al. 2023, §3; A5)."""
+    """The side of a topic that a claim affirms (Chuang et al. 2023, §3; A5)."""
 
     FALSEHOOD = "falsehood"
     TRUTH = "truth"
@@ -35,9 +35,9 @@ class Claim:
     topic : str
         Name of the topic it belongs to.
     framing : Framing
-        Which side it affirms.
+        The side it affirms.
     accepted : Framing or None
-        The framing accepted as true, None when there is no ground truth.
+        The framing accepted as true; None when there is no ground truth.
     sensitive : bool
         True where the claim should stay out of demonstrations and galleries.
     """
@@ -64,13 +64,13 @@ class Topic:
     name : str
         Identifier: lower-case words joined by hyphens.
     title : str
-        For figures and tables.
+        Name in figures and tables.
     category : str
         Group the topic is reported in.
     claims : dict of Framing to str
         The assertions, at least one.
     accepted : Framing or None
-        Which claim is accepted as true.
+        Framing of the claim accepted as true; None when there is no ground truth.
     sensitive : bool
         Keep out of demonstrations and galleries.
     source : str
@@ -123,7 +123,7 @@ class _TopicsModel(BaseModel):
 
 
 def _topic(model: _TopicModel, source: str, document: Document, *place: str | int) -> Topic:
-    """A topic; `place` is where it stands in the document that errors point at."""
+    """A topic; `place` is its place in the document, for errors."""
     for framing, text in model.claims.items():
         if not text.strip() or text.strip().endswith("."):
             raise document.error(
@@ -164,7 +164,7 @@ def parse_topics(document: Document | Mapping[str, Any], source: str = "topics")
     document : Document or mapping
         Keys ``topics``, ``source`` and ``licence``.
     source : str
-        What error messages call a bare mapping.
+        Name of a bare mapping in errors.
 
     Returns
     -------

@@ -24,7 +24,7 @@ def _kernel(opinions, start, contacts, timing, p, pairs, state, spare, record):
     degree = contacts.n - 1.0 if heard is None else heard @ np.ones(contacts.n)
 
     def step(own: np.ndarray) -> np.ndarray:
-        """One step; who is left with no evidence it believes keeps its opinion."""
+        """One step; an agent without evidence that it weighs keeps its opinion."""
         # Support is a sum, and may miss its bounds by what rounding takes.
         support = np.clip(own.sum() - own if heard is None else heard @ own, 0.0, degree)
         pro, contra = own**p.b * support, (1.0 - own) ** p.b * (degree - support)

@@ -1,4 +1,4 @@
-"""Who meets whom in an event: networks as the flat arrays that kernels read."""
+"""Contacts of agents: networks as the flat arrays that kernels read."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from opinionsim.classic._random import draw, fill, index, uniform
 from opinionsim.compilation import inlined
 from opinionsim.networks import Network
 
-#: Who is drawn first.
+#: Agent or pair that is drawn first.
 LISTENER, SPEAKER, EDGE = 0, 1, 2
-#: In which order agents update.
+#: Order in which agents update.
 RANDOM, PERMUTATION, SEQUENTIAL, SYNCHRONOUS = 0, 1, 2, 3
 #: Bits of half a random word, and a mask of its lower half.
 _HALF, _LOWER = np.uint64(32), np.uint64(2**32 - 1)
@@ -34,7 +34,7 @@ class Contacts(NamedTuple):
     with_self : bool
         Whether an agent may meet itself, in the complete graph.
     pick : int
-        Who is drawn first: LISTENER, SPEAKER or EDGE.
+        Agent or pair that is drawn first: LISTENER, SPEAKER or EDGE.
     firsts : ndarray of uint32
         Agents that can be drawn first, ascending: those with a partner.
     starts : ndarray (n + 1,) of int64
@@ -196,7 +196,7 @@ def _draw_edges(contacts, words, listeners, speakers):
 
 @inlined
 def _draw_firsts(contacts, order, queue, done, words, firsts):
-    """Fill in who is drawn first in each event. Where that is by chance, `words` keep what chance is left in them."""
+    """Fill in the agent drawn first in each event. If it is random, `words` keep their unused randomness."""
     if order != RANDOM:
         for event in range(firsts.size):
             firsts[event] = queue[done + event]

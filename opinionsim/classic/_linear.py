@@ -34,11 +34,11 @@ class FriedkinJohnsen(NamedTuple):
 
 
 def influence_matrix(network: Any, self_weight: ArrayLike = 1.0) -> Any:
-    """The row-normalised matrix W of linear models: who weighs how much for whom.
+    """The row-normalised matrix W of linear models: the influence of each agent on each other.
 
     Parameters
     ----------
-    network : Network or whatever describes one
+    network : Network, or any form that simulate takes
         Who hears whom, at which weight; weights may be negative.
     self_weight : float or array_like (N,)
         Weight of an agent's own opinion, >= 0.
@@ -79,7 +79,7 @@ def _shares(contacts: Contacts, own: Any) -> tuple[Any, np.ndarray]:
     """The shares of others, a sparse matrix (N, N), and one's own (N,), on a network that is not complete."""
     heard, mine = contacts.matrix(), np.broadcast_to(np.asarray(own, dtype=float), contacts.n)
     total = abs(heard) @ np.ones(contacts.n) + mine
-    # Who hears nobody at all, itself included, keeps its opinion.
+    # An agent that hears no agent, itself included, keeps its opinion.
     deaf = total == 0
     scale = 1.0 / np.where(deaf, 1.0, total)
     heard.data *= np.repeat(scale, np.diff(contacts.starts))
@@ -146,7 +146,7 @@ def friedkin_johnsen_equilibrium(
 
     Parameters
     ----------
-    network : Network or whatever describes one
+    network : Network, or any form that simulate takes
         Who hears whom, at which weight >= 0.
     initial : array_like (N,) or (N, D)
         Initial opinions. The identity matrix gives the total influence of every agent on every other.
@@ -163,8 +163,8 @@ def friedkin_johnsen_equilibrium(
     Raises
     ------
     SpecError
-        If an argument is not valid, or an agent hears of no initial opinion, on whatever way: with susceptibility 1
-        throughout the model is DeGroot's, and the limit one of a vanishing influence of everybody's own start.
+        If an argument is not valid, or no initial opinion reaches an agent, directly or not. With susceptibility 1
+        for all agents the model is DeGroot's, and the equations have no single solution.
 
     Examples
     --------

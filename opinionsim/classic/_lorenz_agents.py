@@ -127,11 +127,11 @@ def follower_network(
     friends: int = 5,
     friendship: str = "random",
 ) -> Network:
-    """A network of followers, who prefer whom many follow, and of mutual friends.
+    """A network of followers, with preference for agents that have many, and of mutual friends.
 
-    Agents join one after another. Each follows `following` of those before it, or all while they are fewer, drawn
-    without repetition in proportion to 1 and the number of their followers; whoever follows hears the other. Friends
-    hear each other.
+    Agents join one after another. Each follows `following` of the agents before it, or all while they are fewer, drawn
+    without repetition in proportion to 1 plus the number of their followers. A follower hears the agent it follows.
+    Friends hear each other.
 
     Parameters
     ----------
@@ -172,7 +172,7 @@ def follower_network(
 
 
 def _follow(n: int, rng: np.random.Generator, following: int) -> tuple[np.ndarray, np.ndarray]:
-    """Whom each agent follows, and who does."""
+    """The agents followed, and their followers, one pair for each tie."""
     # Agents stand in the pool once, and once more for each follower: a place in it is drawn in proportion.
     pool = np.empty(n * (following + 1), dtype=np.int64)
     size, found = 0, []

@@ -79,7 +79,7 @@ def sweep(
     starts = starts_of(setups[0][1], initial, seed, replicates)
     begun, span = np.stack(starts), setups[0][1].range
     if not isinstance(metrics, Mapping):
-        # What cannot be measured at the start cannot be at the end either.
+        # A metric that fails on initial opinions would fail on final ones: find out before the runs.
         metrics_of_runs(begun[:1], begun[:1], metrics, span, joined)
     finals = np.empty((len(setups) * replicates, *starts[0].shape))
 

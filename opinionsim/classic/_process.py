@@ -25,7 +25,7 @@ _NO_PAIRS = np.empty((0, 2), dtype=np.uint32)
 
 @dataclass(frozen=True, eq=False)
 class Setup:
-    """A model with everything it needs but opinions: what replicates share.
+    """A model with all it needs but opinions; replicates share it.
 
     Attributes
     ----------
@@ -120,7 +120,7 @@ def check_names(model: ClassicModel, settings: Iterable[str], *, schemes: bool =
     Raises
     ------
     SpecError
-        Naming the first, and what is valid.
+        If there is one; the message names the first, and the valid names.
     """
     valid = [*model.declared, *(model.schemes if schemes else ())]
     unknown = [name for name in settings if name not in valid]
@@ -218,7 +218,7 @@ def check_opinions(model: ClassicModel, opinions: ArrayLike, n: int, span: tuple
         given = np.asarray(opinions)
     except (TypeError, ValueError):
         given = np.empty(0, dtype=object)
-    # What is masked is missing, and would pass for the number behind the mask.
+    # A masked value is missing, but would be read as the number behind the mask.
     if given.dtype.kind not in "iuf" or np.ma.is_masked(opinions):
         raise SpecError(f"initial must be numbers, one for each agent; got {opinions!r:.60}")
     values = given.astype(np.float64)

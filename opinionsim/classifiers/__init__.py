@@ -1,4 +1,4 @@
-"""Classifiers: what codes texts on a scale."""
+"""Classifiers, which code texts on a scale."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __all__ = [
     "parse_closed",
 ]
 
-#: Names that are imported when asked for, and where they are.
+#: Names that are imported only when used, and their modules.
 _LATER = {
     "Calibration": "_calibration",
     "ChatClassifier": "_chat",

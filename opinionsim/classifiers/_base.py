@@ -1,4 +1,4 @@
-"""The contract of a text classifier, and what it is given."""
+"""The contract of a text classifier, and the items it codes."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What was on the table of a text's author; what is left empty is not told.
+    """The context in which a text was written; empty fields are not given to the classifier.
 
     Attributes
     ----------
     received : tuple of str
         Texts the author had read in that turn, in order.
     persona : tuple of (str, str)
-        Attributes of the author and what they are, name first.
+        Attributes of the author as pairs of name and value.
     assigned_opinion : float or None
-        The opinion the author was told it holds at the start.
+        The opinion the author was told to hold at the start.
 
     Raises
     ------
     SpecError
-        If one of them is something else.
+        If an attribute has another type.
     """
 
     received: tuple[str, ...] = ()
@@ -53,23 +53,23 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """What a classifier judges: a text, and as much of its surroundings as the judgement needs.
+    """An item that a classifier codes: a text, with the claim, second text and context that coding needs.
 
     Attributes
     ----------
     text : str
-        What the author wrote.
+        The author's text.
     claim : Claim or None
-        What the text is about; None where it is about none.
+        The claim that the text is about; None where there is none.
     about : str or None
         A second text, where two are judged together: the one that the first answers or refers to.
     context : Context or None
-        What was on the author's table, given where the instrument asks for it.
+        The context of writing, given where the instrument asks for it.
 
     Raises
     ------
     SpecError
-        If one of them is something else.
+        If an attribute has another type.
     """
 
     text: str
@@ -104,7 +104,7 @@ def items_of(texts: Sequence[str], claims: Claim | Sequence[Claim] | None = None
     Parameters
     ----------
     texts : sequence of str, length n
-        What the authors wrote.
+        The authors' texts.
     claims : Claim, or sequence of Claim, length n, optional
         The claim that all texts are about, or that each is about; default none.
 
@@ -134,7 +134,7 @@ def items_of(texts: Sequence[str], claims: Claim | Sequence[Claim] | None = None
 
 
 class Classifier(Protocol):
-    """Codes items: an author's opinion of a claim from a text, or whatever else its scale is made for.
+    """Codes items: an author's opinion of a claim from a text, or another variable that its scale measures.
 
     Classifiers that compute are deterministic, independent of batch composition, and free to code equal items once.
     The scale is an argument of the constructor.
@@ -147,13 +147,13 @@ class Classifier(Protocol):
     needs_claim: bool
     """Whether an item without a claim is an error."""
     reads_context: bool
-    """Whether it takes heed of :attr:`Item.context`; what it does not read cannot change a result."""
+    """Whether it reads :attr:`Item.context`; a context that it does not read cannot change a result."""
     reads_about: bool
-    """Whether it takes heed of :attr:`Item.about`."""
+    """Whether it reads :attr:`Item.about`."""
 
     @property
     def options(self) -> dict[str, Any]:
-        """Everything beside name and scale that can change a result, as JSON values; enters identities."""
+        """All settings beside name and scale that can change a result, as JSON values; they enter identities."""
         ...
 
     def classify(self, items: Sequence[Item]) -> OpinionEstimates:
@@ -162,7 +162,7 @@ class Classifier(Protocol):
         Parameters
         ----------
         items : sequence of Item, length n
-            What is judged; :func:`items_of` makes them of texts and claims.
+            Items to code; :func:`items_of` makes them of texts and claims.
 
         Returns
         -------
@@ -194,11 +194,10 @@ class AskingClassifier(Classifier, Protocol):
         Parameters
         ----------
         ask : Ask
-            The way to its model. Names of parts are ``judge``, and ``judge.2``, ``judge.3``, ... for more. It is given
-            the `parse` that the answers are to be read by: :func:`opinionsim.messages.take_as_is` where the classifier
-            reads them itself.
+            Calls its model. Names of parts are ``judge``, and ``judge.2``, ``judge.3``, ... for more. Pass it the
+            `parse` that reads replies: :func:`opinionsim.messages.take_as_is` if the classifier reads them itself.
         item : Item
-            What is judged.
+            The item to code.
 
         Returns
         -------
@@ -214,7 +213,7 @@ def asks(classifier: Classifier | None) -> TypeGuard[AskingClassifier]:
 
 
 def check_items(items: Sequence[Item], classifier: Classifier) -> None:
-    """Refuse what a classifier is not made for.
+    """Check that a classifier can code the items.
 
     Raises
     ------
@@ -236,5 +235,5 @@ def check_items(items: Sequence[Item], classifier: Classifier) -> None:
 
 
 def claims_and_texts(items: Sequence[Item]) -> list[tuple[str, str]]:
-    """All that a classifier reads of items which have claims, where it reads neither context nor a second text."""
+    """Claim and text of each item, for classifiers that read neither context nor second texts."""
     return [("" if item.claim is None else item.claim.text, item.text) for item in items]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Calibration(DocumentModel):
-    """How probable each point of a scale is to a classifier before it has read a text.
+    """A classifier's prior probability of each point of a scale, before it has read a text.
 
     Made by :func:`fit_calibration`, kept in a JSON file, handed to a classifier as its option `calibration`.
     """
@@ -33,13 +33,13 @@ class Calibration(DocumentModel):
     points: tuple[int, ...]
     """The scale."""
     labels: tuple[str, ...]
-    """Its verbal anchors, which a classifier may be shown."""
+    """Its verbal anchors, which may be part of a classifier's question."""
     log_prior: tuple[float, ...]
     """Natural logarithm of the prior of each point, finite."""
     n_texts: int
-    """How many pilot texts it rests on."""
+    """Number of pilot texts it was fitted on."""
     date: str
-    """When it was fitted, as the person who fitted it says: YYYY-MM-DD."""
+    """Day of fitting, as stated by the person who fitted it: YYYY-MM-DD."""
 
     @property
     def digest(self) -> str:
@@ -54,7 +54,7 @@ class Calibration(DocumentModel):
         Path(path).write_text(self._spelled(), encoding="utf-8")
 
     def require(self, classifier: str, scale: OpinionScale, options: Mapping[str, Any]) -> None:
-        """Refuse what it was not fitted for.
+        """Check that the calibration was fitted for a classifier.
 
         Parameters
         ----------
@@ -63,12 +63,12 @@ class Calibration(DocumentModel):
         scale : OpinionScale
             Its scale.
         options : mapping
-            Those of its options that the prior depends on.
+            Its options that the prior depends on.
 
         Raises
         ------
         SpecError
-            If one of them is not what the calibration was fitted with; the message names it.
+            If one of them differs from that of the fit; the message names it.
         """
         asked = {"classifier": classifier, "scale": list(scale.points), "labels": list(scale.labels), **options}
         fitted = {
@@ -103,7 +103,7 @@ def fit_calibration(classifier: Classifier, items: Sequence[Item], *, date: str)
     Parameters
     ----------
     classifier : Classifier
-        One without calibration.
+        A classifier without calibration.
     items : sequence of Item, length n
         Pilot texts, each with the claim it is about; those without an answer do not count.
     date : str
@@ -117,7 +117,7 @@ def fit_calibration(classifier: Classifier, items: Sequence[Item], *, date: str)
     Raises
     ------
     SpecError
-        If the classifier is calibrated already, or the date is none.
+        If the classifier is calibrated already, or the date is not valid.
     MeasurementError
         If no text has an answer.
 

@@ -33,8 +33,8 @@ class ChatClassifier:
     scale : OpinionScale, optional
         The scale to code on; default -2 to 2.
     model : str or BaseChatModel
-        Any name :func:`opinionsim.load_chat_model` takes but ``scripted``, or a LangChain chat model, which is then
-        used as it is, whatever the next three say. It need not be the model that plays the agents.
+        Any name :func:`opinionsim.load_chat_model` takes but ``scripted``, or a LangChain chat model, to which the
+        next three arguments do not apply. It need not be the model that plays the agents.
     temperature : float or None
         In [0, 2], default 0; None for models that take none.
     max_tokens : int
@@ -42,10 +42,11 @@ class ChatClassifier:
     options : mapping, optional
         Further arguments of the model, such as ``base_url``.
     reask : int
-        How many times an answer that names no point is asked for again, >= 0, default 2; then it is missing.
+        Number of times the question is asked again if the answer names no point, >= 0, default 2; then the value is
+        missing.
     question : str
-        What is asked about each text, to be answered by a point of the scale, whose labels should then be answers to
-        it. Default: which opinion of the claim its author expresses; only this one needs a claim.
+        Question about each text, to be answered by a point of the scale, whose labels should be answers to it.
+        Default: the opinion of the claim that the author expresses; only this question needs a claim.
 
     Raises
     ------
@@ -54,11 +55,10 @@ class ChatClassifier:
 
     Notes
     -----
-    An answer gives all probability to one point: it is a choice, and no measure of certainty. "N", and answers of
-    which none names a point, are missing. Text, claim, a second text and what is known of the author stand between
-    delimiters that no text can close. The opinion an author was assigned is given by its label on the scale, and as a
-    number where it is no point of it or the question is another. The model may answer the same question differently
-    at any time, so nothing is coded once for equal items.
+    An answer gives all probability to one point: it is a choice, and no measure of certainty. The value is missing
+    after "N", or if no answer names a point. Text, claim, second text and context stand between delimiters that no
+    text can close. An assigned opinion is given by its label on the scale; as a number if it is no point of the scale
+    or the question is not the default. Equal items are asked about separately, since the model may answer differently.
     """
 
     name = "chat"
@@ -95,12 +95,12 @@ class ChatClassifier:
 
     @property
     def options(self) -> dict[str, Any]:
-        """Model, its settings, and what decides an answer."""
+        """Model, its settings, and all else that can change an answer."""
         asked = {"question": self._question} if self._question else {}
         return {"model": self._model, **self._settings, "reask": self._reask, "wording": WORDING, **asked}
 
     async def rate(self, ask: Ask, item: Item) -> OpinionEstimates:
-        """Ask for the point one item stands for, a few times if need be.
+        """Code one item, asking again if an answer names no point.
 
         Raises
         ------
@@ -111,7 +111,7 @@ class ChatClassifier:
         return self._estimates([await self._point(ask, item)])
 
     def classify(self, items: Sequence[Item]) -> OpinionEstimates:
-        """Code items outside any run: asks at once, and keeps no record.
+        """Code items outside any run, without a record of the calls.
 
         Raises
         ------
@@ -124,7 +124,7 @@ class ChatClassifier:
         return self._estimates(background.run(self._points(items)))
 
     async def _points(self, items: Sequence[Item]) -> list[int | None]:
-        """The point of each item, some of them asked for at a time."""
+        """The point of each item, with a limited number of calls at a time."""
         calls = RunCalls("classify", MemoryJournal(), [self.endpoint], SlotPool(_CONCURRENCY))
 
         async def one(turn: int) -> int | None:
@@ -175,7 +175,7 @@ def _loaded(name: str, temperature: float | None, max_tokens: int, options: dict
 
 @dataclass(frozen=True)
 class _Site:
-    """Where a text outside any run stands."""
+    """The site of a call outside any run."""
 
     index: int
     step: int = 0

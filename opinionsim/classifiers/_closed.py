@@ -11,9 +11,9 @@ from typing import Literal, NamedTuple
 
 from opinionsim.opinions import OpinionScale
 
-#: Characters read: more than any closed answer has, so that cost is bounded.
+#: Most characters read, which bounds cost; closed answers are shorter.
 _MAX_CHARACTERS = 2_000
-#: Minus signs and dashes as a hyphen; compatibility forms are made plain before.
+#: Minus signs and dashes as a hyphen; compatibility forms are normalised before.
 _DASHES = str.maketrans(dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2212", "-") | {"\u2019": "'"})
 #: Marks that may touch a number without being a part of it.
 _LOOSE = re.escape(":=()[]{}\"'`*_|,;!?<>\\")
@@ -40,7 +40,7 @@ _LEADS = frozenset(
         *("number", "opinion", "pick", "point", "position", "rate", "rating", "say", "score", "select", "this", "with"),
     ]
 )
-#: Words that turn an answer into what it is not, as in "it cannot be 2".
+#: Words that negate an answer, as in "it cannot be 2".
 _NEGATIONS = frozenset(["cannot", "hardly", "neither", "never", "no", "nor", "not"])
 _ABSTAINING = frozenset(["n", "n/a", "na", "none", "no opinion", "no answer"])
 _ANSWER = re.compile(r"^(?:(?:my|the|final) )*answer(?: is)?\s*:?\s*")
@@ -60,7 +60,7 @@ def _plain(text: str) -> str:
 
 @lru_cache(maxsize=64)
 def _scanner(labels: tuple[str, ...]) -> re.Pattern[str]:
-    """Finds the pieces of an answer on a scale with these labels."""
+    """The pattern that finds the pieces of an answer on a scale with these labels."""
     anchors = sorted(labels, key=len, reverse=True)
     spelled = "|".join(r"\s+".join(map(re.escape, anchor.split())) for anchor in anchors if anchor.strip())
     return re.compile(
@@ -103,9 +103,9 @@ def parse_closed(text: str, scale: OpinionScale) -> int | None:
     Returns
     -------
     int or None
-        The one point that stands in the answer, as a number or as a verbal anchor word for word. None where there
-        is none, where several or another number stand beside it, where number and anchor disagree, or where it is
-        only a part of a sentence, as in "I have 2 doubts": what is not said is never guessed.
+        The one point that the answer names, as a number or as a verbal anchor word for word. None if it names none,
+        several, or another number too, if number and anchor disagree, or if the point is only part of a sentence, as
+        in "I have 2 doubts". Points are never guessed.
     """
     labels = {" ".join(_plain(label).split()): point for label, point in zip(scale.labels, scale.points, strict=True)}
     tokens = _tokens(_plain(text[:_MAX_CHARACTERS]), tuple(labels))
@@ -132,7 +132,7 @@ def _point(number: str, scale: OpinionScale) -> int | None:
 
 
 def _neighbour(tokens: list[_Token], place: int) -> _Token:
-    """A piece by its place; a line break beyond either end."""
+    """The piece at a place; a line break beyond either end."""
     return tokens[place] if 0 <= place < len(tokens) else _Token("mark", "\n")
 
 

@@ -1,4 +1,4 @@
-"""The instrument of equations: it takes numbers for what they are."""
+"""The classifier of equations, which reads numbers."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class ExactClassifier:
     Parameters
     ----------
     scale : OpinionScale, optional
-        The scale; default -2 to 2. A number need not be one of its points, so that there is no distribution over
-        them: probabilities are NaN.
+        The scale; default -2 to 2. A number need not be one of its points, so there is no distribution over points:
+        probabilities are NaN.
     """
 
     name = "exact"
@@ -38,7 +38,7 @@ class ExactClassifier:
         return {}
 
     def classify(self, items: Sequence[Item]) -> OpinionEstimates:
-        """The number each text is; no opinion where it is none, or not finite."""
+        """The number in each text; no opinion if the text is no number, or not finite."""
         check_items(items, self)
         value = np.array([_number(item.text) for item in items])
         off_scale = np.isnan(value).astype(float)

@@ -18,7 +18,7 @@ from opinionsim.errors import MeasurementError, SpecError
 from opinionsim.opinions import OpinionEstimates, OpinionScale
 from opinionsim.registry import part
 
-#: Prompts in one pass where nothing is asked for: a CPU is busy with one, a GPU is not.
+#: Default number of prompts in one pass: one is enough to keep a CPU busy, but not a GPU.
 _BATCH = {"cpu": 1, "cuda": 16}
 #: The options that a calibration is bound to.
 _CALIBRATED = ("weights", "wording", "eos")
@@ -29,7 +29,7 @@ class FlanT5Classifier:
     """Codes an author's opinion of a claim by the probabilities Flan-T5 gives to the points of the scale.
 
     The model is asked which point a text expresses. One pass of its encoder and one short pass of its decoder give
-    the probability of every point; they are put in proportion, and what is left over is the off-scale mass.
+    the probability of every point. These are normalised; the rest of the probability is the off-scale mass.
 
     Parameters
     ----------
@@ -41,9 +41,9 @@ class FlanT5Classifier:
     revision : str, optional
         Branch, tag or commit on the model hub.
     weights : str, optional
-        The weights that are meant: their commit, or for a folder ``sha256:`` and the digest of its files, as
-        ``options["weights"]`` has it. Others under the same name are refused. Weights that change under one name are
-        told apart by it, as measurements of their own.
+        The expected weights: their commit, or for a folder ``sha256:`` and the digest of its files, as in
+        ``options["weights"]``. Other weights under the same name are refused. This option distinguishes measurements
+        by different weights under one name.
     dtype : {"float32", "bfloat16"}
         Number format. bfloat16 is faster where the machine has it, and rounds. float16 is refused: T5 overflows
         in it.
@@ -56,8 +56,8 @@ class FlanT5Classifier:
         question and the claim are never cut. T5 was trained on 512 tokens; its positions are relative, so longer
         prompts are defined, but outside of what it was trained on.
     off_scale_threshold : float
-        In [0, 1]. A text has no value where the mass outside of the scale is larger. Default 0.5: the model would
-        rather answer something else.
+        In [0, 1]. A text has no value if its off-scale mass is larger. Default 0.5: above it, the model would rather
+        give another answer.
     eos : bool
         Whether an answer has to end after the point. False, the default, also counts answers such as "1." for 1.
     prompt : str, optional
@@ -136,11 +136,11 @@ class FlanT5Classifier:
         trie = LabelTrie(self._labels(), loaded.tokenizer.eos_token_id if eos else None)
         self._scorer = LabelScorer(loaded.model, trie, batch_size=self._options["batch_size"])
         self.n_cut = 0
-        """How many texts lost their middle, over all calls; a text coded twice in one call counts once."""
+        """Number of texts that lost their middle, over all batches; equal items of one batch count once."""
 
     @property
     def options(self) -> dict[str, Any]:
-        """Weights (commit or digest), wording, number format, device and whatever else can change a result."""
+        """Weights (commit or digest), wording, number format, device and all else that can change a result."""
         return dict(self._options)
 
     def classify(self, items: Sequence[Item]) -> OpinionEstimates:
@@ -195,7 +195,7 @@ class FlanT5Classifier:
         return self._cut(claim, text)
 
     def _cut(self, claim: str, text: str) -> list[int]:
-        """Tokens of the question about as much as fits of how a text begins and of how it ends, where views stand."""
+        """Tokens of the question about the beginning and end of a text, where views stand, as far as they fit."""
         best: list[int] = []
         kept, too_many = 0, len(text)
         while too_many - kept > 1:
@@ -213,7 +213,7 @@ class FlanT5Classifier:
         return best
 
     def _tokens(self, prompt: str) -> list[int]:
-        """Tokens of a prompt. What is spelled like a token with a meaning of its own must not become that token."""
+        """Tokens of a prompt, in which text spelled like a special token does not become that token."""
         *body, end = self._tokenizer(prompt, verbose=False).input_ids
         return [*(token for token in body if token not in self._special), end]
 

@@ -13,7 +13,7 @@ from opinionsim.errors import SpecError
 from opinionsim.opinions import OpinionScale
 from opinionsim.streams import digest
 
-#: Content of A9 in Chuang et al. 2023, in our words and for any text: what a report follows is left open.
+#: Content of A9 in Chuang et al. 2023, in our words and for any kind of text.
 _WORDING = """\
 A person who reads and writes posts on social media made this statement:
 
@@ -28,15 +28,15 @@ What did this person believe about the claim when making the statement? Choose a
 
 Answer with one of the numbers {{ points | join(", ") }} and nothing else.
 """  # noqa: E501
-#: Stands where the middle of an over-long statement was.
+#: Replaces the middle of an over-long statement.
 _GAP = " [...] "
-#: What a statement and a claim are when a wording is tried.
+#: Statement and claim with which a wording is tried.
 _TRIAL = ("STATEMENT-HERE", "CLAIM-HERE")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def _plain(text: str) -> str:
-    """The text as tokenizers can read it: without half characters, and with the minus T5's vocabulary has."""
+    """The text in a form tokenizers can read: without half characters, and with the minus of T5's vocabulary."""
     return _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text).replace("\N{MINUS SIGN}", "-")
 
 

@@ -20,11 +20,11 @@ _SIZES = {size: f"google/flan-t5-{size}" for size in ("small", "base", "large", 
 DTYPES = ("float32", "bfloat16")
 #: Model types (as ``config.json`` has them) with T5's way of decoding.
 _FAMILY = ("t5", "mt5", "umt5")
-#: Files of a folder that decide what a model answers.
+#: Suffixes of the files of a folder that decide a model's answers.
 _DECISIVE = (".json", ".safetensors", ".bin", ".model", ".txt")
-#: Files one of which a tokenizer is made from; without any, the library would make up an empty one.
+#: Files of tokenizers; without any of them, the library would create an empty tokenizer.
 _VOCABULARIES = {"tokenizer.json", "tokenizer_config.json", "spiece.model"}
-#: How the hub's cache names the folder of a model at a commit.
+#: Name of the folder of a model at a commit in the hub's cache.
 _COMMIT = re.compile("[0-9a-f]{40}")
 #: Longest wait for the first answer of the model hub, seconds.
 _HUB_TIMEOUT_S = 10.0
@@ -95,7 +95,7 @@ def load_weights(name: str, revision: str | None, dtype: str, device: str, expec
 
 
 def _library(package: str, name: str) -> Any:
-    # Nothing is told to others unless the user asks for it; read when the hub's library is first imported.
+    # No telemetry unless the user enables it; the variable is read when the hub's library is first imported.
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
     try:
         return import_module(package)
@@ -141,7 +141,7 @@ def _locate(name: str, revision: str | None) -> tuple[Path, str, str]:
 
 
 def _of_the_cache(folder: Path) -> str:
-    """Name on the hub of a folder of its local cache, where a commit stands for the content; else empty."""
+    """Name on the hub of a folder in its local cache, whose commit identifies the content; else empty."""
     cache = Path(import_module("huggingface_hub.constants").HF_HUB_CACHE).expanduser().resolve()
     try:
         model, snapshots, commit = folder.relative_to(cache).parts
@@ -153,7 +153,7 @@ def _of_the_cache(folder: Path) -> str:
 
 
 def _digest(folder: Path) -> str:
-    """Digest of names and contents of the files that decide what a model answers; reads all of them."""
+    """Digest of names and contents of the files that decide a model's answers; reads all of them."""
     parts = hashlib.sha256()
     for file in sorted(file for file in folder.iterdir() if file.suffix in _DECISIVE and file.is_file()):
         with file.open("rb") as stream:
@@ -179,7 +179,7 @@ def _cached(name: str, revision: str | None) -> Path | None:
 
 
 def _downloaded(name: str, revision: str | None) -> Path:
-    """The folder of a model fetched from the hub; one question without retries comes first, so that it fails fast."""
+    """The folder of a model fetched from the hub; a first request without retries makes it fail fast."""
     hub = import_module("huggingface_hub")
     try:
         info = hub.HfApi().model_info(name, revision=revision, timeout=_HUB_TIMEOUT_S)
@@ -194,7 +194,7 @@ def _downloaded(name: str, revision: str | None) -> Path:
         raise _unusable(
             name, "it is no folder and not in the local cache, and HF_HUB_OFFLINE forbids to fetch it"
         ) from error
-    except Exception as error:  # whatever a network can do
+    except Exception as error:  # network failures have many types
         reason = (
             f"it is no folder and not in the local cache, and the model hub cannot be reached ({type(error).__name__})"
         )
@@ -202,7 +202,7 @@ def _downloaded(name: str, revision: str | None) -> Path:
 
 
 def _require_t5(folder: Path, name: str) -> None:
-    """Refuse what is no model of the family before its weights are read."""
+    """Refuse a model of another family before its weights are read."""
     try:
         config = json.loads((folder / "config.json").read_bytes())
         kind = config["model_type"]

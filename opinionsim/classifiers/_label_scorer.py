@@ -30,9 +30,9 @@ class LabelScorer:
 
     Notes
     -----
-    A prompt is always computed in a batch of the same shape: as many rows as `batch_size`, as many columns as its
-    own length rounded up. Missing rows are filled with copies. Kernels choose how to sum by the shape of their
-    input, so a result that depends on the shape would depend on the company a prompt is in.
+    A prompt is always computed in a batch of the same shape: `batch_size` rows, and its own length rounded up as
+    columns. Missing rows are filled with copies. Kernels choose their order of summation by the shape of their input,
+    so with other shapes a result would depend on the other prompts of the batch.
     """
 
     def __init__(self, model: Any, trie: LabelTrie, *, batch_size: int = 1) -> None:
@@ -41,7 +41,7 @@ class LabelScorer:
         self._batch_size = batch_size
         start = _start_token(model)
         longest = max(map(len, trie.rows))
-        # What follows a row's own tokens is never looked at: the decoder is causal.
+        # Tokens after a row's own have no effect: the decoder is causal.
         self._rows = [[start, *row, *[start] * (longest - len(row))] for row in trie.rows]
 
     def log_masses(self, prompts: Sequence[Sequence[int]]) -> np.ndarray:
@@ -60,7 +60,7 @@ class LabelScorer:
         Raises
         ------
         MeasurementError
-            If the model returns something else than numbers.
+            If the model returns NaN.
         """
         found = np.empty((len(prompts), len(self._trie)))
         for width, members in self._batches(prompts):

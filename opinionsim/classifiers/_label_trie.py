@@ -13,7 +13,7 @@ Tokens = tuple[int, ...]
 
 
 class Cell(NamedTuple):
-    """One next-token probability that is needed: that of `token` after the first `position` tokens of a row."""
+    """A next-token probability to compute: that of `token` after the first `position` tokens of a row."""
 
     row: int
     position: int
@@ -32,8 +32,8 @@ class LabelTrie:
     labels : sequence of sequence of int
         Tokens of each label: at least one label, none empty, none twice.
     end : int, optional
-        Token that ends an output. With it, a label's mass is that of the label and nothing more; without it, that
-        of every output that begins with the label's tokens.
+        Token that ends an output. With it, a label's mass is that of outputs equal to the label; without it, that of
+        outputs that begin with the label's tokens.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class LabelTrie:
     Raises
     ------
     MeasurementError
-        If a label has no tokens, or two have the same.
+        If a label has no tokens, or two labels have the same tokens.
 
     Notes
     -----

@@ -18,19 +18,19 @@ from opinionsim.classifiers._lexicon_words import Clause, Mark, clauses
 from opinionsim.opinions import OpinionEstimates, OpinionScale
 from opinionsim.registry import part
 
-#: Size of a hedged stance; what a reservation added to an earlier stance leaves of it.
+#: Size of a hedged stance, and largest size of a stance that a later reservation softens.
 _HEDGED = 0.45
 #: Weight of a reservation without a stance.
 _RESERVED = 0.7
-#: Weight of a guess at a text in which nothing was read.
+#: Weight of a guess at a text without any cue.
 _GUESS = 0.2
 #: Spread of a stance over positions in [-1, 1].
 _SPREAD = 0.22
 #: Connectives of clauses that state no view of the author's.
 _ASIDE = (Kind.CONCEDE, Kind.CONDITION, Kind.EVEN_IF)
-#: Words that, at the head of a clause, point at what somebody else just said.
+#: Words that, at the head of a clause, point at another person's statement.
 _POINTING = frozenset(["that", "this", "which", "it"])
-#: What shows that a clause about somebody else has come back to its author.
+#: Kinds that show that a clause about another person returns to its author.
 _OWN = frozenset([Kind.ATTITUDE, Kind.HEDGE])
 #: Words between a person and a stance that make the stance the author's: "the post makes me doubt".
 _OWN_WORDS = frozenset(["i", "me", "my", "myself", "should"])
@@ -48,14 +48,14 @@ class Cue(NamedTuple):
     weight: float
     sentence: int
     past: bool = False
-    """Whether it tells of a view left behind."""
+    """Whether it states an earlier view."""
     denies: bool = False
     """Whether it is put as a denial."""
 
 
 @dataclass(slots=True)
 class _Discourse:
-    """What the text has said so far."""
+    """The state of the discourse so far."""
 
     cues: list[Cue] = field(default_factory=list)
     antecedent: int = 1
@@ -65,7 +65,7 @@ class _Discourse:
     stranger: int | None = None
     """Sign of the opinion last ascribed to somebody else."""
     statement: int | None = None
-    """The same, as long as nothing else was said since."""
+    """The same, if nothing else was said since."""
     known: bool = False
     """Whether the text speaks of the claim's subject at all."""
     masked: bool = False
@@ -75,7 +75,7 @@ class _Discourse:
     contrast_sentence: int = -1
     """The last sentence with a contrast."""
     outweighed: int = 0
-    """How many cues stood before the contrast of that sentence."""
+    """Number of cues before the contrast of that sentence."""
     people: dict[str, int] = field(default_factory=dict)
     """Sign of the opinion last ascribed to each person named."""
     asked: tuple[int, int] = (-2, 0)
@@ -187,7 +187,7 @@ def _read(parts: list[Clause], view: ClaimView) -> _Discourse:
 
 
 def _last_resort(parts: list[Clause], view: ClaimView, state: _Discourse) -> Iterator[Cue]:
-    """A guess for a text that was not understood: it answers what it quotes, praises or blames, or denies."""
+    """A guess for a text without cues, from what it quotes, praises, blames or denies."""
     if not parts or all(clause.question for clause in parts):
         return
     soft = any(hedged(clause) and clause.has(Kind.SELF) for clause in parts)
@@ -216,20 +216,20 @@ def _supposes(clause: Clause, following: Clause) -> bool:
 
 
 def _note_supposition(clause: Clause, view: ClaimView, state: _Discourse) -> None:
-    """What is supposed against the facts is denied."""
+    """Note that a supposition against the facts denies its content."""
     reading = read_clause(clause, view, Context(known=state.known))
     if reading is not None and reading.anchored and reading.sign:
         state.cues.append(Cue(-reading.sign * reading.size, 0.8 * reading.overlap, clause.sentence))
 
 
 def _speaks_of(parts: list[Clause], view: ClaimView) -> bool:
-    """Whether a text names the claim's subject, or much else of the claim."""
+    """Whether a text names the claim's subject, or several other words of the claim."""
     words = {stem for clause in parts for stem in clause.stems}
     return bool(words & view.subject) or sum(view.words[word].rank < 2 for word in words & view.words.keys()) >= 2
 
 
 def _note_change(clause: Clause, state: _Discourse) -> None:
-    """Having changed one's mind means the opposite of the last earlier view."""
+    """Note a change of mind: the opposite of the last earlier view."""
     earlier = [cue for cue in state.cues if cue.past]
     if earlier and not clause.has(Kind.NEGATION):
         state.cues.append(Cue(-_sign(earlier[-1].position) * 0.9, 1.0, clause.sentence))

@@ -1,4 +1,4 @@
-"""What a claim asserts, so that clauses restating or contradicting it are recognised."""
+"""The assertion of a claim, for recognising clauses that restate or contradict it."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ _CORE = {word for pair in _OPPOSITES for side in pair for word in side} | {
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """What a word says about the claim where it stands in a clause without negation."""
+    """The meaning of a word for the claim, in a clause without negation."""
 
     sign: int
     """+1 in line with the claim, -1 against it."""
@@ -86,7 +86,7 @@ class ClaimView:
     numbers: dict[float, int] = field(default_factory=dict)
     """Numbers the claim states, with their sign."""
     units: set[str] = field(default_factory=set)
-    """What the numbers count."""
+    """Words for the things that the numbers count."""
     above: int = 0
     """+1 where the claim says "more than" its number, -1 for "less than", 0 otherwise."""
     rivals: bool = False
@@ -97,7 +97,7 @@ class ClaimView:
     """+1 where the claim speaks well of its subject or wants it, -1 where ill, 0 where it states a plain fact."""
 
     def number(self, value: float) -> Word | None:
-        """What a number in a text says about the claim."""
+        """The meaning of a number in a text for the claim."""
         for stated, sign in self.numbers.items():
             if value == stated:
                 return Word(sign, 0 if self.above else 1)
@@ -138,7 +138,7 @@ def view_of(claim: str) -> ClaimView:
 
 
 def _verb(words: list[str]) -> int:
-    """Where the predicate starts: at the first verb known as one, else at the first word with an opposite."""
+    """Position of the predicate: the first known verb, else the first word with an opposite."""
     for position, word in enumerate(words):
         if word in _VERBS and position > 0:
             return position

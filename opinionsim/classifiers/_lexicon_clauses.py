@@ -1,4 +1,4 @@
-"""What one clause says about a claim: cues, their signs, and how they combine."""
+"""The stance of one clause on a claim: cues, their signs, and their combination."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ _EVALUATIVE = (*_STANCES, Kind.TASTE)
 
 
 class Reading(NamedTuple):
-    """What a clause says."""
+    """The stance that a clause states."""
 
     sign: int
     """+1 for the claim, -1 against it, 0 undecided."""
@@ -79,9 +79,9 @@ class Reading(NamedTuple):
     overlap: float
     """How surely the clause is about the claim, in [0, 1]."""
     target: int
-    """Sign of what the clause speaks of: what a following "it" stands for."""
+    """Sign of the topic of the clause, to which a following "it" refers."""
     anchored: bool = True
-    """Whether the clause itself says what it speaks of."""
+    """Whether the clause names its topic itself."""
     rejects: bool = False
     """Whether the author says to disbelieve or oppose something."""
 
@@ -115,7 +115,7 @@ class Context(NamedTuple):
     asked: int | None = None
     """Sign of what the question before this sentence asks for."""
     last: int = 1
-    """Sign of what was said last, by whomever."""
+    """Sign of the last statement of any person."""
     spoken: bool = False
     """Whether anything was said of the claim before."""
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from opinionsim.classifiers._lexicon_rules import IRREGULAR, MOVING, NUMBERS, PAST_FORMS, PHRASES, SHORT_FORMS, Kind
 
-#: Characters read; what follows in a longer text is left out, so that cost per text is bounded.
+#: Most characters read of a text, which bounds cost.
 _MAX_CHARACTERS = 20_000
 
 
@@ -165,7 +165,7 @@ class Mark(NamedTuple):
     start: int
     end: int
     kinds: dict[Kind, float]
-    """Everything the phrase can be, with the value it has as such."""
+    """All kinds the phrase can be, with its value in each."""
 
 
 @dataclass(slots=True)
@@ -180,9 +180,9 @@ class Clause:
     opener: Kind | None = None
     """The connective at its head, if any."""
     past: bool = False
-    """Whether it tells of a view held earlier."""
+    """Whether it states an earlier view."""
     kinds: frozenset[Kind] = field(init=False)
-    """Everything its phrases can be."""
+    """All kinds its phrases can be."""
 
     def __post_init__(self) -> None:
         found = frozenset().union(*(mark.kinds for mark in self.marks))
@@ -194,7 +194,7 @@ class Clause:
 
 
 def _trie() -> dict[str, Any]:
-    """All phrases by stems, word after word; the key "" holds what a finished phrase can be."""
+    """All phrases by stems, word after word; the key "" holds the kinds of a complete phrase."""
     root: dict[str, Any] = {}
     for kind, value, table in PHRASES:
         for entry in entries(table):
@@ -313,7 +313,7 @@ def _opener(marks: list[Mark]) -> Kind | None:
 
 
 def _left_behind(stems: list[str]) -> int:
-    """Where the new view starts in "moved from ... to ...", 0 if there is none."""
+    """Position of the new view in "moved from ... to ...", 0 if there is none."""
     if "from" not in stems or "to" not in stems or not _MOVING.intersection(stems):
         return 0
     return stems.index("to", stems.index("from")) if "to" in stems[stems.index("from") :] else 0

@@ -16,7 +16,7 @@ def load_classifier(name: str, scale: OpinionScale | None = None, /, **options: 
     Parameters
     ----------
     name : str
-        A built-in one (``opinionsim list classifiers``), or the import path of one of one's own,
+        A built-in classifier (``opinionsim list classifiers``), or the import path of a user's classifier,
         ``package.module:Name``.
     scale : OpinionScale, optional
         The scale to code on; default -2 to 2.
@@ -33,7 +33,7 @@ def load_classifier(name: str, scale: OpinionScale | None = None, /, **options: 
     SpecError
         If there is no such classifier, it does not take the options, or it lacks a method.
     MeasurementError
-        If what the classifier needs, such as weights, is missing.
+        If weights or packages that the classifier needs are missing.
     """
     part = NamedPart(name=name, options=options).found("classifier")
     found: Classifier = part.build(scale=scale, options=options) if callable(part.target) else part.target

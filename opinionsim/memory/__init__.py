@@ -1,4 +1,4 @@
-"""What an agent carries from one turn to the next: the beginning of its next prompt."""
+"""Memories of agents: the part of prompts that an agent carries from one turn to the next."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def find_memory(name: str, options: Mapping[str, Any] | None = None) -> type[Mem
     Parameters
     ----------
     name : str
-        ``cumulative``, ``reflective``, ``reflective-as-run``, ``none``, or the import path of one of one's own.
+        ``cumulative``, ``reflective``, ``reflective-as-run``, ``none``, or the import path of a user's memory.
     options : mapping, optional
         Its further arguments.
 
@@ -61,17 +61,17 @@ def new_memory(
     Parameters
     ----------
     name : str
-        Which memory, as :func:`find_memory` takes it.
+        Name of the memory, as :func:`find_memory` takes it.
     prompts : AgentPrompts
-        The agent's wording.
+        The agent's prompts.
     token_budget : int, optional
         Most estimated tokens of remembered messages in a prompt, >= 1: the oldest are dropped first.
         Default no limit.
     leads : bool
-        Whether the agent carries out the run's first memory-keeping turn, to which ``reflective-as-run`` gives a
-        place of its own.
+        Whether the agent carries out the run's first memory-keeping turn, which ``reflective-as-run`` treats
+        differently.
     start : Prompt
-        What stands before everything the agent is asked: its system message, or nothing.
+        Beginning of all the agent's prompts: its system message, or nothing.
     options : mapping, optional
         Further arguments of the memory.
 

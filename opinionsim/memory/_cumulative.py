@@ -17,13 +17,13 @@ from opinionsim.registry import part
 class CumulativeMemory(KeptMessages):
     """Every turn leaves one narrated message, which never changes (Chuang et al. 2023; A7).
 
-    Without a budget, the prompt of a memory is the beginning of that of every later one, and they share it.
+    Without a budget, each prompt is the beginning of every later one, and they share it.
     """
 
     calls_per_event: ClassVar[int] = 0
     templates: ClassVar[tuple[str, ...]] = ("event",)
 
     async def remember(self, act: Act, received: Sequence[Message], text: str, ask: Ask) -> CumulativeMemory:
-        """The memory with one more event; asks nothing."""
+        """The memory with one more event; makes no call."""
         event = self.prompts.event(act, received, text, self.past)
         return replace(self, past=self.past.advance(act, received), kept=self.kept.then(event))

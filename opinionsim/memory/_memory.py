@@ -1,4 +1,4 @@
-"""What every memory has in common: its contract, and messages kept under a token budget."""
+"""The contract of memories, and a base that keeps messages under a token budget."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from opinionsim.prompts import Act, AgentPrompts, Past
 class Memory(Protocol):
     """An agent's memory: an immutable value that each turn replaces by a new one.
 
-    Every prompt of the agent begins with its start, the system message if there is one: those of :meth:`prompt`, and
-    those of the calls that the memory makes itself through the `ask` of the turn that is remembered.
+    Every prompt of the agent begins with its start, the system message if there is one. This holds for :meth:`prompt`
+    and for calls that the memory makes through `ask`.
     """
 
     calls_per_event: ClassVar[int]
-    """Chat calls that remembering one turn costs, one after another."""
+    """Number of successive calls made to remember one turn."""
     templates: ClassVar[tuple[str, ...]]
-    """Templates of the prompt pack that it is worded with."""
+    """Templates of the prompt pack that it uses."""
     treats_first: ClassVar[bool]
-    """Whether it matters which agent carries out the run's first memory-keeping turn."""
+    """Whether it treats the run's first memory-keeping turn differently."""
 
     def __init__(
         self, prompts: AgentPrompts, token_budget: int | None, start: Prompt, *, leads: bool, **options: Any
@@ -40,7 +40,7 @@ class Memory(Protocol):
         ...
 
     def prompt(self) -> Prompt:
-        """The start, then what is remembered, oldest first: what stands before the task in a prompt."""
+        """The part of a prompt before the task: the start, then remembered messages, oldest first."""
         ...
 
     async def remember(self, act: Act, received: Sequence[Message], text: str, ask: Ask) -> Memory:
@@ -49,19 +49,19 @@ class Memory(Protocol):
         Parameters
         ----------
         act : Act
-            What the agent did.
+            The agent's act.
         received : sequence of Message
-            What it was shown.
+            Messages it was shown.
         text : str
-            What it answered.
+            Its reply.
         ask : Ask
-            The way to the chat model; reflective memories use it for the part ``reflect``.
+            Calls the chat model; reflective memories use it for the part ``reflect``.
         """
         ...
 
 
 def estimated_tokens(text: str) -> int:
-    """Tokens a text is taken to have: a quarter of its characters, rounded up.
+    """Estimated tokens of a text: a quarter of its characters, rounded up.
 
     A rule of thumb for English that needs no tokenizer, so that a budget means the same with every model.
     """
@@ -80,16 +80,16 @@ class KeptMessages:
         Most estimated tokens (:func:`estimated_tokens`) of remembered messages in a prompt, >= 1. The
         oldest are left out first, so that a newest message over the budget leaves nothing. None is no limit.
     start : Prompt
-        What stands before everything the agent is asked.
+        Beginning of all the agent's prompts.
     past : Past
         What the agent has done so far.
     kept : Prompt
         The start, then all remembered messages, oldest first; by default the start alone.
     leads : bool
-        Whether the agent carries out the run's first memory-keeping turn, the one with the lowest index; told only
+        Whether the agent carries out the run's first memory-keeping turn, the one with the lowest index; set only
         where `treats_first`.
     shown : Prompt
-        The start, and the newest remembered messages that fit the budget; settled once, for every prompt asks for it.
+        The start, and the newest remembered messages that fit the budget; computed once.
     """
 
     calls_per_event: ClassVar[int]
@@ -110,7 +110,7 @@ class KeptMessages:
         object.__setattr__(self, "shown", self._fitting())
 
     def _fitting(self) -> Prompt:
-        """The start and the newest messages that fit; what is kept itself, which prompts share, where all do."""
+        """The start and the newest messages that fit; if all fit, `kept` itself, which prompts share."""
         if self.token_budget is None:
             return self.kept
         left = self.token_budget

@@ -15,11 +15,11 @@ from opinionsim.registry import part
 @part("memory", name="none")
 @dataclass(frozen=True, slots=True)
 class NoMemory(KeptMessages):
-    """Nothing: nothing of an agent's past stands in any prompt."""
+    """No prompt shows anything of an agent's past."""
 
     calls_per_event: ClassVar[int] = 0
     templates: ClassVar[tuple[str, ...]] = ()
 
     async def remember(self, act: Act, received: Sequence[Message], text: str, ask: Ask) -> NoMemory:
-        """The same: nothing is remembered, and nobody asked."""
+        """The memory itself, unchanged; makes no call."""
         return self

@@ -17,8 +17,8 @@ from opinionsim.registry import part
 class ReflectiveMemory(KeptMessages):
     """After every turn the agent sums up its experience; only the newest summary is kept.
 
-    Chuang et al. 2023 as published (A8). The request holds the past summary and the new event, whatever
-    the budget: they are its task.
+    Chuang et al. 2023 as published (A8). The request holds the past summary and the new event, regardless of the
+    budget.
     """
 
     calls_per_event: ClassVar[int] = 1

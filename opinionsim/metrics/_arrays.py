@@ -1,4 +1,4 @@
-"""Opinion arrays as every metric takes them: checked, as rows of one value an agent."""
+"""Opinion arrays as metrics take them: checked, and in rows with one value an agent."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from numpy.typing import ArrayLike
 
 from opinionsim.errors import MeasurementError
 
-#: What a metric gives: a float for opinions of shape (N,), an array of shape (...) for (..., N).
+#: Result of a metric: a float for opinions of shape (N,), an array of shape (...) for (..., N).
 Measured: TypeAlias = Any
 #: Ends of the opinion scale, low before high.
 Range: TypeAlias = tuple[float, float]
 
-#: Overshoot of the range, as a share of its width, that is rounding (of 32-bit records) and is clipped.
+#: Overshoot of the range, as a share of its width, that counts as rounding of 32-bit records and is clipped.
 _ROUNDING = 1e-6
 
-#: Values held at a time where a metric needs many a row.
+#: Values held at a time by metrics that need many of them for each row.
 _BATCH = 4_000_000
 
 
@@ -31,7 +31,7 @@ def opinion_array(opinions: ArrayLike, *, empty: bool = False) -> np.ndarray:
     Raises
     ------
     MeasurementError
-        If they are not numbers, infinite, without an agent axis, or of no agent unless `empty` allows it.
+        If they are no numbers, hold an infinity, lack an agent axis, or hold no agent and `empty` is False.
     """
     try:
         values = np.asarray(opinions, dtype=float)
@@ -58,7 +58,7 @@ def _ends(limits: Any) -> Range:
 
 
 def positive(value: float, name: str, *, zero: bool = False) -> float:
-    """A finite number above zero, or from zero on, or an error that names it."""
+    """Return a finite number above 0, or from 0 on if `zero`; raise an error that names it otherwise."""
     if not (isinstance(value, Real) and np.isfinite(value) and (value > 0 or (zero and value == 0))):
         raise MeasurementError(f"{name} must be finite and {'at least' if zero else 'above'} 0; got {value!r}")
     return float(value)
@@ -73,14 +73,14 @@ def ratio(numerator: np.ndarray, denominator: Any) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Rows:
-    """Opinions as R rows of N agents, with what metrics share.
+    """Opinions as R rows of N agents, with the quantities that several metrics use.
 
     Attributes
     ----------
     x : ndarray (R, N)
         Opinions; NaN where there is none.
     shape : tuple of int
-        Leading shape of what was passed, of R rows in all.
+        Leading shape of the opinions passed, with R rows in all.
     low, high : float
         Ends of the range; NaN where none was passed.
     """
@@ -108,7 +108,7 @@ class Rows:
         return cls(np.clip(rows, low, high), values.shape[:-1], low, high)
 
     def back(self, values: np.ndarray) -> Measured:
-        """One value a row in the leading shape: a float where one distribution was passed."""
+        """One value a row, in the leading shape; a float if one distribution was passed."""
         return values.reshape(self.shape) if self.shape else values.reshape(-1)[0].item()
 
     @property
@@ -123,7 +123,7 @@ class Rows:
 
     @cached_property
     def present(self) -> np.ndarray:
-        """Who has an opinion, (R, N)."""
+        """Whether each agent has an opinion, (R, N)."""
         return np.asarray(~np.isnan(self.x))
 
     @cached_property
@@ -146,12 +146,12 @@ class Rows:
 
     @cached_property
     def deviations(self) -> np.ndarray:
-        """Opinions less their mean, (R, N); zero in a row without spread, whatever the mean was rounded to."""
+        """Opinions less their mean, (R, N); exactly 0 in a row without spread, even if the mean was rounded."""
         return np.where(self.spread[:, None] == 0, self.x * 0, self.x - self.mean[:, None])
 
     @cached_property
     def ordered(self) -> np.ndarray:
-        """Opinions in increasing order, those that are missing last, (R, N)."""
+        """Opinions in increasing order, missing ones last, (R, N)."""
         return np.sort(self.x, axis=1)
 
     @cached_property
@@ -170,13 +170,13 @@ class Rows:
         return np.asarray(np.sqrt(ratio(self.total(self.deviations**2), self.n - ddof)))
 
     def batches(self, per_row: int) -> Iterator[Rows]:
-        """The rows in parts, such that room for `per_row` values a row stays bounded."""
+        """The rows in parts, so that memory for `per_row` values a row stays bounded."""
         size = max(1, _BATCH // max(1, per_row))
         for first in np.arange(0, len(self.x), size):
             yield Rows(self.x[first : first + size], (), self.low, self.high)
 
     def bin(self, bins: int, least: int = 2) -> np.ndarray:
-        """Equal-width bin of each opinion from 0, (R, N); -1 where there is none."""
+        """Number of the equal-width bin of each opinion, from 0, (R, N); -1 where there is no opinion."""
         check_bins(bins, least)
         index = np.floor((np.where(self.present, self.x, self.low) - self.low) / self.width * bins)
         return np.where(self.present, np.clip(index, 0, bins - 1), -1).astype(np.int64)
@@ -187,13 +187,13 @@ class Rows:
 
 
 def check_bins(bins: int, least: int = 2) -> None:
-    """Refuse a number of bins that is no whole number from `least`."""
+    """Refuse a number of bins that is no whole number of at least `least`."""
     if not isinstance(bins, int | np.integer) or bins < least:
         raise MeasurementError(f"bins must be a whole number, at least {least}; got {bins!r}")
 
 
 def tally(labels: np.ndarray, size: int, weights: np.ndarray | None = None) -> np.ndarray:
-    """How often each label from 0 stands in each row, or the sum of its weights, (R, size); -1 is left out."""
+    """Count of each label from 0 in each row, or the sum of its weights, (R, size); -1 is left out."""
     cell = np.arange(len(labels))[:, None] * size + labels
     kept = labels >= 0
     chosen = None if weights is None else weights[kept]

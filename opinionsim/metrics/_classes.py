@@ -1,4 +1,4 @@
-"""Qualitative classes of opinion distributions, and how runs move between them."""
+"""Qualitative classes of opinion distributions, and transitions of runs between them."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ Class: TypeAlias = str
 #: The classes of Devia and Giordano 2022, from most to least agreement.
 CLASSES: tuple[Class, ...] = ("perfect consensus", "consensus", "polarization", "clustering", "dissensus")
 
-#: Share of the range that all opinions lie within in a perfect consensus.
+#: Largest spread of a perfect consensus, as a share of the range.
 _PERFECT = 1e-3
-#: Longest run of filled bins, as a share of all, that is one group and not a dissensus.
+#: Most filled bins of a single group, as a share of all bins, that is a consensus and not a dissensus.
 _NARROW = 0.4
 
 
 def qualitative_class(opinions: ArrayLike, range: Range, bins: int = 5) -> np.ndarray:
     """Class of each distribution by its histogram.
 
-    A bin is filled if it holds at least half of what it would if all were equally full, 1/(2 bins). Filled bins
-    that touch form a group.
+    A bin is filled if it holds at least a share 1/(2 bins) of the opinions: half its share of a uniform distribution.
+    Filled bins that touch form a group.
 
     - ``perfect consensus``: all opinions within a thousandth of the range;
     - ``consensus``: one group of at most 0.4 of the bins (but never fewer than one bin);
-    - ``polarization``: two groups, the middle of one below and of the other above the middle of the range;
+    - ``polarization``: two groups, one centred below and one above the middle of the range;
     - ``dissensus``: one wider group;
     - ``clustering``: anything else: three groups and more, or two on one side.
 
@@ -80,7 +80,7 @@ def qualitative_class(opinions: ArrayLike, range: Range, bins: int = 5) -> np.nd
 
 
 def class_transitions(before: ArrayLike, after: ArrayLike) -> np.ndarray:
-    """How many distributions went from one class to another.
+    """Number of distributions that went from each class to each other one.
 
     Parameters
     ----------
@@ -90,8 +90,8 @@ def class_transitions(before: ArrayLike, after: ArrayLike) -> np.ndarray:
     Returns
     -------
     ndarray of int64 (5, 5)
-        Counts, row the class before and column that after, in the order of :data:`CLASSES`. Pairs of which
-        one has no class are left out.
+        Counts in the order of :data:`CLASSES`: the row is the class before, the column the class after. Pairs in
+        which a class is empty are left out.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Clusters of opinions: what no gap wider than a stated distance separates."""
+"""Clusters of opinions: groups that gaps wider than a stated distance separate."""
 
 from __future__ import annotations
 
@@ -33,8 +33,7 @@ def cluster_labels(opinions: ArrayLike, delta: float) -> np.ndarray:
     opinions : array_like (..., N)
         One opinion an agent; NaN where there is none.
     delta : float
-        Neighbours in the order of opinions are in one cluster unless they are further apart than this; at
-        least 0.
+        Largest gap between neighbouring opinions of one cluster; at least 0.
 
     Returns
     -------

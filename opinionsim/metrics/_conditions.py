@@ -19,7 +19,7 @@ _CONDITIONS = (
     "topic",
 )  # fmt: skip
 
-#: Those that say how agents think.
+#: Those that agents of equations do not have.
 _MINDS = frozenset({"confirmation_bias", "memory", "world"})
 
 #: Columns every runs frame has; each other one is a swept axis.
@@ -34,7 +34,7 @@ _FIXED = frozenset(
 #: Swept axes that repeat runs rather than set a condition.
 _REPEATS = ("sweep.seed",)
 
-#: What the label of an axis that sets several fields at once, or one in detail, says in place of other columns.
+#: Columns that the label of an axis can stand for, if the axis sets several fields at once or one in detail.
 _DESCRIBED: Mapping[str, tuple[str, ...]] = {
     "cognition": ("confirmation_bias", "memory", "world"),
     "sweep.interaction": ("interaction", "network", "steps", "n_agents"),
@@ -44,17 +44,17 @@ _DESCRIBED: Mapping[str, tuple[str, ...]] = {
     "population": ("n_agents",),
 }
 
-#: Level of a condition that a run does not know, as a control may not.
+#: Level of a condition that a run does not have, as a control may not.
 NOT_SET = "not set"
 
-#: Levels with a natural order that neither the alphabet nor a number gives.
+#: Levels in their natural order, where that is neither alphabetical nor numerical.
 _LEVELS = (
     "falsehood", "truth", "none", "weak", "strong", "cumulative", "reflective", "reflective-as-run", "closed",
     "open", "Science", "History", "Common sense", "all-positive", "skewed-positive", "uniform",
     "skewed-negative", "all-negative", NOT_SET,
 )  # fmt: skip
 
-#: What replicates and topics are averaged over; never a condition.
+#: Counts that are averaged over replicates and topics; never a condition.
 _COUNTS = ("n_texts", "n_missing", "n_refused", "n_empty", "n_truncated", "n_agents", "n_never")
 
 
@@ -87,14 +87,14 @@ def in_order(frame: pd.DataFrame, axes: Sequence[str]) -> pd.DataFrame:
     Parameters
     ----------
     frame : DataFrame
-        One column a condition, and any others.
+        One column a condition; it may have other columns.
     axes : sequence of str
         The conditions, the first being the outermost.
 
     Returns
     -------
     DataFrame
-        The same rows; those without a level come last, and equal ones stay as they were.
+        The same rows. Rows without a level come last; rows with equal levels keep their order.
     """
     ranks = {axis: {level: place for place, level in enumerate(order_levels(frame[axis]))} for axis in axes}
     return frame.sort_values(
@@ -103,7 +103,7 @@ def in_order(frame: pd.DataFrame, axes: Sequence[str]) -> pd.DataFrame:
 
 
 def named_levels(column: pd.Series[Any]) -> pd.Series[Any]:
-    """Levels of a condition as texts, with a text where it is not set."""
+    """Levels of a condition as texts; :data:`NOT_SET` where there is none."""
     return column.astype(object).where(column.notna(), NOT_SET).astype(str)
 
 
@@ -113,28 +113,27 @@ def condition_axes(runs: pd.DataFrame) -> tuple[str, ...]:
     Parameters
     ----------
     runs : DataFrame
-        Frame of a store: columns beside the fixed ones are swept axes.
+        Frame of a store; all columns but the fixed ones are swept axes.
 
     Returns
     -------
     tuple of str
-        Columns with more than one value: framing, confirmation bias, memory and the other named ones
-        first, then swept paths that say something the named ones do not, ``topic`` last. A label that a
-        sweep gives to several fields at once stands for the columns it determines. Seeds and replicates
-        repeat a condition and are none.
+        Columns with more than one value: named ones such as framing, confirmation bias and memory first, then
+        swept paths that the named columns do not express, ``topic`` last. A label that a sweep gives to several
+        fields at once replaces the columns it determines. Seeds and replicates repeat a condition and are left out.
     """
     named = [column for column in _CONDITIONS if _varies(_that_have(runs, column), column)]
     swept = [str(column) for column in runs.columns if column not in _FIXED and column not in _REPEATS]
     paths = [path for path in swept if _varies(runs, path) and not _is_spelled_out(runs, path, named)]
     told = {column for path in paths for column in _told_by(runs, path, named)}
-    # A path with the values of a named column, which knows them for every run, is shown as that column.
+    # The named column has a value for every run, so it is shown in place of a path with the same values.
     paths = [path for path in paths if not any(_equals(runs, path, column) for column in named)]
     axes = [column for column in named if column not in told and column != "topic"]
     return (*axes, *paths, *(("topic",) if "topic" in named else ()))
 
 
 def _that_have(runs: pd.DataFrame, column: str) -> pd.DataFrame:
-    """The runs whose agents can have it at all: equations have no memory, and are told nothing."""
+    """The runs whose agents can have a level in a column: equations have no memory and no prompts."""
     if column not in _MINDS or "evidence" not in runs.columns:
         return runs
     return runs[runs["evidence"] != "equation"]
@@ -146,14 +145,14 @@ def _varies(runs: pd.DataFrame, column: str) -> bool:
 
 
 def _equals(runs: pd.DataFrame, path: str, column: str) -> bool:
-    """Whether a swept path has, wherever it is set, the value of a named column."""
+    """Whether a swept path equals a named column in all runs that set the path."""
     known = runs[path].notna().to_numpy()
     pairs = zip(runs[path].to_numpy(object)[known], runs[column].to_numpy(object)[known], strict=True)
     return all(level == value for level, value in pairs)
 
 
 def _is_function(runs: pd.DataFrame, column: str, of: Sequence[str]) -> bool:
-    """Whether runs that agree on some columns agree on another one."""
+    """Whether runs that agree on the columns `of` agree on `column`."""
     if not of:
         return False
     levels = pd.DataFrame({name: named_levels(runs[name]) for name in {column, *of}})
@@ -161,7 +160,7 @@ def _is_function(runs: pd.DataFrame, column: str, of: Sequence[str]) -> bool:
 
 
 def _is_spelled_out(runs: pd.DataFrame, path: str, named: Sequence[str]) -> bool:
-    """Whether named columns say all that a path does: its labels are bare mappings, or stand for topics."""
+    """Whether named columns express a swept path in full: its labels are bare mappings, or it sweeps topics."""
     if path == "sweep.topic":
         return _is_function(runs, path, [column for column in named if column in ("topic", "framing")])
     bare = all(str(label).startswith(("{", "[")) for label in runs[path].dropna())
@@ -169,16 +168,15 @@ def _is_spelled_out(runs: pd.DataFrame, path: str, named: Sequence[str]) -> bool
 
 
 def _told_by(runs: pd.DataFrame, path: str, named: Sequence[str]) -> list[str]:
-    """Named columns that need not be shown beside a path."""
+    """Named columns that the labels of a path determine, so that they are not shown beside it."""
     described = [column for column in _DESCRIBED.get(path, ()) if column in named]
     return [column for column in described if _is_function(runs, column, [path]) and not _equals(runs, path, column)]
 
 
 def sampling_unit(runs: pd.DataFrame, by: Sequence[str]) -> str:
-    """What standard errors are taken over: topics where several are averaged, else replicates.
+    """Unit of standard errors: the topic where several are averaged, else the replicate.
 
-    Runs of several seeds repeat a condition as replicates do: the unit is then the seed, or the block where
-    replicates vary beside it.
+    Seeds repeat a condition as replicates do: where only seeds vary the unit is the seed, where both vary the block.
     """
     if "topic" not in by and runs["topic"].nunique() > 1:
         return "topic"
@@ -188,13 +186,13 @@ def sampling_unit(runs: pd.DataFrame, by: Sequence[str]) -> str:
 
 
 def check_conditions(runs: pd.DataFrame, by: Sequence[str]) -> None:
-    """Refuse to average over a condition that nobody named.
+    """Refuse to average over a condition that is not among the columns `by`.
 
     Raises
     ------
     SpecError
-        If runs that agree on the columns `by` differ in another condition than the topic, or in the wording of the
-        prompts they use.
+        If runs that agree on the columns `by` differ in a condition other than the topic, or in the wording of
+        their prompts.
     """
     require(runs, "runs", ["topic", *by])
     groups = pd.Series("", index=runs.index)
@@ -214,7 +212,7 @@ def check_conditions(runs: pd.DataFrame, by: Sequence[str]) -> None:
 
 
 def _check_wordings(wordings: pd.Series[str], groups: pd.Series[str]) -> None:
-    """Refuse to average over the wordings of one prompt pack; packs are compared by the condition that names them."""
+    """Refuse to average over several wordings of one prompt pack. Different packs differ in a condition."""
     for _, values in wordings.groupby([groups.loc[wordings.index], wordings.map(pack_of)]):
         if values.nunique() > 1:
             raise SpecError(
@@ -228,9 +226,8 @@ def condition_metrics(
 ) -> pd.DataFrame:
     """Mean and standard error of bias and diversity for every condition.
 
-    Replicates and seeds are averaged within each topic first, so that a topic counts once however often it was
-    run; then mean and standard error are taken over the topics. Only complete runs enter, of cells in which stance is
-    read at all.
+    Replicates and seeds are averaged within each topic first, so that each topic counts once; then mean and standard
+    error are taken over the topics. Only complete runs count, and of these only cells with an instrument of stance.
 
     Parameters
     ----------
@@ -239,25 +236,25 @@ def condition_metrics(
     metrics : DataFrame
         From :func:`run_metrics`.
     by : sequence of str, optional
-        Columns of `runs` that make a condition; default all that vary (:func:`condition_axes`) but the topic.
+        Columns of `runs` that define a condition; default all that vary (:func:`condition_axes`) but the topic.
     over : str, optional
         Unit of the standard error, a column of `runs`: default ``topic`` where several topics are averaged,
-        else ``replicate``; ``seed`` where that is what repeats a condition, ``block`` where both do.
+        else ``replicate``; ``seed`` where seeds repeat a condition, ``block`` where both do.
 
     Returns
     -------
     DataFrame
         One row a condition, kind of text and evidence: the columns `by`, ``kind, evidence, bias, bias_se,
         diversity, diversity_se, n, over, n_runs, never_measured_rate, missing_rate, refused_rate,
-        empty_rate, truncated_rate, validation, ddof``. ``n`` units have a bias. The last three rates are
-        parts of ``missing_rate`` (:func:`run_metrics`). Standard errors are population SD/sqrt(n), and NaN
-        for fewer than two units, which say nothing about spread.
+        empty_rate, truncated_rate, validation, ddof``. ``n`` is the number of units with a bias. The last three rates
+        are parts of ``missing_rate`` (:func:`run_metrics`). Standard errors are population SD/sqrt(n), and NaN
+        for fewer than two units.
 
     Raises
     ------
     SpecError
-        If a condition would mix runs that differ in a condition not in `by`, in the wording of their prompts
-        (:func:`one_wording` gives those of one), or in their scale.
+        If runs that agree on `by` differ in another condition, in the wording of their prompts (:func:`one_wording`
+        gives the runs of one wording), or in their scale.
     MeasurementError
         If a run would count twice, as when two classifiers coded it, or `metrics` mixes values of ddof.
 
@@ -267,7 +264,7 @@ def condition_metrics(
     """
     complete = runs[runs["status"] == "complete"]
     if "instrument_id" in complete.columns:
-        # What cells without an instrument of stance vary in is no condition of these metrics.
+        # Conditions in which only cells without an instrument of stance differ are left out.
         complete = complete[complete["instrument_id"].notna()]
     axes = [axis for axis in condition_axes(complete) if axis != "topic"] if by is None else list(by)
     check_conditions(complete, axes)
@@ -305,14 +302,14 @@ def condition_metrics(
 
 
 def _join(runs: pd.DataFrame, metrics: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
-    """Metrics beside the columns of `runs` they do not carry themselves."""
+    """The metrics with those of the given columns of `runs` that they lack."""
     require(runs, "runs", ["run_id", "cell", *columns])
     wanted = [column for column in dict.fromkeys(columns) if column not in metrics.columns]
     return metrics.merge(runs[["run_id", "cell", *wanted]], on=["run_id", "cell"], how="inner")
 
 
 def _check_once(joined: pd.DataFrame, keys: Sequence[str]) -> None:
-    """Refuse conditions in which one run stands twice."""
+    """Refuse conditions in which a run has two rows."""
     twice = joined.duplicated([*keys, "run_id"])
     if twice.any():
         run_id = joined.loc[twice, "run_id"].iloc[0]
@@ -323,7 +320,7 @@ def _check_once(joined: pd.DataFrame, keys: Sequence[str]) -> None:
 
 
 def _check_scales(joined: pd.DataFrame, keys: Sequence[str]) -> None:
-    """Refuse conditions whose runs were coded on different scales, read from the shares they have."""
+    """Refuse conditions whose runs were coded on different scales, as their columns of shares show."""
     shares = [str(column) for column in joined.columns if str(column).startswith("share_")]
     points = np.array([share.removeprefix("share_") for share in shares])
     measured = joined[joined["n_measured"] > 0]

@@ -1,4 +1,4 @@
-"""When opinions stop moving or agree, and where runs end; what was not seen to happen is marked as censored."""
+"""Times of convergence and consensus, and the opinions runs end at; events not seen are marked as censored."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class FirstTime(NamedTuple):
     Attributes
     ----------
     time : float or ndarray (...)
-        Time of the record at which it is first seen; NaN where it is not within the records.
+        Time of the record at which the event is first seen; NaN where no record shows it.
     censored : bool or ndarray of bool (...)
-        True where it is not: it may happen later. Leaving such runs out makes a mean time too small.
+        True where no record shows the event: it may happen later. Leaving such runs out makes a mean time too small.
     """
 
     time: Measured
@@ -27,7 +27,7 @@ class FirstTime(NamedTuple):
 
 
 class ExitProbability(NamedTuple):
-    """Where runs end.
+    """Share of runs that end in consensus on a value.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class ExitProbability(NamedTuple):
     n_runs : int
         All runs.
     n_undecided : int
-        Runs that ended without a consensus on any value: censored, and part of `n_runs`.
+        Runs that ended without a consensus on any value; they are censored, and counted in `n_runs`.
     """
 
     probability: float
@@ -53,7 +53,7 @@ def _records(opinions: ArrayLike) -> np.ndarray:
 
 
 def _times(times: ArrayLike | None, size: int) -> np.ndarray:
-    """Time of each record; its number by default."""
+    """Time of each record; by default its position from 0."""
     if times is None:
         return np.arange(size, dtype=float)
     values = np.asarray(times, dtype=float)
@@ -81,13 +81,13 @@ def largest_change(opinions: ArrayLike) -> np.ndarray:
     Returns
     -------
     ndarray (..., K-1)
-        At least 0. An opinion that appears or is lost is a change without bound, infinity; no opinion in
-        either record is none.
+        At least 0; infinity where an opinion appears or is lost. An agent without an opinion in both records does
+        not change.
 
     Raises
     ------
     MeasurementError
-        If there are not records of agents.
+        If `opinions` has another shape.
     """
     values = _records(opinions)
     change = np.abs(np.diff(values, axis=-2))
@@ -99,7 +99,7 @@ def largest_change(opinions: ArrayLike) -> np.ndarray:
 def convergence_time(
     opinions: ArrayLike, times: ArrayLike | None = None, tolerance: float = 1e-4, window: int = 1
 ) -> FirstTime:
-    """Time from which opinions stay put for a number of records.
+    """Time from which opinions do not change for a number of records.
 
     Parameters
     ----------
@@ -108,14 +108,14 @@ def convergence_time(
     times : array_like (K,), optional
         Time of each record; default 0, 1, ...
     tolerance : float
-        Opinions stay put from one record to the next when no agent's changes by this much or more.
+        Opinions count as unchanged between two records if every agent's changes by less than this.
     window : int
-        Changes between records in a row that must be below it.
+        Number of successive pairs of records without a change.
 
     Returns
     -------
     FirstTime
-        The record after which the first such stretch begins; censored where there is none.
+        Time of the record that begins the first such stretch; censored where there is none.
 
     Raises
     ------
@@ -124,8 +124,8 @@ def convergence_time(
 
     Notes
     -----
-    Both numbers matter: where one pair moves a step, quiet steps occur long before convergence, so records
-    should lie at least N steps apart or the window be long.
+    Where one pair moves in each step, quiet steps occur long before convergence: let records lie at least N steps
+    apart, or make the window long.
     """
     positive(tolerance, "tolerance")
     if not isinstance(window, int | np.integer) or window < 1:
@@ -148,12 +148,12 @@ def consensus_time(opinions: ArrayLike, times: ArrayLike | None = None, toleranc
     times : array_like (K,), optional
         Time of each record; default 0, 1, ...
     tolerance : float
-        Opinions agree when the largest less the smallest is at most this; at least 0.
+        Largest spread at which opinions agree; at least 0.
 
     Returns
     -------
     FirstTime
-        Censored where opinions never agree within the records. With noise they may part again.
+        Censored where opinions agree in no record. With noise they may part again.
 
     Raises
     ------
@@ -176,12 +176,12 @@ def exit_probability(final: ArrayLike, value: float, tolerance: float = 0.0) -> 
     value : float
         The opinion in question.
     tolerance : float
-        Opinions agree, and lie at the value, when they are within this of each other and of it; at least 0.
+        Largest spread at which opinions agree, and largest distance from the value; at least 0.
 
     Returns
     -------
     ExitProbability
-        With the number of runs that are undecided: with any of those the share is a lower bound.
+        If any runs are undecided, the share is a lower bound.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Gaussian kernel densities of opinions on a grid, the fragmentation they show, and their valleys."""
+"""Gaussian kernel densities of opinions on a grid, their fragmentation, and their valleys."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def _kernels(reach: int, ratio_: float, terms: int) -> np.ndarray:
 def _density(rows: Rows, bandwidth: float, step: float) -> tuple[np.ndarray, np.ndarray]:
     """Grid and densities (R, G) of rows on their range, by Taylor moments about the nearest grid point.
 
-    An opinion at distance d from grid point g adds sum_k (d/h)^k He_k(u) phi(u) / k! at every other one, u = their
-    distance over h, so that agents can be counted at grid points and all kernels laid down by one convolution.
+    An opinion at distance d from grid point g adds sum_k (d/h)^k He_k(u) phi(u) / k! at a grid point at distance u h
+    from g. So powers of d/h are summed at grid points, and one convolution for each k adds all kernels.
     """
     if step > bandwidth:
         raise MeasurementError(f"step must be at most the bandwidth, {bandwidth:g}; got {step:g}")
@@ -47,7 +47,7 @@ def _density(rows: Rows, bandwidth: float, step: float) -> tuple[np.ndarray, np.
     bounds = np.cumprod(spacing / bandwidth / 2 / np.sqrt(np.arange(1, 60)))
     terms = 1 + int(np.argmax(bounds < _TRUNCATION))
     reach = min(size - 1, int(np.ceil(_REACH * bandwidth / spacing)))
-    # Long enough that what wraps around falls outside the part that is kept.
+    # Long enough that wrapped-around values fall outside the part that is kept.
     length = next_fast_len(size + reach, real=True)
     spectra = np.fft.rfft(_kernels(reach, spacing / bandwidth, terms), length)
     total = np.zeros((len(rows.x), spectra.shape[1]), dtype=complex)
@@ -71,7 +71,7 @@ def density(
     bandwidth : float
         Standard deviation of the kernel, in units of opinion.
     step : float, optional
-        Distance of grid points, at most the bandwidth; rounded so that both ends are grid points. Default a
+        Distance between grid points, at most the bandwidth; rounded so that both ends are grid points. Default a
         tenth of the bandwidth.
 
     Returns
@@ -79,7 +79,7 @@ def density(
     grid : ndarray (G,)
         Points from low to high.
     density : ndarray (..., G)
-        In agents' share per unit of opinion, equal to the direct sum over agents within 1e-10 of a kernel's
+        Share of agents per unit of opinion; differs from the direct sum over agents by at most 1e-10 of a kernel's
         peak. NaN when no agent has an opinion.
 
     Raises
@@ -89,7 +89,7 @@ def density(
 
     Notes
     -----
-    What the kernels lay beyond the ends is lost: the density integrates to less than 1 with opinions near them.
+    Mass of the kernels beyond the ends is lost: with opinions near an end the density integrates to less than 1.
     """
     rows = Rows.of(opinions, range)
     positive(bandwidth, "bandwidth")
@@ -105,7 +105,7 @@ def fragmentation(
     half_range: float | None = 3.5,
     ddof: int = 1,
 ) -> Measured:
-    r"""Spread times ups and downs of the density.
+    r"""Standard deviation times the total variation of the density.
 
     :math:`\frac{s}{4M} \sum_g |\hat f(g + \Delta) - \hat f(g)|`.
 
@@ -118,9 +118,8 @@ def fragmentation(
     bandwidth, step : float
         Standard deviation of the Gaussian kernel and distance of grid points, in units of the mapped scale.
     half_range : float, optional
-        M; the default is that of the article, so that opinions on any range are judged as if on -3.5 to 3.5.
-        None leaves opinions in their own units, M being half their range, as the authors' program does
-        where M is varied.
+        M. The default is that of the article: opinions on any range are scaled to -3.5 to 3.5. With None opinions
+        keep their units and M is half their range, as in the authors' program where M varies.
     ddof : int
         Correction of the standard deviation s.
 
@@ -136,7 +135,7 @@ def fragmentation(
 
     Notes
     -----
-    - Meaning: spread times ups and downs of the density
+    - Meaning: standard deviation times total variation of the density
     - Formula: ``sd / (4M) sum abs(f(g + step) - f(g)), f a Gaussian density on x scaled to M = 3.5``
     - Values: 0 to about 1
     - Source: Lorenz et al. 2021, doi 10.1037/rev0000291
@@ -171,7 +170,7 @@ def valley_labels(opinions: ArrayLike, range: Range, bandwidth: float = 0.05, de
         Standard deviation of the Gaussian kernel, as a share of the range.
     depth : float
         A valley counts when the density rises on both sides of it by more than this share of its highest
-        value. Without such a bar rounding and single agents make valleys.
+        value. At 0, rounding and single agents make valleys.
 
     Returns
     -------
@@ -203,7 +202,7 @@ def _valley_labels(rows: Rows, h: float, depth: float) -> np.ndarray:
     beyond = np.cumsum(_valleys(np.nan_to_num(values), depth), axis=1)
     index = np.where(rows.present, np.rint((rows.x - rows.low) / step), 0).astype(np.int64)
     labels = np.where(rows.present, np.take_along_axis(beyond, index, axis=1), -1)
-    # Nobody need stand between two valleys, as where kernels of both sides make a hill: number those with members.
+    # No agent need lie between two valleys: kernels of both sides can make a hill. Groups with members are numbered.
     members = tally(labels, int(beyond.max()) + 1) > 0
     rank = np.cumsum(members, axis=1) - 1
     return np.where(rows.present, np.take_along_axis(rank, np.maximum(labels, 0), axis=1), -1)

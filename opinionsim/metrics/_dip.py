@@ -12,7 +12,7 @@ from opinionsim.errors import MeasurementError
 from opinionsim.metrics._arrays import Measured, Rows
 from opinionsim.streams import stream
 
-#: Opinions from which on compiling, which takes seconds, pays.
+#: Number of opinions from which compiling, which takes seconds, is faster.
 _COMPILE_FROM = 400_000
 
 
@@ -20,7 +20,7 @@ _COMPILE_FROM = 400_000
 def _hull(x: Any, y: Any, first: int, last: int, sign: float, contact: Any) -> int:
     """Corners of the greatest convex minorant (sign 1) or least concave majorant (-1) of points first..last.
 
-    Their indices are written to `contact`; returns how many there are.
+    Writes their indices to `contact` and returns their number.
     """
     size = 0
     for k in range(first, last + 1):
@@ -36,7 +36,7 @@ def _hull(x: Any, y: Any, first: int, last: int, sign: float, contact: Any) -> i
 
 @inlined
 def _dip_of_row(row: Any, n: int, x: Any, low: Any, high: Any, minor: Any, major: Any) -> float:
-    """Dip of the first n values of an increasing row; the arrays are room to work in."""
+    """Dip of the first n values of an increasing row; the arrays are work space."""
     # Distinct values and the share of the sample below, and at or below, each of them.
     size = 0
     for k in range(n):
@@ -49,7 +49,7 @@ def _dip_of_row(row: Any, n: int, x: Any, low: Any, high: Any, minor: Any, major
     while start < end:
         n_minor = _hull(x, low, start, end, 1.0, minor)
         n_major = _hull(x, high, start, end, -1.0, major)
-        # Where the two are furthest apart lies a corner of one of them; the modal interval shrinks to it.
+        # The two hulls are furthest apart at a corner of one of them; the modal interval shrinks to it.
         widest, left, right = -1.0, start, end
         j = 0
         for i in range(n_minor):
@@ -97,7 +97,7 @@ def _dip_of_row(row: Any, n: int, x: Any, low: Any, high: Any, minor: Any, major
 
 
 def _dips(ordered: Any, n: Any) -> Any:
-    """Dip of every row of increasing values, of which the first n[r] count."""
+    """Dip of the first n[r] values of every row r of increasing values."""
     found = np.full(len(ordered), np.nan)
     columns = ordered.shape[1]
     x, low, high = np.empty(columns), np.empty(columns), np.empty(columns)
@@ -109,7 +109,7 @@ def _dips(ordered: Any, n: Any) -> Any:
 
 
 def _dip_rows(ordered: np.ndarray, n: np.ndarray) -> np.ndarray:
-    """Dips of sorted rows, by the compiled functions where that is worth the wait for them."""
+    """Dips of sorted rows, by compiled functions if there are enough opinions."""
     if ordered.size < _COMPILE_FROM:
         return np.asarray(_dips(ordered, n))
     return np.asarray(compiled(_dips)(np.ascontiguousarray(ordered), n))
@@ -137,24 +137,24 @@ def dip(opinions: ArrayLike) -> Measured:
     - Formula: ``min over unimodal G of max abs(F - G)``
     - Values: 0 to 1/4
     - Source: Hartigan & Hartigan 1985, doi 10.1214/aos/1176346577
-    - Pitfall: its p-value is for continuous opinions; ratings on few points are many modes to it
+    - Pitfall: its p-value is for continuous opinions; ratings on few points count as many modes
 
-    Hartigan and Hartigan 1985. G may have a point mass at its mode, so that opinions that tie there do not count
-    against it; a tie elsewhere does, with half its share.
+    Hartigan and Hartigan 1985. G may have a point mass at its mode, so that equal opinions there do not raise the dip;
+    equal opinions elsewhere do, by half their share.
     """
     rows = Rows.of(opinions)
     return rows.back(_dip_rows(rows.ordered, rows.n))
 
 
 def dip_p_value(opinions: ArrayLike, n_null: int = 2000, seed: int = 0) -> Measured:
-    """Share of uniform samples of as many opinions that have a dip at least as large.
+    """p-value of the dip: share of uniform samples of the same size with a dip at least as large.
 
     Parameters
     ----------
     opinions : array_like (..., N)
         One opinion an agent; NaN where there is none, which is left out.
     n_null : int
-        Uniform samples to draw for each number of opinions that occurs.
+        Uniform samples to draw for each sample size that occurs.
     seed : int
         Seed of these samples, >= 0.
 
@@ -171,8 +171,8 @@ def dip_p_value(opinions: ArrayLike, n_null: int = 2000, seed: int = 0) -> Measu
     Notes
     -----
     The uniform distribution is the least favourable unimodal one asymptotically (Hartigan and Hartigan 1985,
-    doi 10.1214/aos/1176346577). The test is for continuous opinions: ratings on a few points tie, and then
-    small values say no more than that there are few points.
+    doi 10.1214/aos/1176346577). The test is for continuous opinions: ratings on a few points tie, which alone makes
+    p-values small.
     """
     if not isinstance(n_null, int | np.integer) or n_null < 1:
         raise MeasurementError(f"n_null must be a whole number, at least 1; got {n_null!r}")
@@ -183,7 +183,7 @@ def dip_p_value(opinions: ArrayLike, n_null: int = 2000, seed: int = 0) -> Measu
         draw = stream(seed, "dip null", 0, int(n))
         null = np.sort(_dip_rows(np.sort(draw.random((n_null, n)), axis=1), np.full(n_null, n)))
         chosen = rows.n == n
-        # Equal dips, which only rounding separates, count as at least as large.
+        # Dips that differ by rounding alone count as equal.
         below = np.searchsorted(null, observed[chosen] - 1e-12, side="left")
         found[chosen] = (1 + n_null - below) / (1 + n_null)
     return rows.back(found)

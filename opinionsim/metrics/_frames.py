@@ -1,7 +1,8 @@
 """Trajectories and metrics of whole runs, from the tidy frames of a store.
 
-Only measured opinions of participants enter: one that was assigned an opinion and never gave a text that could be
-coded has no opinion here, and is counted. Others of a run's cast, as a moderator, are neither measured nor counted.
+Only measured opinions of participants enter. A participant that never gave a text that could be coded has no opinion,
+even if it was assigned one; such participants are counted. Others of a run's cast, such as a moderator, are neither
+measured nor counted.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ from opinionsim.opinions import OpinionScale
 _RUN_COLUMNS = ("run_id", "cell", "n_agents", "steps", "instrument_id", "evidence", "validation")
 _AGENT_COLUMNS = ("run_id", "agent", "assigned_opinion")
 
-#: Why a text may be no answer at all, as column `condition` of an opinions frame has it.
+#: Values of column `condition` of an opinions frame for texts that are no answers.
 _CAUSES = ("refused", "empty", "truncated")
 
 
 def _cells(runs: pd.DataFrame) -> pd.DataFrame:
-    """One row a (run, cell) with what the metrics need, numbered in column `row`."""
+    """One row a (run, cell) with the columns that metrics need, numbered in column `row`."""
     require(runs, "runs", _RUN_COLUMNS)
     cells = runs[list(_RUN_COLUMNS)].drop_duplicates(["run_id", "cell"]).reset_index(drop=True)
     return cells.assign(row=np.arange(len(cells)))
@@ -39,10 +40,10 @@ def _stance(cells: pd.DataFrame, opinions: pd.DataFrame, *more: str) -> pd.DataF
 
 @dataclass(frozen=True)
 class _Grid:
-    """Opinions on a dense grid reading x agent x step, flattened; readings may differ in size.
+    """Opinions on a dense grid series x agent x step, flattened; series may differ in size.
 
-    `heads` has one row a reading, which is a (run, cell, instrument), G in all; the other arrays have one entry a grid
-    point.
+    `heads` has one row a series, which is a (run, cell, instrument). The arrays have one entry a grid point, except
+    `length` with one a series.
     """
 
     heads: pd.DataFrame
@@ -56,7 +57,7 @@ class _Grid:
 
 
 def _heads(cells: pd.DataFrame, stance: pd.DataFrame) -> pd.DataFrame:
-    """One row a (cell, instrument) with `length`, its number of steps with step 0; cells without texts stay in."""
+    """One row a (cell, instrument) with `length`, the number of its steps from step 0; cells without texts too."""
     by_instrument = stance.groupby(["row", "instrument_id"], dropna=False)["step"]
     last = by_instrument.max().rename("last_step").reset_index()
     silent = cells.loc[~cells["row"].isin(last["row"]), ["row", "instrument_id"]].assign(last_step=0)
@@ -90,7 +91,7 @@ def _grid(runs: pd.DataFrame, opinions: pd.DataFrame, kind: str) -> _Grid:
     has_value = ~np.isnan(value)
 
     grid = np.full(start[-1], np.nan)
-    # Turn order makes the last of several texts of a step the one that stays.
+    # Rows are in turn order, so the last of several texts of a step stays.
     grid[position[has_value]] = value[has_value]
     measured = ~np.isnan(grid)
     return _Grid(
@@ -106,7 +107,7 @@ def _grid(runs: pd.DataFrame, opinions: pd.DataFrame, kind: str) -> _Grid:
 
 
 def _carry_forward(values: np.ndarray, start: np.ndarray) -> np.ndarray:
-    """Replace NaN by the last value before it in its own track; `start` is where each entry's track begins."""
+    """Replace NaN by the last value before it in its track; `start` is the first position of each entry's track."""
     source = np.where(np.isnan(values), -1, np.arange(len(values)))
     source = np.maximum.accumulate(source) if len(values) else source
     return np.where(source >= start, values[np.maximum(source, 0)], np.nan) if len(values) else values
@@ -128,11 +129,11 @@ def trajectories(
     -------
     DataFrame
         One row a run, cell, instrument of stance, participant and step 0..T, in this order: ``run_id, cell,
-        instrument_id, agent, step, value, measured, assigned_opinion, evidence``; of a cell without such texts one
-        row a participant and step. ``value`` is NaN until
-        the agent is first measured; ``measured`` is True where a value was measured at this very step; of
-        several at one step the last turn's stays. A text without an answer changes nothing.
-        ``assigned_opinion`` is what the agent was told to hold at the start and never enters ``value``.
+        instrument_id, agent, step, value, measured, assigned_opinion, evidence``. A cell without such texts has one
+        row a participant and step. ``value`` is NaN until the agent is first measured; of several values at one
+        step the last turn's stays. ``measured`` is True where a value was measured at this step. A text without a
+        value changes nothing. ``assigned_opinion`` is the opinion the agent was told to hold at the start; it never
+        enters ``value``.
 
     Raises
     ------
@@ -178,8 +179,8 @@ def step_metrics(runs: pd.DataFrame, opinions: pd.DataFrame, kind: str = "report
     -------
     DataFrame
         One row a run, cell, instrument of stance and step 0..T: ``run_id, cell, instrument_id, step, bias,
-        diversity, n_measured, n_never, n_missing, ddof, evidence``. ``n_measured`` agents have been
-        measured by this step and ``n_never`` have not; ``n_missing`` texts up to this step gave no answer.
+        diversity, n_measured, n_never, n_missing, ddof, evidence``. By this step, ``n_measured`` agents have been
+        measured and ``n_never`` have not, and ``n_missing`` texts had no value.
 
     Raises
     ------
@@ -249,7 +250,7 @@ def _without_foreign_points(
 ) -> pd.DataFrame:
     """Shares only at the points of each instrument's own scale; `first` are rows of `stance`, one a row of metrics."""
     instrument = stance.groupby("instrument_id", dropna=False).ngroup().to_numpy(int)
-    # An instrument of which nothing tells the scale may have any point.
+    # An instrument of unknown scale may have any point.
     known = [points_of(part) or scale.points for _, part in stance.groupby(instrument)]
     own = np.array([[point in points for point in scale.points] for points in known])
     shares = [f"share_{point}" for point in scale.points]
@@ -267,9 +268,9 @@ def _assigned(cells: pd.DataFrame, agents: pd.DataFrame, ddof: int) -> pd.DataFr
 
 
 def _validation(cells: pd.DataFrame, heads: pd.DataFrame) -> list[str]:
-    """What is known of the instrument behind each of the heads, whose cells have one row each."""
+    """Statement on the validation of the instrument of each row of `heads`; `cells` has the same rows."""
     pairs = zip(cells.itertuples(index=False), heads["instrument_id"], heads["kind"].astype(str), strict=True)
-    # The runs frame tells it of the instrument it names; another one of the cell has no audit on record either.
+    # The runs frame holds the validation of the instrument it names; no other instrument has an audit on record.
     return [
         validation_statement([cell.validation], kind)
         if cell.instrument_id == instrument
@@ -284,7 +285,7 @@ def final_opinions(runs: pd.DataFrame, opinions: pd.DataFrame) -> tuple[pd.DataF
     Returns
     -------
     heads : DataFrame
-        ``run_id, cell, instrument_id, kind`` of each.
+        One row for each: ``run_id, cell, instrument_id, kind``.
     finals : list of ndarray
         Opinions of the agents that were measured, one array a row of `heads`.
     """
@@ -312,7 +313,7 @@ def run_metrics(
     ddof : int
         Correction of the standard deviation (:func:`diversity`); repeated in column ``ddof``.
     scale : OpinionScale, optional
-        Points the shares are counted at; default the points of all instruments of stance in these runs.
+        Points at which shares are counted; default the points of all instruments of stance in these runs.
 
     Returns
     -------
@@ -323,11 +324,11 @@ def run_metrics(
         assigned_diversity, evidence, validation``.
         Bias and diversity are NaN where no agent was measured, shares also at points that are not on the
         scale of the instrument. ``never_measured_rate`` is a share of the participants, ``missing_rate`` of
-        their texts. Among the ``n_missing`` texts without a value, ``n_refused``
-        are refusals, ``n_empty`` have no text and ``n_truncated`` were cut off; in the others, which are answers, the
-        instrument found no stated opinion. A neutral opinion is a value and none of these. The assigned
-        pair describes what participants were told at the start and is no measurement. ``validation`` is that of the
-        run, for an instrument that the runs frame does not name :func:`instrument_validation`; empty for self-reports.
+        their texts. Among the ``n_missing`` texts without a value, ``n_refused`` are refusals, ``n_empty`` have no
+        text and ``n_truncated`` were cut off; the others are answers in which the instrument found no opinion. A
+        neutral opinion is a value. ``assigned_bias`` and ``assigned_diversity`` describe the opinions assigned at the
+        start and are no measurement. ``validation`` is that of the run, or that of :func:`instrument_validation` for
+        an instrument that the runs frame does not name; empty for self-reports.
 
     Raises
     ------
@@ -345,7 +346,7 @@ def run_metrics(
     stance = _stance(cells, opinions, *scaled, *point_columns(opinions))
     own_points = scale is None and not stance.empty
     if scale is None:
-        # With nothing measured there are no columns to read a scale from, and no rows to count on it.
+        # Without a measurement there may be no columns to read a scale from.
         scale = OpinionScale() if stance.empty else scale_of(stance)
     group = stance.groupby(["row", "instrument_id", "kind"], dropna=False).ngroup().to_numpy(int)
     _, first = np.unique(group, return_index=True)

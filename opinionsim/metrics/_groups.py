@@ -1,4 +1,4 @@
-"""Senses of polarization that compare groups: how many, how distinct, how far apart, how united, how equal."""
+"""Senses of polarization that compare groups: number, distinctness, divergence, consensus and equality of size."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from opinionsim.metrics._density import valley_labels
 def numbered(groups: ArrayLike, shape: tuple[int, ...]) -> np.ndarray:
     """Labels of any kind as numbers from 0 in rows (R, N), -1 where the label is NaN or None."""
     labels = np.asarray(groups)
-    # Numbered before they are repeated for every row.
+    # Labels are numbered before they are repeated for every row.
     known = np.array([label is not None and label == label for label in labels.ravel()], dtype=bool)
     numbers = np.full(labels.size, -1, dtype=np.int64)
     _, numbers[known] = np.unique(labels.ravel()[known].astype(str), return_inverse=True)
@@ -26,7 +26,7 @@ def numbered(groups: ArrayLike, shape: tuple[int, ...]) -> np.ndarray:
 
 
 class _Groups:
-    """Groups of agents in each row and their sizes; agents without opinion are in none."""
+    """Groups of agents in each row, and their sizes; agents without an opinion are in no group."""
 
     def __init__(self, opinions: ArrayLike, limits: Range, groups: ArrayLike | None) -> None:
         self.rows = rows = Rows.of(opinions, limits)
@@ -40,11 +40,11 @@ class _Groups:
         self.count = np.count_nonzero(self.sizes, axis=1)
 
     def means(self, values: np.ndarray) -> np.ndarray:
-        """Mean of a value over the members of each group, (R, G); NaN for a group without any."""
+        """Mean of a value over the members of each group, (R, G); NaN for a group without members."""
         return ratio(tally(self.labels, self.most, values), self.sizes)
 
     def over_pairs(self, values: np.ndarray) -> Measured:
-        """Mean of pair values (R, G, G) over all pairs of different groups; NaN with fewer than two."""
+        """Mean of pair values (R, G, G) over all pairs of different groups; NaN with fewer than two groups."""
         pairs = np.where(~np.eye(self.most, dtype=bool), np.nan_to_num(values), 0.0).sum(axis=(1, 2))
         return self.rows.back(ratio(pairs, self.count * (self.count - 1)))
 
@@ -59,8 +59,8 @@ def group_count(opinions: ArrayLike, range: Range, groups: ArrayLike | None = No
     range : (float, float)
         Ends of the opinion scale.
     groups : array_like (N,) or (..., N), optional
-        Name of each agent's group; NaN or None where it has none. Default :func:`valley_labels`: groups that
-        valleys of the opinions' density separate.
+        Name of each agent's group; NaN or None where it has none. Default the groups of :func:`valley_labels`, which
+        valleys in the density of opinions separate.
 
     Returns
     -------
@@ -87,9 +87,9 @@ def group_count(opinions: ArrayLike, range: Range, groups: ArrayLike | None = No
 
 
 def distinctness(opinions: ArrayLike, range: Range, groups: ArrayLike | None = None, bins: int = 5) -> Measured:
-    r"""One less the overlap of two groups' histograms.
+    r"""One minus the overlap of two groups' histograms.
 
-    :math:`1 - \sum_b \min(p_{gb}, p_{hb})`, meaned over pairs.
+    :math:`1 - \sum_b \min(p_{gb}, p_{hb})`, averaged over pairs of groups.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def distinctness(opinions: ArrayLike, range: Range, groups: ArrayLike | None = N
     Returns
     -------
     float or ndarray (...)
-        From 0, groups alike, to 1, no bin shared; every pair counts the same. NaN with fewer than two groups.
+        From 0, equal histograms, to 1, no bin shared; every pair counts the same. NaN with fewer than two groups.
 
     Raises
     ------
@@ -133,7 +133,7 @@ def distinctness(opinions: ArrayLike, range: Range, groups: ArrayLike | None = N
 def group_divergence(opinions: ArrayLike, range: Range, groups: ArrayLike | None = None) -> Measured:
     r"""Distance of two groups' means over the range.
 
-    :math:`|\bar x_g - \bar x_h| / (b - a)`, meaned over pairs.
+    :math:`|\bar x_g - \bar x_h| / (b - a)`, averaged over pairs of groups.
 
     Parameters
     ----------
@@ -170,7 +170,7 @@ def group_divergence(opinions: ArrayLike, range: Range, groups: ArrayLike | None
 
 
 def group_consensus(opinions: ArrayLike, range: Range, groups: ArrayLike | None = None) -> Measured:
-    """One less the dispersion within a group, meaned over groups.
+    """One minus the dispersion within a group, averaged over groups.
 
     Parameters
     ----------
@@ -184,8 +184,8 @@ def group_consensus(opinions: ArrayLike, range: Range, groups: ArrayLike | None 
     Returns
     -------
     float or ndarray (...)
-        1 - 2 (mean absolute deviation from the group's mean) / range: from 0 to 1, every group united; each
-        group counts the same. NaN when no agent has an opinion and a group.
+        1 - 2 (mean absolute deviation from the group's mean) / range: from 0 to 1, no spread within any group. Each
+        group counts the same. NaN when no agent has both an opinion and a group.
 
     Raises
     ------
@@ -225,7 +225,7 @@ def size_parity(opinions: ArrayLike, range: Range, groups: ArrayLike | None = No
     Returns
     -------
     float or ndarray (...)
-        From near 0, one group holds nearly all, to 1, groups of one size. NaN with fewer than two groups.
+        From near 0, one group with nearly all agents, to 1, groups of equal size. NaN with fewer than two groups.
 
     Raises
     ------

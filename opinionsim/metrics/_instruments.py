@@ -1,4 +1,4 @@
-"""Opinions frames cut by what was measured, and the scales of their rows."""
+"""Parts of an opinions frame by variable or instrument, and the scales of their rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from opinionsim.opinions import OpinionScale
 #: The variable that metrics, tables and figures of opinions are about.
 STANCE = "stance"
 
-#: Columns of an opinions frame that metrics need. A frame of a user's own may lack `scale` and `about`.
+#: Columns of an opinions frame that metrics need. A user's frame may lack `scale` and `about`.
 OPINION_COLUMNS = (
     "run_id", "cell", "instrument_id", "classifier", "variable", "kind", "turn", "step", "agent", "condition",
     "value",
@@ -20,12 +20,12 @@ OPINION_COLUMNS = (
 
 
 def require(frame: pd.DataFrame, name: str, columns: Sequence[str]) -> None:
-    """Raise unless a frame has the columns.
+    """Check that a frame has the columns.
 
     Raises
     ------
     MeasurementError
-        Naming the frame and what it lacks.
+        If it lacks one; the message names the frame and the columns.
     """
     missing = [column for column in columns if column not in frame.columns]
     if missing:
@@ -38,7 +38,7 @@ def point_columns(opinions: pd.DataFrame) -> dict[str, int]:
     Raises
     ------
     MeasurementError
-        If one does not name an integer.
+        If the part after ``p_`` is no integer.
     """
     named = [str(column) for column in opinions.columns if str(column).startswith("p_")]
     try:
@@ -48,9 +48,9 @@ def point_columns(opinions: pd.DataFrame) -> dict[str, int]:
 
 
 def points_of(opinions: pd.DataFrame) -> tuple[int, ...]:
-    """Points of the scales that rows of an opinions frame are coded on, increasing; empty where nothing tells.
+    """Points of the scales that rows of an opinions frame are coded on, increasing; empty if they are unknown.
 
-    Column `scale` tells; where it is missing, the points that have a probability in any such row do.
+    They are those of column `scale`; for rows without it, the points that have a probability in any such row.
 
     Raises
     ------
@@ -87,15 +87,15 @@ def scale_of(opinions: pd.DataFrame) -> OpinionScale:
     Parameters
     ----------
     opinions : DataFrame
-        With column ``scale``, as in ``"-2,-1,0,1,2"``, or one column ``p_<point>`` a scale point, as in ``p_-2``. The
-        scale is that of all rows given, whatever is measured: :func:`cut` chooses those of one instrument.
+        With column ``scale``, as in ``"-2,-1,0,1,2"``, or one column ``p_<point>`` a scale point, as in ``p_-2``. All
+        rows count, of all variables and instruments: :func:`cut` chooses the rows of one.
 
     Returns
     -------
     OpinionScale
-        The points of column ``scale``; of rows without it, the points that have a probability in any of them, and
-        all that have a column where none has. The union where rows are coded on several scales. Labels are the
-        default ones, or the points themselves where the package has no default for these.
+        The points of column ``scale``. Rows without it add the points that have a probability in any of them. If
+        there are none, all points that have a column. Rows of several scales give the union. Labels are the default
+        ones, or the points themselves where the package has no default labels for them.
 
     Raises
     ------
@@ -115,29 +115,29 @@ def scale_of(opinions: pd.DataFrame) -> OpinionScale:
 
 
 def cut(opinions: pd.DataFrame, variable: str = STANCE, instrument_id: str | None = None) -> pd.DataFrame:
-    """The part of an opinions frame that is about one variable, or that one instrument measured.
+    """The rows of an opinions frame of one variable, or of one instrument.
 
     Parameters
     ----------
     opinions : DataFrame
         Frame of a store.
     variable : str
-        What was measured: ``stance``, ...
+        Variable that was measured, such as ``stance``.
     instrument_id : str, optional
-        Take the rows of this instrument instead, whatever its variable.
+        Instrument whose rows are taken instead, regardless of its variable.
 
     Returns
     -------
     DataFrame
-        These rows in their order, numbered from 0, with the columns ``p_<point>`` of the points on their own scales
-        and no others: what the frame would be had nothing else been measured. Where neither column ``scale`` nor a
-        probability in any of these rows tells their scale, all columns stay. Rows about a second text are among them:
-        column ``about`` tells.
+        These rows in their order, numbered from 0, as if nothing else had been measured: of the columns
+        ``p_<point>``, only those of the points on the scales of these rows stay. All stay where neither column
+        ``scale`` nor a probability in any of these rows gives their scale. Rows about a second text are included;
+        column ``about`` marks them.
 
     Raises
     ------
     MeasurementError
-        If the frame lacks the column to choose by, or a scale or the name of a column is not valid.
+        If the frame lacks the column to select by, or a scale or the name of a column is not valid.
     """
     column, level = ("variable", variable) if instrument_id is None else ("instrument_id", instrument_id)
     require(opinions, "opinions", [column])
@@ -148,7 +148,7 @@ def cut(opinions: pd.DataFrame, variable: str = STANCE, instrument_id: str | Non
 
 
 def stance_rows(runs: pd.DataFrame, opinions: pd.DataFrame) -> pd.DataFrame:
-    """The rows of an opinions frame that metrics, tables and figures of opinions rest on.
+    """The rows of an opinions frame that metrics, tables and figures of opinions use.
 
     Parameters
     ----------
@@ -158,9 +158,9 @@ def stance_rows(runs: pd.DataFrame, opinions: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Rows of `opinions` with the stance of a participant of one of the `runs` in a text judged by itself; several
-        instruments may have read it. Participants are agents 0 to ``n_agents`` - 1 of their run; others of its cast,
-        as a moderator, come after them.
+        Rows of `opinions` with the stance of a participant of one of the `runs` in a text judged by itself, by any
+        number of instruments. Participants are agents 0 to ``n_agents`` - 1 of their run; others of its cast, such as
+        a moderator, have higher numbers.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Location, scale and shape of opinions: median, skewness, extremeness, and bias and diversity beside the range."""
+"""Location, scale and shape of opinions: median, skewness, extremeness, bias and diversity relative to the range."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def median(opinions: ArrayLike) -> Measured:
     Returns
     -------
     float or ndarray (...)
-        Mean of the two middle opinions where their number is even; NaN when no agent has an opinion.
+        Mean of the two middle opinions if the number of opinions is even; NaN when no agent has an opinion.
 
     Notes
     -----
     - Meaning: middle opinion
     - Formula: ``median x``
     - Values: a to b
-    - Pitfall: jumps where opinions are few points
+    - Pitfall: jumps where opinions are at few points
     """
     rows = Rows.of(opinions)
     last = np.maximum(rows.n - 1, 0)
@@ -124,7 +124,7 @@ def relative_diversity(opinions: ArrayLike, range: Range, ddof: int = 1) -> Meas
 
     Notes
     -----
-    - Meaning: standard deviation beside half the range
+    - Meaning: standard deviation over half the range
     - Formula: ``sd / M, ddof 1``
     - Values: from 0; 1 at equal poles for large n
     - Source: Lorenz et al. 2021, doi 10.1037/rev0000291

@@ -1,4 +1,4 @@
-"""Metrics that a specification names, computed of the final opinions of every run."""
+"""Metrics that a specification names, of the final opinions of every run."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def named_metrics(
     runs, opinions : DataFrame
         Frames of a store.
     named : sequence of str, mapping or NamedPart
-        Metrics, as a specification names them: a name or an import path, or a mapping with name and options.
+        Metrics, as a specification names them: a name, an import path, or a mapping with name and options.
     scale : OpinionScale
-        Its ends are the range that metrics are given.
+        Its ends are the range passed to the metrics.
 
     Returns
     -------
@@ -38,9 +38,9 @@ def named_metrics(
     Raises
     ------
     SpecError
-        If there is no such metric, it does not take its options, or it fails.
+        If a metric does not exist, does not take its options, or fails.
     MeasurementError
-        If it needs a network, groups or initial opinions, or returns something else than a number.
+        If a metric needs a network, groups or initial opinions, or does not return a number.
     """
     heads, finals = final_opinions(runs, opinions)
     return heads.assign(**{each.name: [_value(each, values, scale) for values in finals] for each in map(_read, named)})

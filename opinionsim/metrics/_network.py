@@ -1,8 +1,8 @@
-"""Opinions on a network: whether agents are tied to those who think alike.
+"""Opinions on a network: whether ties join agents of like opinion.
 
 A network is an :class:`opinionsim.networks.Network`, or a tuple (speakers, listeners) or (speakers, listeners,
-weights) of arrays with one entry a tie, in which an undirected tie stands in both directions. Ties of an agent
-with itself, and ties of which an end has no opinion, are left out.
+weights) of arrays with one entry a tie; an undirected tie has two entries, one in each direction. Ties of an agent
+with itself, and ties with an end that has no opinion, are left out.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from opinionsim.metrics._groups import numbered
 #: A network object with `n`, `speakers`, `listeners`, `weights` and `complete`, or a tuple of arrays.
 Ties: TypeAlias = Any
 
-#: Values looked at in one go: rows times ties, so that memory stays bounded.
+#: Values processed at a time, rows times ties, so that memory stays bounded.
 _BATCH = 4_000_000
 
 
@@ -67,7 +67,7 @@ class _Ties:
         return cls(n, speakers[kept].astype(np.int64), listeners[kept].astype(np.int64), weights[kept], complete)
 
     def heard(self, values: np.ndarray) -> np.ndarray:
-        """Weighted sum over those each agent hears, rows (R, N) to rows (R, N)."""
+        """Weighted sum of values over the agents that each agent hears: (R, N) to (R, N)."""
         if self.complete:
             return np.asarray(values.sum(axis=1, keepdims=True) - values)
         from scipy.sparse import csr_array
@@ -76,7 +76,7 @@ class _Ties:
         return np.asarray((matrix @ values.T).T)
 
     def total(self, rows: Rows, of_pairs: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> np.ndarray:
-        """Weighted sum of a function of both ends' values over ties, (R,); ends without opinion give NaN: none."""
+        """Weighted sum over ties of a function of both ends' opinions, (R,); ties where it is NaN are left out."""
         found = np.zeros(len(rows.x))
         batch = max(1, _BATCH // max(1, len(self.weights)))
         for first in np.arange(0, len(rows.x), batch):
@@ -86,13 +86,13 @@ class _Ties:
         return found
 
     def weight(self, rows: Rows) -> np.ndarray:
-        """Total weight of the ties of which both ends have an opinion, (R,)."""
+        """Total weight of the ties both ends of which have an opinion, (R,)."""
         present = rows.present.astype(float)
         return np.asarray((present * self.heard(present)).sum(axis=1))
 
 
 def _correlation(x: np.ndarray, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Weighted Pearson correlation in each row, (R,); NaN where one varies by no more than rounding of the first."""
+    """Weighted Pearson correlation in each row, (R,); NaN where `x` or `y` varies by no more than rounding of `x`."""
     total = weight.sum(axis=1)
     rounding = 1e-12 * np.abs(x).max(axis=1)
     kept = weight > 0
@@ -115,13 +115,13 @@ def neighbour_correlation(opinions: ArrayLike, network: Ties) -> Measured:
     opinions : array_like (..., N)
         One opinion an agent; NaN where there is none.
     network : Network or tuple of arrays
-        Who hears whom; means are weighted by it.
+        Who hears whom; means are weighted by its weights.
 
     Returns
     -------
     float or ndarray (...)
-        From -1 to 1, over the agents that hear somebody with an opinion; NaN where opinions or means do not
-        vary. On a complete network it is -1 whatever the opinions.
+        From -1 to 1, over the agents that hear an agent with an opinion; NaN where opinions or means do not
+        vary. On a complete network it is always -1.
 
     Raises
     ------
@@ -181,7 +181,7 @@ def assortativity(opinions: ArrayLike, network: Ties) -> Measured:
     ties = _Ties.of(network, rows.x.shape[1])
     present, own = rows.present.astype(float), np.where(rows.present, rows.deviations, 0.0)
     weight = ties.weight(rows)
-    # Sums over ties of products of powers of both ends' opinions; the speaker's are heard by the listener.
+    # Sums over ties of products of powers of both ends' opinions.
     by_listener = ties.heard(present)
     heard = ties.heard(own)
     mean_l = ratio((own * by_listener).sum(axis=1), weight)
@@ -243,7 +243,7 @@ def same_side_share(opinions: ArrayLike, network: Ties, range: Range) -> Measure
 
 
 def ei_index(opinions: ArrayLike, network: Ties, range: Range, groups: ArrayLike | None = None) -> Measured:
-    """External less internal ties over all, (E - I) / (E + I).
+    """External minus internal ties over all ties, (E - I) / (E + I).
 
     Parameters
     ----------
@@ -254,8 +254,8 @@ def ei_index(opinions: ArrayLike, network: Ties, range: Range, groups: ArrayLike
     range : (float, float)
         Ends of the opinion scale.
     groups : array_like (N,) or (..., N), optional
-        Name of each agent's group; NaN or None where it has none. Default the sides of
-        :func:`same_side_share`, for which this is one less twice that share.
+        Name of each agent's group; NaN or None where it has none. Default the sides of :func:`same_side_share`; then
+        the index is 1 minus twice that share.
 
     Returns
     -------
@@ -270,7 +270,7 @@ def ei_index(opinions: ArrayLike, network: Ties, range: Range, groups: ArrayLike
 
     Notes
     -----
-    - Meaning: ties between groups less ties within
+    - Meaning: ties between groups minus ties within
     - Formula: ``(E - I) / (E + I), sides of c or groups named``
     - Values: -1 to 1
     - Source: Krackhardt & Stern 1988, doi 10.2307/2786835
@@ -294,7 +294,7 @@ def active_link_density(opinions: ArrayLike, network: Ties, tolerance: float = 0
     network : Network or tuple of arrays
         Who hears whom; ties count with their weight.
     tolerance : float
-        Ends that lie further apart than this differ; at least 0.
+        Largest distance of ends that count as equal; at least 0.
 
     Returns
     -------
@@ -388,7 +388,7 @@ def polarization(opinions: ArrayLike) -> Measured:
     - Source: Musco et al. 2018, doi 10.1145/3178876.3186103
     - Pitfall: grows with n; a spread, not a sign of camps
 
-    The polarization of Musco, Musco and Tsourakakis 2018 tells spread, not two camps from a wide
+    The polarization of Musco, Musco and Tsourakakis 2018 measures spread; it does not tell two camps from a wide
     single one.
     """
     rows = Rows.of(opinions)

@@ -30,29 +30,29 @@ def opinion_metrics(
     ----------
     trajectories : DataFrame
         One row a run, agent and step: ``run_id, cell, agent, step, value, evidence``, with ``instrument_id``
-        where runs are measured; from :func:`trajectories` or of a classic model. Agents are numbered from 0.
-        A value may be NaN, or its row be absent: no opinion.
+        where runs are measured; from :func:`trajectories` or a classic model. Agents are numbered from 0. An agent
+        without an opinion has the value NaN or no row.
     names : str or iterable of str, optional
-        Keys of :data:`METRICS`; default all for which `range` and `network` suffice.
+        Keys of :data:`METRICS`; default all whose required arguments are given.
     range : (float, float), optional
         Ends of the opinion scale.
     network : Network or tuple of arrays, or mapping of run_id to such, optional
         Who hears whom.
     **options
-        As of :func:`compute_metrics`.
+        Options as for :func:`compute_metrics`.
 
     Returns
     -------
     DataFrame
         One row a run, cell, instrument and step, runs in their order in `trajectories` and steps increasing:
-        ``run_id, cell[, instrument_id], step, n, n_missing``, the metrics, ``evidence``. ``n`` agents have
-        an opinion, ``n_missing`` of the run's agents have none; metrics are over the former.
+        ``run_id, cell[, instrument_id], step, n, n_missing``, the metrics, ``evidence``. ``n`` agents of the run have
+        an opinion and ``n_missing`` have none; metrics are over the first.
 
     Raises
     ------
     MeasurementError
-        If a column is lacking, an agent stands twice at one step, an agent is no number from 0, evidence differs
-        within a run, or a metric cannot be taken.
+        If a column is missing, an agent has two rows at one step, an agent is no number from 0, evidence differs
+        within a run, or a metric cannot be computed.
     """
     keys = [key for key in _KEYS if key in trajectories.columns]
     require(trajectories, "trajectories", ["run_id", "cell", "agent", "step", "value", "evidence"])
@@ -97,7 +97,7 @@ def opinion_metrics(
 
 
 def _batches(n_agents: np.ndarray, run_ids: np.ndarray, network: Any) -> list[tuple[np.ndarray, Any]]:
-    """Runs that can be measured together, as a mask, each with its network: one size, one network."""
+    """Groups of runs of one size and network, each as a mask and the network, to be measured together."""
     if not isinstance(network, Mapping):
         return [(n_agents == size, network) for size in np.unique(n_agents)]
     missing = [run_id for run_id in run_ids if run_id not in network]
@@ -120,7 +120,7 @@ def _check_once(row: np.ndarray, agents: np.ndarray, most: int) -> None:
 
 
 def _check_evidence(trajectories: pd.DataFrame, runs: np.ndarray) -> None:
-    """Refuse a run whose rows rest on different kinds of evidence."""
+    """Refuse a run whose rows differ in their kind of evidence."""
     kinds = trajectories["evidence"].groupby(runs).nunique(dropna=False)
     if (kinds > 1).any():
         raise MeasurementError("evidence must be the same in all rows of a run")

@@ -20,8 +20,8 @@ def bias(opinions: ArrayLike) -> Measured:
     Parameters
     ----------
     opinions : array_like (..., N)
-        One opinion an agent; NaN where there is none. NaN is left out, never taken for neutral:
-        n counts the others (:func:`distribution` tells both counts).
+        One opinion an agent; NaN where there is none. NaN is left out, never taken for neutral: n counts the other
+        agents (:func:`distribution` gives both counts).
 
     Returns
     -------
@@ -84,27 +84,27 @@ def diversity(opinions: ArrayLike, ddof: int = 0) -> Measured:
 
 
 def check_ddof(ddof: int) -> None:
-    """Refuse a correction that is not a whole number from 0."""
+    """Refuse a correction that is no whole number of at least 0."""
     if ddof < 0 or ddof != int(ddof):
         raise MeasurementError(f"ddof must be a whole number, at least 0; got {ddof!r}")
 
 
 def nearest_points(values: np.ndarray, scale: OpinionScale) -> np.ndarray:
-    """Position of the closest scale point for each value, shape (n,); of two equally close, the one nearer neutral."""
+    """Position of the closest scale point for each value, shape (n,); of two equally close, that nearer neutral."""
     order = np.lexsort((scale.values, np.abs(scale.values - scale.neutral)))
     return np.asarray(order[np.argmin(np.abs(values[:, None] - scale.values[order]), axis=1)])
 
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """How many agents hold which opinion.
+    """Number of agents at each scale point.
 
     Attributes
     ----------
     points : ndarray (k,)
         The scale points, increasing.
     counts : ndarray (k,)
-        Number of agents at each point; values between points count for the closest one.
+        Number of agents at each point; a value between points counts for the closest one.
     shares : ndarray (k,)
         Counts as fractions of the agents that have an opinion; NaN when none has.
     n : int

@@ -75,7 +75,7 @@ def duclos_esteban_ray(opinions: ArrayLike, range: Range, alpha: float = 1.0, ba
     Returns
     -------
     float or ndarray (...)
-        At least 0. It has no upper bound but that which the bandwidth sets: state it.
+        At least 0. Its upper bound depends on the bandwidth: state it.
 
     Raises
     ------
@@ -84,14 +84,13 @@ def duclos_esteban_ray(opinions: ArrayLike, range: Range, alpha: float = 1.0, ba
 
     Notes
     -----
-    - Meaning: the same for continuous opinions
+    - Meaning: camps that are large and far apart, for continuous opinions
     - Formula: ``mean over i of f(y_i)^alpha mean over j of abs(y_i - y_j), y from 0 to 1``
     - Values: from 0
     - Source: Duclos et al. 2004, doi 10.1111/j.1468-0262.2004.00552.x
     - Pitfall: point masses make it as large as the bandwidth allows; density beyond the ends is lost
 
-    Duclos, Esteban and Ray 2004. The density is read off a grid a tenth of the bandwidth apart, linearly between its
-    points.
+    Duclos, Esteban and Ray 2004. The density is interpolated linearly on a grid of a tenth of the bandwidth.
     """
     if not 0.25 <= alpha <= 1:
         raise MeasurementError(f"alpha of Duclos, Esteban and Ray must be from 0.25 to 1; got {alpha!r}")
@@ -106,7 +105,7 @@ def duclos_esteban_ray(opinions: ArrayLike, range: Range, alpha: float = 1.0, ba
 
 
 def _alienation(rows: Rows) -> np.ndarray:
-    """Mean distance of each agent, itself included, to all; of opinions in order, (R, N)."""
+    """Mean distance of each agent to all agents, itself included, with opinions in order, (R, N)."""
     values = np.where(rows.present, rows.x, 0.0)
     before = np.cumsum(values, axis=1)
     rank = np.arange(1, values.shape[1] + 1)
@@ -127,9 +126,8 @@ def bimodality(opinions: ArrayLike) -> Measured:
     Returns
     -------
     float or ndarray (...)
-        With sample skewness and excess kurtosis, both corrected for bias. Near 1 for two equal poles, 5/9 for
-        a uniform distribution, about 1/3 for a normal one. NaN for fewer than four opinions, or where they do
-        not differ.
+        From sample skewness and excess kurtosis, both corrected for bias. Near 1 for two equal poles, 5/9 for a
+        uniform distribution, about 1/3 for a normal one. NaN for fewer than four opinions, or if all are equal.
 
     Notes
     -----
@@ -137,10 +135,10 @@ def bimodality(opinions: ArrayLike) -> Measured:
     - Formula: ``(G1^2 + 1) / (G2 + 3(n-1)^2/((n-2)(n-3))), sample skewness and excess kurtosis``
     - Values: 0 to 1; uniform 5/9
     - Source: Pfister et al. 2013, doi 10.3389/fpsyg.2013.00700
-    - Pitfall: unreliable on few point masses, as integer ratings are, and with skew: look at `dip` too
+    - Pitfall: unreliable for few point masses, such as integer ratings, and with skew: look at `dip` too
 
-    Pfister et al. 2013. Above 5/9 hints at two modes, but skewed unimodal distributions and ratings on few points get
-    there too: look at :func:`dip` or the histogram.
+    Pfister et al. 2013. A value above 5/9 hints at two modes, but skewed unimodal distributions and ratings on few
+    points reach it too: look at :func:`dip` or the histogram.
     """
     rows = Rows.of(opinions)
     n = np.where(rows.n > 3, rows.n, 4).astype(float)
@@ -161,7 +159,7 @@ def agreement(opinions: ArrayLike, range: Range, bins: int = 5) -> Measured:
     range : (float, float)
         Ends of the opinion scale.
     bins : int
-        Equal-width bins K that stand for the points of the scale, at least 3.
+        Number K of equal-width bins, one for each point of the scale; at least 3.
 
     Returns
     -------
@@ -180,8 +178,7 @@ def agreement(opinions: ArrayLike, range: Range, bins: int = 5) -> Measured:
     - Formula: ``mean over layers of the histogram of U (1 - (S - 1)/(K - 1))``
     - Values: -1 equal poles, 0 uniform, 1 one bin
     - Source: van der Eijk 2001, doi 10.1023/A:1010374114305
-    - Pitfall: ordinal: which of two neighbouring bins is full changes it in jumps; bins must be the points of the
-      scale
+    - Pitfall: ordinal: it jumps when agents move to a neighbouring bin; bins must be the points of the scale
 
     The histogram is cut into layers of equal height. A layer with S filled bins has :math:`A = U (1 - (S - 1)/(K -
     1))`, :math:`U = \frac{(K-2) T_U - (K-1) T_D}{(K-2)(T_U + T_D)}`, with the numbers of triples of bins filled as
@@ -192,7 +189,7 @@ def agreement(opinions: ArrayLike, range: Range, bins: int = 5) -> Measured:
     counts = rows.counts(bins, 3).astype(float)
     tops = np.sort(counts, axis=1)
     heights = np.diff(tops, axis=1, prepend=0.0)
-    # (R, layers, bins): which bins reach through each layer.
+    # Bins that reach through each layer, (R, layers, bins).
     filled = counts[:, None, :] >= tops[:, :, None]
     size = filled.sum(axis=2)
     before: np.ndarray = np.cumsum(filled, axis=2) - filled
@@ -237,7 +234,7 @@ def opinion_polarization_index(opinions: ArrayLike, range: Range) -> Measured:
     - Pitfall: made for scales of five points; the neutral category counts only by its absence
 
     Koudenburg, Kiers and Kashima 2021: the weights come from 58 experts who rated distributions on a scale of five
-    points. Cutting any other scale into five is not what they rated.
+    points. They rated no other scale cut into five.
     """
     rows = Rows.of(opinions, range)
     one, two, _, four, five = rows.counts(5).T

@@ -1,4 +1,4 @@
-"""All scalar metrics by name, from which documentation, plots, sweeps and the command line take them."""
+"""All scalar metrics by name, for documentation, plots, sweeps and the command line."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from opinionsim.metrics import _clusters, _density, _dip, _groups, _moments, _ne
 from opinionsim.metrics._arrays import Range, opinion_array
 from opinionsim.registry import find, is_path, known, part
 
-#: Arguments that say what a metric needs beside opinions, and are the same for all.
+#: Arguments beside opinions that mean the same in all metrics.
 _NEEDS = ("range", "network", "groups", "initial")
 
-#: What a docstring says of a metric, as in ``- Values: 0 to 1``.
+#: An item of a metric's docstring, as in ``- Values: 0 to 1``.
 _TOLD = re.compile(r"^- (Meaning|Formula|Values|Source|Pitfall): (.+(?:\n  .+)*)", re.MULTILINE)
 
 
@@ -31,25 +31,25 @@ class Metric:
     Attributes
     ----------
     name : str
-        Its key in :data:`METRICS` and the name of its function; the import path of a user's own.
+        Its key in :data:`METRICS` and the name of its function; for a user's metric its import path.
     function : callable
-        Takes opinions (..., N), and what is needed and the options by keyword; gives (...).
+        Takes opinions (..., N), and further arguments by keyword; returns (...).
     meaning : str
-        What it tells, in one line.
+        What it measures, in one line.
     formula : str
-        Its definition. x: opinions, n: agents that have one, c and M: middle and half the width of the range a to b.
+        Its definition. x: opinions, n: number of opinions, c and M: middle and half the width of the range a to b.
     values : str
-        What values it takes.
+        Values it can take.
     source, doi : str
-        Where the definition comes from; empty where it is elementary.
+        Source of the definition; empty where it is elementary.
     pitfall : str
-        What to beware of; empty where there is nothing particular.
+        Known pitfalls; may be empty.
 
     Notes
     -----
     The texts stand in the docstring of the function, as items ``- Meaning: ...``, ``- Formula: ...``,
-    ``- Values: ...``, ``- Source: ..., doi ...`` and ``- Pitfall: ...``. Those that it lacks are empty; without a
-    meaning its first line is taken.
+    ``- Values: ...``, ``- Source: ..., doi ...`` and ``- Pitfall: ...``. A missing item is empty; a missing meaning is
+    the first line of the docstring.
     """
 
     name: str
@@ -63,7 +63,7 @@ class Metric:
 
     @classmethod
     def of(cls, name: str, function: Callable[..., Any]) -> Metric:
-        """The metric that a function computes, with what its docstring says."""
+        """The metric that a function computes, with the texts of its docstring."""
         text = inspect.getdoc(function) or ""
         told = {key: " ".join(said.split()) for key, said in _TOLD.findall(text)}
         source, _, doi = told.get("Source", "").partition(", doi ")
@@ -73,13 +73,13 @@ class Metric:
 
     @property
     def takes(self) -> Mapping[str, Any]:
-        """All arguments beside opinions, each with its default or what :mod:`inspect` has for none."""
+        """All arguments beside opinions, each with its default, or :mod:`inspect`'s mark for none."""
         parameters = inspect.signature(self.function).parameters
         return {name: each.default for name, each in parameters.items() if name != "opinions"}
 
     @property
     def needs(self) -> frozenset[str]:
-        """What it cannot do without beside opinions: of range, network, initial."""
+        """Required arguments among range, network, groups and initial."""
         return frozenset(name for name, default in self.takes.items() if name in _NEEDS and default is inspect._empty)
 
     @property
@@ -108,7 +108,7 @@ for _name, _metric in METRICS.items():
 
 
 def find_metric(name: str) -> Metric:
-    """A metric by name, or one of the user's own by its import path.
+    """A metric by its name, or a user's metric by its import path.
 
     Raises
     ------
@@ -124,7 +124,7 @@ def find_metric(name: str) -> Metric:
 
 
 def _chosen(names: str | Iterable[str] | None, given: Mapping[str, Any]) -> list[Metric]:
-    """Metrics named, or all that what is given suffices for."""
+    """The metrics named, or all whose required arguments are given."""
     if names is None:
         return [metric for metric in METRICS.values() if metric.needs <= given.keys()]
     wanted = [names] if isinstance(names, str) else list(names)
@@ -134,12 +134,12 @@ def _chosen(names: str | Iterable[str] | None, given: Mapping[str, Any]) -> list
 def arguments(
     names: str | Iterable[str] | None, given: Mapping[str, Any], options: Mapping[str, Any]
 ) -> dict[str, dict[str, Any]]:
-    """Keyword arguments of each metric chosen, from what is given to all and options for some.
+    """Keyword arguments of each metric chosen, from the common arguments and the options.
 
     Raises
     ------
     MeasurementError
-        If a metric is unknown or lacks what it needs, or an option is of none of them.
+        If a metric is unknown or lacks a required argument, or no metric takes an option.
     """
     chosen = _chosen(names, given)
     metrics = {metric.name for metric in chosen} | set(METRICS)
@@ -180,7 +180,7 @@ def compute_metrics(
     opinions : array_like (..., N)
         One opinion an agent; NaN where there is none.
     names : str or iterable of str, optional
-        Keys of :data:`METRICS`; default all for which `range`, `network` and `initial` suffice.
+        Keys of :data:`METRICS`; default all whose required arguments are given.
     range : (float, float), optional
         Ends of the opinion scale.
     network : Network or tuple of arrays, optional
@@ -190,7 +190,7 @@ def compute_metrics(
     initial : array_like (N,) or (..., N), optional
         Initial opinions.
     **options
-        An option goes to every metric that takes it; one metric's own are a mapping under its name, as in
+        An option goes to every metric that takes it. Options for one metric are a mapping under its name, as in
         ``esteban_ray={"alpha": 1.0}``.
 
     Returns
@@ -201,7 +201,7 @@ def compute_metrics(
     Raises
     ------
     MeasurementError
-        If a metric is unknown or lacks what it needs, an option is of none, or the opinions are not valid.
+        If a metric is unknown or lacks a required argument, no metric takes an option, or the opinions are not valid.
     """
     values = opinion_array(opinions)
     passed = {"range": range, "network": network, "groups": groups, "initial": initial}

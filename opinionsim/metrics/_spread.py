@@ -1,4 +1,4 @@
-"""How widely opinions lie apart: spread, dispersion, coverage, gaps and mean distance of pairs."""
+"""Width of opinion distributions: spread, dispersion, coverage, gaps and mean distance of pairs."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def spread(opinions: ArrayLike) -> Measured:
 
 
 def dispersion(opinions: ArrayLike, range: Range) -> Measured:
-    r"""Mean absolute deviation beside its largest value.
+    r"""Mean absolute deviation over its largest possible value.
 
     :math:`2\,\overline{|x - \bar x|} / (b - a)`.
 
@@ -84,7 +84,7 @@ def coverage(opinions: ArrayLike, range: Range) -> Measured:
     Returns
     -------
     float or ndarray (...)
-        Length of the union of the intervals over b - a: 1 for n opinions in the middles of n equal parts,
+        Length of the union of the intervals, divided by b - a: 1 for n opinions in the middles of n equal parts,
         1/n for a consensus away from the ends. The opinions .2, .9, .9, .9 on 0 to 1 give .475.
 
     Raises
@@ -104,7 +104,7 @@ def coverage(opinions: ArrayLike, range: Range) -> Measured:
     """
     rows = Rows.of(opinions, range)
     half = ratio(np.full(len(rows.x), rows.width / 2), rows.n)[:, None]
-    # Intervals of one width lie in the order of their centres, so that each overlaps at most what ended before it.
+    # Intervals have one width, so they start and end in the order of their centres: each counts from the last end.
     start = np.maximum(rows.ordered - half, rows.low)
     end = np.minimum(rows.ordered + half, rows.high)
     start[:, 1:] = np.maximum(start[:, 1:], end[:, :-1])
@@ -121,8 +121,8 @@ def regionalization(opinions: ArrayLike, range: Range, gap: float | None = None)
     range : (float, float)
         Ends of the opinion scale.
     gap : float, optional
-        Neighbouring opinions further apart than this leave a stretch empty. Default range / n, which makes
-        these the gaps in :func:`coverage` between occupied parts.
+        Neighbouring opinions further apart than this leave an empty stretch. With the default, range / n, the empty
+        stretches are the gaps between the parts that :func:`coverage` counts as occupied.
 
     Returns
     -------
@@ -148,13 +148,13 @@ def regionalization(opinions: ArrayLike, range: Range, gap: float | None = None)
     limit = (
         ratio(np.full(len(rows.x), rows.width), rows.n) if gap is None else np.full(len(rows.x), positive(gap, "gap"))
     )
-    # What is evenly spaced at the limit itself leaves no gap, whichever way its distances are rounded.
+    # Opinions spaced evenly at the limit leave no gap, even if distances are rounded up.
     empty = np.count_nonzero(rows.gaps > limit[:, None] * (1 + 1e-9), axis=1)
     return rows.back(np.where(rows.n > 0, empty, np.nan))
 
 
 def mean_distance(opinions: ArrayLike) -> Measured:
-    r"""Mean distance of two agents' opinions.
+    r"""Mean distance between the opinions of two agents.
 
     :math:`\frac{2}{n(n-1)}\sum_{i<j} |x_i - x_j|`.
 
@@ -166,7 +166,7 @@ def mean_distance(opinions: ArrayLike) -> Measured:
     Returns
     -------
     float or ndarray (...)
-        In units of opinion; NaN for fewer than two opinions. Half of it over the mean is the Gini coefficient.
+        In units of opinion; NaN for fewer than two opinions. Half of it, divided by the mean, is the Gini coefficient.
 
     Notes
     -----

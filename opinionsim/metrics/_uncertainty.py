@@ -29,7 +29,7 @@ class Interval:
     level : float
         Confidence level.
     n_runs : int or ndarray of int (...)
-        Runs with a value.
+        Number of runs with a value.
     """
 
     estimate: Measured
@@ -41,7 +41,7 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class PermutationNull:
-    """A metric beside its distribution when opinions are shuffled over agents.
+    """A metric, and its distribution when opinions are shuffled over agents.
 
     Attributes
     ----------
@@ -52,11 +52,11 @@ class PermutationNull:
     interval : (float, float)
         Central part of the null distribution, `level` of it.
     p_value : float
-        Two-sided, with the observed arrangement counted as a permutation; at least 1/(n + 1).
+        Two-sided p-value; the observed arrangement counts as a permutation. At least 1/(n + 1).
     level : float
         Level of the interval.
     n : int
-        Permutations.
+        Number of permutations.
     """
 
     observed: float
@@ -88,10 +88,10 @@ def bootstrap_interval(
     Parameters
     ----------
     values : array_like (R,) or (R, ...)
-        A metric of each run, one value or one a step. Runs are resampled whole, for agents and steps within a
-        run are not independent. NaN, a run without a value, is left out.
+        A metric of each run, one value or one a step. Whole runs are resampled, since agents and steps of a run are
+        not independent. NaN is left out.
     statistic : callable
-        Takes values and ``axis``, as numpy's mean or median.
+        Takes values and ``axis``, like numpy's mean or median.
     level : float
         Confidence level.
     n : int
@@ -99,13 +99,12 @@ def bootstrap_interval(
     seed : int
         Seed of the resamples, >= 0.
     method : str
-        ``percentile``, ``basic`` or ``BCa``, as scipy.stats.bootstrap has them.
+        ``percentile``, ``basic`` or ``BCa``, as in scipy.stats.bootstrap.
 
     Returns
     -------
     Interval
-        Pointwise where there are several values a run: the band of a trajectory does not hold at all steps at
-        once.
+        Pointwise where a run has several values: the band of a trajectory does not hold at all steps at once.
 
     Raises
     ------
@@ -128,7 +127,7 @@ def bootstrap_interval(
     known = ~np.isnan(table)
     found = np.full((3, table.shape[1]), np.nan)
     patterns, of_column = np.unique(known, axis=1, return_inverse=True)
-    # Columns known for the same runs share their resamples.
+    # Columns with values for the same runs share their resamples.
     for pattern in np.arange(patterns.shape[1]):
         columns = np.flatnonzero(of_column.ravel() == pattern)
         kept = patterns[:, pattern]
@@ -181,12 +180,12 @@ def permutation_null(
     level: float = 0.95,
     **options: Any,
 ) -> PermutationNull:
-    """A network metric beside its values when the same opinions are shuffled over the agents.
+    """A network metric, and its distribution when the same opinions are shuffled over the agents.
 
     Parameters
     ----------
     opinions : array_like (N,)
-        One opinion an agent; NaN where there is none, which stays where it is.
+        One opinion an agent; NaN where there is none. NaN is not shuffled.
     network : Network or tuple of arrays
         Who hears whom.
     metric : str or callable
@@ -198,12 +197,13 @@ def permutation_null(
     level : float
         Part of the null distribution that the interval holds.
     **options
-        For the metric, as ``range``.
+        Arguments of the metric, such as ``range``.
 
     Returns
     -------
     PermutationNull
-        The p-value is twice the smaller one-sided one, (1 + those at least as extreme) / (1 + n), at most 1.
+        The p-value is twice the smaller one-sided one, (1 + number of permutations at least as extreme) / (1 + n),
+        and at most 1.
 
     Raises
     ------
@@ -212,9 +212,9 @@ def permutation_null(
 
     Notes
     -----
-    The +1 is that of Phipson and Smyth 2010, doi 10.2202/1544-6115.1585. The null is that opinion does not depend
-    on position; where opinions spread over ties it is false from the first step, and what the p-value then
-    says is how soon that can be seen. A run is one observation: compare runs, not p-values.
+    The +1 is that of Phipson and Smyth 2010, doi 10.2202/1544-6115.1585. The null hypothesis is that opinions do not
+    depend on position. Where opinions spread over ties it is false from the first step, and the p-value only shows
+    how soon this can be detected. A run is one observation: compare runs, not p-values.
     """
     _check(level, n)
     values = opinion_array(opinions)
@@ -239,7 +239,7 @@ def permutation_null(
 
 
 def _network_metric(metric: str | Callable[..., Any]) -> Callable[..., Any]:
-    """The function of a metric's name."""
+    """The function of a metric given by name or as a function."""
     if callable(metric):
         return metric
     known = [name for name, entry in METRICS.items() if "network" in entry.needs]

@@ -1,4 +1,4 @@
-"""Runs of one wording of the prompts: others are not averaged with them."""
+"""Runs of one wording of the prompts; runs of other wordings are not averaged with them."""
 
 from __future__ import annotations
 
@@ -11,31 +11,30 @@ from opinionsim.errors import SpecError
 
 
 def one_wording(runs: pd.DataFrame, wording: str | None = None) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The runs of one wording of each prompt pack, and the complete runs that are left out.
+    """The runs of one wording of each prompt pack, and the complete runs of other wordings.
 
     Parameters
     ----------
     runs : DataFrame
-        Frame of a store. Its column ``wording`` holds the name of the prompt pack, ``@`` and a hash of the wording, NaN
-        for runs without prompts; ``begun_at`` the Unix time at which a run was first begun. A frame without the column
-        ``wording`` is taken whole.
+        Frame of a store. Column ``wording`` holds the name of the prompt pack, ``@`` and a hash of the wording, NaN
+        for runs without prompts; ``begun_at`` holds the Unix time at which a run was first begun. A frame without the
+        column ``wording`` is taken whole.
     wording : str, optional
-        The wording to take of its pack: its hash, the whole text, or a start of either that no other wording has.
-        Default: of each pack the wording of the complete run begun last, where this is not known of the last one in
-        the frame.
+        The wording to take of its pack: its hash, the whole value of the column, or a start of either that no other
+        wording has. Default for each pack: the wording of the complete run begun last; if no time is known, that of
+        the last complete run in the frame.
 
     Returns
     -------
     taken, left_out : DataFrame
-        Rows of `runs`. Those left out are complete and have another wording of their pack than the one taken. Runs
-        without a wording stay, and so do runs that are not complete. Several packs are no several wordings: they are
-        compared on purpose.
+        Rows of `runs`. Runs left out are complete and have a wording of their pack that is not taken. Runs without a
+        wording and runs that are not complete are taken. Different packs may be compared, so each has its wording.
 
     Raises
     ------
     SpecError
-        If no wording of a complete run, or more than one, is what is asked for; the wordings there are and how many
-        complete runs each has are listed.
+        If `wording` fits no wording of a complete run, or several; the message lists the wordings and the number of
+        complete runs of each.
     """
     texts = _of_complete(runs)
     chosen = _begun_last(runs, texts)
@@ -46,20 +45,19 @@ def one_wording(runs: pd.DataFrame, wording: str | None = None) -> tuple[pd.Data
 
 
 def wording_statement(left_out: Iterable[str], wording: str | None = None) -> str:
-    """State how many complete runs of other wordings of the prompts are left out.
+    """Statement of how many complete runs of other wordings of the prompts are left out.
 
     Parameters
     ----------
     left_out : iterable of str
         The wording of each run that is left out.
     wording : str, optional
-        What was asked for, as in :func:`one_wording`.
+        The wording asked for, as in :func:`one_wording`; without it, the other wordings are called earlier ones.
 
     Returns
     -------
     str
-        Their number, and that of each wording; empty where there is none. Where nothing was asked for, their wordings
-        are earlier ones.
+        Their number, in all and of each wording; empty where there is none.
     """
     counts = Counter(left_out)
     if not counts:
@@ -82,14 +80,14 @@ def _of_complete(runs: pd.DataFrame) -> pd.Series[str]:
 
 
 def _begun_last(runs: pd.DataFrame, texts: pd.Series[str]) -> dict[str, str]:
-    """The wording of the run begun last, by the name of the pack."""
+    """The wording of the run begun last of each pack, by the name of the pack."""
     known = pd.DataFrame({"text": texts, "begun_at": runs.get("begun_at", 0.0)}).dropna(subset="text")
     in_order = known.sort_values("begun_at", kind="stable", na_position="first")["text"]
     return {pack_of(text): text for text in in_order}
 
 
 def _asked_for(wording: str, texts: pd.Series[str]) -> list[str]:
-    """The wordings that `wording` says, of several packs where these are worded alike."""
+    """The wordings that begin with `wording`; one for each pack if several packs have the same wording."""
     counts = Counter(texts.dropna())
     found = [text for text in counts if (text if "@" in wording else _hash_of(text)).startswith(wording)]
     if len({_hash_of(text) for text in found}) == 1:

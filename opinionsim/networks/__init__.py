@@ -1,6 +1,6 @@
 """Contact networks: who can speak to whom, as flat arrays that schedules and classic models share.
 
-A kind of network is one module: a class that inherits :class:`NetworkKind`, with its parameters, what they must be, and
+A kind of network is one module: a class that inherits :class:`NetworkKind`, with its parameters, their checks, and
 the pairs of agents that it joins.
 """
 

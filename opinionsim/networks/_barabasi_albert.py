@@ -24,25 +24,25 @@ class BarabasiAlbertNetwork(NetworkKind):
     """Edges a new agent brings, below N."""
 
     def problem(self, size: int) -> str:
-        """M edges of an agent need more than m agents."""
+        """The problem if there are no more than m agents."""
         return f"m must be below N = {size}; got {self.m}" if self.m >= size else ""
 
     def pairs(self, size: int, rng: np.random.Generator) -> Pairs:
-        """Edges in the order in which they come."""
+        """Edges in the order in which they are added."""
         ends = np.zeros(2 * self.m * (size - self.m), dtype=np.uint32)
         run_kernel(_attach, len(ends), size, self.m, rng, ends, np.zeros(size, dtype=np.uint32))
         return ends[0::2], ends[1::2]
 
 
 def _attach(n: int, m: int, rng: Any, ends: Any, joined: Any) -> None:
-    """Write the ends of all edges, two an edge; `joined` holds who joined each agent last."""
+    """Write the ends of all edges, two an edge; `joined` holds the last agent that joined each agent."""
     for leaf in range(1, m + 1):
         ends[2 * leaf - 1] = leaf
     count = 2 * m
     for agent in range(m + 1, n):
         present = count
         while count < present + 2 * m:
-            # An agent stands among the ends as often as it has edges.
+            # An agent is among the ends as often as it has edges, so this draw is in proportion to degree.
             other = ends[int(rng.random() * present)]
             if joined[other] != agent:
                 joined[other] = agent

@@ -1,4 +1,4 @@
-"""Networks of whatever a user gives: names, mappings, graphs, arrays."""
+"""Networks built from names, mappings, graphs and arrays."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ def build_network(
     spec : str, mapping, NetworkKind, Network or networkx graph
         Name of a kind that needs no parameters (``complete``, ``ring``, ``path``, ``star``, ``lattice``), a mapping
         with ``kind`` and that kind's parameters, ``{kind: file, path: ...}`` (GraphML or edge list),
-        ``{edges: [[0, 1], ...], weights: [...], directed: ...}``, of which the last two may be left out, or a graph
-        or Network. Labels that are numbers are agents; names are numbered in the order in which they come. Agents
+        ``{edges: [[0, 1], ...], weights: [...], directed: ...}``, where `weights` and `directed` are optional, or a
+        graph or Network. Labels that are numbers are agents; names are numbered in the order of appearance. Agents
         that are not named have no neighbour.
     n : int, optional
-        Number of agents, >= 2. What is read from a file or written out may go without: then it is the largest
-        number named and 1, or how many names there are; a Network keeps its own, and a networkx graph is read as
+        Number of agents, >= 2. It is optional for edges in a file or written out: default the largest number named
+        plus 1, or the number of names; a Network keeps its own number, and a networkx graph is read as
         :meth:`Network.of` does.
     seed : int
         Seed of random kinds, >= 0; equal seeds give equal networks.
     where : str
-        What errors call the network.
+        Name of the network in errors.
 
     Returns
     -------
@@ -83,7 +83,7 @@ def _built(given: Any, n: int | None) -> Network:
 
 
 def _is_arrays(spec: str | Mapping[str, Any]) -> bool:
-    """Whether a mapping holds edges as an array, which may be too many to be read one by one."""
+    """Whether a mapping holds edges as an array: these may be too many to be read one by one."""
     if isinstance(spec, str) or not isinstance(spec.get("edges"), np.ndarray):
         return False
     known = set(spec) <= {"kind", "edges", "weights", "directed"}
@@ -102,7 +102,7 @@ def _specified(spec: str | Mapping[str, Any], where: str) -> NetworkKind:
 
 
 def _plain(value: Any) -> Any:
-    """A value of Python as JSON has it: numbers of numpy, paths, and pairs that no list holds."""
+    """A Python value as a JSON value: numpy numbers, paths and tuples are converted."""
     if hasattr(value, "tolist"):
         return value.tolist()
     return list(value) if isinstance(value, Iterable) else str(value)

@@ -1,4 +1,4 @@
-"""The network that joins everybody."""
+"""The complete network."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from opinionsim.registry import part
 
 @part("network", name="complete")
 class CompleteNetwork(NetworkKind):
-    """Everybody with everybody; no pair is stored."""
+    """Every agent with every other; no pair is stored."""
 
     def pairs(self, size: int, rng: np.random.Generator) -> int:
         """The number of agents, which stands for all pairs of them."""

@@ -41,7 +41,7 @@ class ConfigurationNetwork(NetworkKind):
         return self
 
     def problem(self, size: int) -> str:
-        """One degree an agent, which some network has; drawn ones may turn out to be those of none."""
+        """The problem with given degrees; drawn degrees are checked when they are drawn."""
         if self.degrees is not None:
             if len(self.degrees) != size:
                 return f"degrees must be N = {size} numbers; got {len(self.degrees)}"

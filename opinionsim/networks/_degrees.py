@@ -1,4 +1,4 @@
-"""Random networks of exactly the degrees that are asked for."""
+"""Random networks of exactly the given degrees."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from opinionsim.networks._pairs import Pairs, codes
 
-#: Logarithm of one over the probability from which stubs are not paired in the hope of a simple network.
+#: All stubs are paired again only if a simple network has a probability above exp(-_RARE).
 _RARE = 5
 #: Rounds without a success after which a network of given degrees is built in another way.
 _MOST_FAILURES = 100
@@ -26,7 +26,7 @@ def degrees_problem(degrees: np.ndarray) -> str:
     falling = np.sort(degrees)[::-1]
     sums = np.concatenate([[0], np.cumsum(falling)])
     first = np.arange(1, n + 1)
-    # Beyond the first k, an agent may be joined to each of these k, or to as many as it has neighbours.
+    # An agent beyond the first k has at most k of these as neighbours, and at most its degree.
     larger = np.maximum(np.searchsorted(-falling, -first, side="right"), first)
     room = first * (first - 1) + first * (larger - first) + (sums[-1] - sums[larger])
     if (sums[1:] > room).any():
@@ -37,16 +37,16 @@ def degrees_problem(degrees: np.ndarray) -> str:
 def pairs_of_degrees(degrees: np.ndarray, rng: np.random.Generator) -> Pairs:
     """A random network of exactly these degrees, for which :func:`degrees_problem` finds nothing.
 
-    Every agent has as many stubs as it is to have neighbours, and stubs are paired at random. While that takes little
-    time, all are paired anew until there is neither a loop nor a repeated edge: every network of these degrees is then
-    equally likely. Otherwise a pair (a, b) that is one becomes, with a random edge (c, d), the edges (a, c) and
-    (b, d), until none is left; where that does not succeed, a network built by Havel's and Hakimi's rule is mixed by
-    the same switches. Drawn by switches, networks are nearly equally likely where the largest degree is small beside
-    the square root of the number of edges.
+    Every agent has as many stubs as its degree, and stubs are paired at random. If few tries are expected, all stubs
+    are paired anew until there is neither a loop nor a repeated edge: every network of these degrees is then equally
+    likely. Otherwise each loop or repeated edge (a, b) is switched with a random edge (c, d) to the edges (a, c) and
+    (b, d), until none is left; if that fails, a network built by Havel's and Hakimi's rule is mixed by the same
+    switches. Networks drawn by switches are nearly equally likely if the largest degree is small compared with the
+    square root of the number of edges.
     """
     n = len(degrees)
     if 2 * degrees.sum() > n * (n - 1):
-        # Where most pairs are joined, those that are not are few.
+        # In a dense network it is faster to draw the pairs that are not joined.
         absent = codes(n, *pairs_of_degrees(n - 1 - degrees, rng))
         u, v = np.triu_indices(n, 1)
         joined = ~_among(absent, codes(n, u, v))
@@ -68,10 +68,10 @@ def pairs_of_degrees(degrees: np.ndarray, rng: np.random.Generator) -> Pairs:
 
 
 def _whole_tries(degrees: np.ndarray) -> int:
-    """How often to pair all stubs in the hope of a simple network, which is then one of all, equally likely.
+    """Number of times to pair all stubs to find a simple network.
 
-    Its probability is about exp(-x - x^2) with x = sum d (d - 1) / (2 sum d) (Bollobas 1980,
-    doi:10.1016/S0195-6698(80)80030-8), whatever the number of agents.
+    The probability of a simple network is about exp(-x - x^2) with x = sum d (d - 1) / (2 sum d) (Bollobas 1980,
+    doi:10.1016/S0195-6698(80)80030-8), for any number of agents.
     """
     stubs = int(degrees.sum())
     x = float((degrees * (degrees - 1)).sum()) / (2 * max(stubs, 1))
@@ -109,7 +109,7 @@ def _switched(
     rng : numpy.random.Generator
         Draws the edges.
     among : ndarray of int, optional
-        Codes that may not come about, ascending; by default the edges.
+        Codes of edges that may not be made, ascending; by default the edges.
 
     Returns
     -------
@@ -143,7 +143,7 @@ def _single(numbers: np.ndarray) -> np.ndarray:
 
 
 def _among(known: np.ndarray, asked: np.ndarray) -> np.ndarray:
-    """Mark the numbers that are among the known ones, which ascend."""
+    """Mark the numbers that are among the known ones, which are ascending."""
     if not len(known):
         return np.zeros(asked.shape, dtype=bool)
     return np.asarray(known[np.minimum(np.searchsorted(known, asked), len(known) - 1)] == asked)

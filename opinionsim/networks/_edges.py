@@ -1,4 +1,4 @@
-"""The network that is written out."""
+"""The network given by its edges."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _Agent = Annotated[int, Field(ge=0)] | str
 
 @part("network", name="edges")
 class EdgesNetwork(GivenNetwork):
-    """Pairs written out; `{edges: [[0, 1], [1, 2]]}` will do."""
+    """Pairs written out; `{edges: [[0, 1], [1, 2]]}` is enough."""
 
     edges: tuple[tuple[_Agent, _Agent], ...] = Field(min_length=1)
     """Pairs of agents, numbered from 0 or by names, which are numbered in the order in which they come."""

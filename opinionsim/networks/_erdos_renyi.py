@@ -26,12 +26,12 @@ class ErdosRenyiNetwork(NetworkKind):
         return self
 
     def problem(self, size: int) -> str:
-        """Nobody has more neighbours than there are others."""
+        """The problem if mean_degree is above N - 1."""
         if self.mean_degree is None or self.mean_degree <= size - 1:
             return ""
         return f"mean_degree must be at most N - 1, with N = {size}; got {self.mean_degree:g}"
 
     def pairs(self, size: int, rng: np.random.Generator) -> Pairs:
-        """The pairs that are drawn."""
+        """The pairs drawn."""
         p = self.p if self.p is not None else (self.mean_degree or 0) / (size - 1)
         return triangle(bernoulli(size * (size - 1) // 2, p, rng))

@@ -15,13 +15,13 @@ from opinionsim.networks._network import Network
 from opinionsim.networks._reading import Unfit, agent_numbers, from_graph, from_labels, refuse
 from opinionsim.registry import part
 
-#: First rows that can hardly be an edge between agents of these names.
+#: First rows that are taken for headers, not for edges between agents of these names.
 _HEADERS = frozenset({("from", "to"), ("source", "target"), ("speaker", "listener"), ("src", "dst")})
 
 
 @part("network", name="file")
 class FileNetwork(GivenNetwork):
-    """GraphML, if the name ends so, or an edge list."""
+    """GraphML, if the file name ends in .graphml, or an edge list."""
 
     path: str = Field(min_length=1)
     """The file; an edge list has two agents, and perhaps a weight, a line."""
@@ -32,7 +32,7 @@ class FileNetwork(GivenNetwork):
 
 
 class _Row(NamedTuple):
-    """A line of an edge list: where it stands, its columns, and the weight it states in braces, if any."""
+    """A line of an edge list: its place, its columns, and the weight stated in braces, if any."""
 
     place: str
     words: list[str]
@@ -56,8 +56,8 @@ def _read(path: str) -> Network:
 
 
 def _edge_list(file: Path) -> tuple[list[str], list[float] | None]:
-    """Labels, two after the other an edge, and the weight of each edge; None where all are 1."""
-    # Programs for tables put a mark of the byte order before the text.
+    """Labels, two in a row for each edge, and the weight of each edge; None where all are 1."""
+    # Spreadsheet programs put a byte order mark before the text.
     lines = file.read_text(encoding="utf-8-sig").splitlines()
     rows: list[_Row] = []
     commas = False
@@ -110,7 +110,7 @@ def _has_header(rows: list[_Row]) -> bool:
 
 
 def _weight_in_braces(line: str) -> str | None:
-    """The weight among the attributes of a line, if they state one."""
+    """The weight among the attributes of a line, None if they state none."""
     stated = re.search(r"""\{.*["']weight["']\s*:\s*([^,}]*)""", line)
     return stated and stated[1].strip()
 
@@ -127,7 +127,7 @@ def _weight(row: _Row) -> float:
 
 
 def _number(text: str) -> float | None:
-    """The number a text spells, NaN and infinity among them; None when it spells none."""
+    """The number that a text spells, NaN and infinity included; None for any other text."""
     try:
         return None if "_" in text else float(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Kinds of networks: what a specification says of one, and how a network comes of it."""
+"""Kinds of networks: their fields in a specification, and the networks built from them."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ Positive = Annotated[int, Field(ge=1, le=MAX_AGENTS)]
 Natural = Annotated[int, Field(ge=0, le=MAX_AGENTS)]
 Probability = Annotated[float, Field(ge=0, le=1)]
 
-#: Gives the network in the file of a name.
+#: Function that returns the network in the file of a given name.
 Reader = Callable[[str], Network]
 
 
 def _spelled(value: Any) -> Any:
-    """The long form of a short one: of ``ring`` it is ``{kind: ring}``, of ``{edges: ...}`` the kind ``edges``."""
+    """The long form of a network: ``{kind: ring}`` for ``ring``, with kind ``edges`` for ``{edges: ...}``."""
     if isinstance(value, str):
         return {"kind": value}
     if isinstance(value, Mapping) and ("edges" in value or value.get("kind") == "edge-list"):
@@ -36,31 +36,31 @@ def _spelled(value: Any) -> Any:
 class NetworkKind(KindModel):
     """Base of the kinds of networks.
 
-    A kind of one's own inherits it, has its parameters as annotated attributes, and says by :meth:`pairs` who is
-    joined to whom, and by :meth:`problem` which numbers of agents it cannot join.
+    A user's kind inherits this class. Its annotated attributes are its parameters. :meth:`pairs` returns the pairs it
+    joins, and :meth:`problem` states for which numbers of agents it has none.
     """
 
     part_kind = "network"
 
     @classmethod
     def read(cls, value: Any) -> Any:
-        """What a specification says, as an object of the class that its `kind` names; a name may stand for it."""
+        """The network of a specification, a mapping or a name, as an object of the class that its `kind` names."""
         return super().read(_spelled(value))
 
     @classmethod
     def form_of(cls, value: Any) -> type[BaseModel]:
-        """The class whose fields a mapping has; this class where its kind is not known."""
+        """The class of a mapping's kind; this class if the kind is not known."""
         return super().form_of(_spelled(value))
 
     def problem(self, size: int) -> str:
         """Why a network of this kind cannot join `size` agents, at least 2; empty when it can.
 
-        What a file or edges written out hold is for :meth:`check`.
+        Contents of files and edges written out are left to :meth:`check`.
         """
         return ""
 
     def check(self, size: int, read: Reader | None = None) -> None:
-        """Refuse, with a SpecError, what is known beforehand not to be possible for `size` agents."""
+        """Raise a SpecError if it is known beforehand that the network is not possible for `size` agents."""
         if problem := self.problem(size):
             refuse(problem)
 
@@ -77,7 +77,7 @@ class NetworkKind(KindModel):
         Returns
         -------
         (ndarray, ndarray), networkx graph or other
-            Both ends of each undirected edge, or whatever :meth:`Network.of` takes, on N agents.
+            Both ends of each undirected edge, or any network that :meth:`Network.of` takes, on N agents.
         """
         raise NotImplementedError(f"{type(self).__name__} has no pairs(size, rng)")
 
@@ -87,12 +87,11 @@ class NetworkKind(KindModel):
         Parameters
         ----------
         size : int or None
-            Number of agents N, >= 2. None leaves it to a network that is read from a file or written out; any other
-            needs it.
+            Number of agents N, >= 2. None is possible for networks from a file or edges written out.
         rng : numpy.random.Generator
             Draws what is random; equal generators give equal networks.
         read : callable, optional
-            Gives the network in the file of a name; by default the name is a path.
+            Returns the network in the file of a name; by default the name is a path.
 
         Returns
         -------
@@ -102,8 +101,7 @@ class NetworkKind(KindModel):
         Raises
         ------
         SpecError
-            In the words of :meth:`check` if that refuses; if the network has no edge or another size; or if a kind of
-            the user's own fails.
+            If :meth:`check` raises it; if the network has no edge or another size; or if a user's kind fails.
         """
         if size is None:
             refuse(f"{self.kind!r} needs the number of agents n")
@@ -118,9 +116,9 @@ class NetworkKind(KindModel):
         return check_edge(network)
 
     def identity(self, size: int, read: Reader | None = None) -> dict[str, Any]:
-        """What enters the identity of a run, as JSON values: fields that differ from their defaults.
+        """Part of a run's identity, as JSON values: fields that differ from their defaults.
 
-        Networks that are read or written out enter by their edges.
+        Networks from a file or edges written out enter by their edges.
         """
         return self.stated()
 
@@ -135,7 +133,7 @@ class NetworkKind(KindModel):
 
     @classmethod
     def stands_alone(cls) -> bool:
-        """Whether the name of the kind says all that is needed."""
+        """Whether the kind needs no parameters, so that its name is enough."""
         try:
             return bool(cls())
         except ValidationError:
@@ -143,7 +141,7 @@ class NetworkKind(KindModel):
 
 
 class GivenNetwork(NetworkKind):
-    """Base of networks that are read or written out, which say themselves how many agents there are."""
+    """Base of networks from a file or edges written out, which have a number of agents of their own."""
 
     def network(self, read: Reader | None = None) -> Network:
         """The network on as many agents as it names."""
@@ -155,7 +153,7 @@ class GivenNetwork(NetworkKind):
         return check_edge(found if size is None else found._on(check_size(size, least=2)))
 
     def check(self, size: int, read: Reader | None = None) -> None:
-        """Refuse, with a SpecError, a file that cannot be read, and agents that do not exist."""
+        """Raise a SpecError for a file that cannot be read, or agents that do not exist."""
         self.build(size, np.random.default_rng(0), read)
 
     def identity(self, size: int, read: Reader | None = None) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The network that is a grid."""
+"""The grid network."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class LatticeNetwork(NetworkKind):
     sides: tuple[Positive, Positive] | None = None
     """Rows and columns, whose product is N; null makes the grid as square as it can be, a line if N is prime."""
     periodic: bool = True
-    """Whether opposite borders meet; along a side of one or two, no agent is its own neighbour or one twice."""
+    """Whether opposite borders meet; a side of one or two agents gives neither loops nor repeated edges."""
     neighbours: Literal[4, 8] = 4
-    """Those beside, above and below (von Neumann), or the diagonal ones too (Moore)."""
+    """Neighbours beside, above and below (4, von Neumann), or the diagonal ones too (8, Moore)."""
 
     def problem(self, size: int) -> str:
-        """The grid holds every agent once."""
+        """The problem if the sides do not have the product `size`."""
         if self.sides is None or math.prod(self.sides) == size:
             return ""
         rows, columns = self.sides

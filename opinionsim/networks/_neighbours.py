@@ -10,7 +10,7 @@ from opinionsim.networks._reading import named
 
 
 class Neighbours:
-    """Speakers and listeners of a network on which somebody can speak to somebody.
+    """Speakers and listeners of a network with at least one edge.
 
     Parameters
     ----------
@@ -20,7 +20,7 @@ class Neighbours:
     Raises
     ------
     SpecError
-        If there are fewer than two agents, there is no edge, or it is no network.
+        If there are fewer than two agents, there is no edge, or `network` is no network.
 
     Attributes
     ----------
@@ -29,7 +29,7 @@ class Neighbours:
     n : int
         Number of agents.
     can_speak, can_hear : ndarray of int
-        Agents that somebody hears, and agents that hear somebody, ascending.
+        Agents that have a listener, and agents that hear another, ascending.
     """
 
     def __init__(self, network: AnyNetwork) -> None:
@@ -48,7 +48,7 @@ class Neighbours:
         self.can_hear = np.flatnonzero(np.diff(self._heard_starts))
 
     def join(self, pairs: np.ndarray) -> np.ndarray:
-        """Which of the ordered pairs (speaker, listener), shape (m, 2), may meet; shape (m,)."""
+        """Whether each of the ordered pairs (speaker, listener), shape (m, 2), may meet; shape (m,)."""
         inside = ((pairs >= 0) & (pairs < self.n)).all(axis=1) & (pairs[:, 0] != pairs[:, 1])
         if self.network.complete:
             return np.asarray(inside)

@@ -1,4 +1,4 @@
-"""A contact network as flat arrays, and what can be read as one."""
+"""A contact network as flat arrays, and its construction from other forms."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from opinionsim.networks._reading import Edges, check_size, from_graph, from_mat
 if TYPE_CHECKING:
     import networkx as nx
 
-#: What stands for a network: a number of agents for the complete one.
+#: Forms in which a network can be given; a number of agents stands for the complete one.
 AnyNetwork: TypeAlias = "Network | nx.Graph | int"
 
 
@@ -22,16 +22,16 @@ AnyNetwork: TypeAlias = "Network | nx.Graph | int"
 class Network:
     """Who can speak to whom: an edge u -> v lets u speak to v, so that v hears u.
 
-    Made by :meth:`of`, :meth:`from_edges` or :func:`build_network`. The arrays are shared, not copied: nobody may
-    write to them.
+    Made by :meth:`of`, :meth:`from_edges` or :func:`build_network`. The arrays are shared, not copied: do not write
+    to them.
 
     Attributes
     ----------
     n : int
         Number of agents, numbered 0..n-1.
     speakers, listeners : ndarray (E,) of uint32
-        Ordered pairs, ascending by (listener, speaker), without loops and repetition. An undirected edge stands in
-        both directions.
+        Ordered pairs, ascending by (listener, speaker), without loops and repetition. An undirected edge gives a pair
+        in each direction.
     weights : ndarray (E,) of float64, or None
         Weight of each pair, finite, of any sign; None where all are 1.
     directed : bool
@@ -39,8 +39,8 @@ class Network:
     complete : bool
         Whether everybody hears everybody else. No pair is stored then: all arrays are empty.
     labels : tuple (n,), or None
-        What each agent was called where the network was read, None for an agent without a name; None where agents
-        were called by their numbers.
+        Name of each agent in the source of the network, None for an agent without a name; None if the source names
+        agents by their numbers.
     """
 
     n: int
@@ -53,20 +53,20 @@ class Network:
 
     @classmethod
     def of(cls, network: Any, n: int | None = None) -> Network:
-        """Whatever describes a network, as a Network.
+        """The Network of a graph, a matrix, rows of edges or a number of agents.
 
         Parameters
         ----------
         network : Network, int, networkx graph, array_like or scipy.sparse matrix
             A number stands for the complete graph on that many agents. Nodes of a networkx graph are numbered 0..n-1:
             in ascending order if their labels are whole numbers, otherwise in the order of its nodes, and
-            :attr:`labels` leads back; the edge attribute ``weight`` counts 1 where it is missing, and parallel edges of
-            a multigraph become one that weighs their sum. A square matrix, dense or sparse, holds at [i, j] what
-            speaker j weighs for listener i, and 0 where i does not hear j; it is undirected if it is symmetric. Rows of
-            two or three numbers, (E, 2) or (E, 3), are undirected edges, the third being their weight; then agents are
-            0 to the largest number named, or to n-1.
+            :attr:`labels` keeps the labels. A missing edge attribute ``weight`` counts as 1, and parallel edges of a
+            multigraph become one with the sum of their weights. A square matrix, dense or sparse, holds at [i, j] the
+            weight of speaker j for listener i, and 0 where i does not hear j; it is undirected if it is symmetric. Rows
+            of two or three numbers, (E, 2) or (E, 3), are undirected edges, the third number being the weight; agents
+            are then 0 to the largest number named, or to n-1.
         n : int, optional
-            Number of agents there are to be.
+            Required number of agents.
 
         Returns
         -------
@@ -76,13 +76,13 @@ class Network:
         Raises
         ------
         SpecError
-            If it is none of these, is not on n agents, names an agent there is not, joins an agent to itself, or
-            has a weight that is no finite number.
+            If `network` is none of these, is not on n agents, names an agent that does not exist, joins an agent to
+            itself, or has a weight that is no finite number.
 
         Notes
         -----
-        An array of two rows and columns, or of three, is a matrix; a list or tuple of that shape holds edges.
-        :meth:`from_edges` leaves no doubt.
+        An array of shape (2, 2) or (3, 3) is a matrix; a list or tuple of that shape holds edges. :meth:`from_edges`
+        is unambiguous.
         """
         with named("network"):
             return cls._of(network, None if n is None else check_size(n))
@@ -96,7 +96,7 @@ class Network:
         edges : array_like (E, 2) of int
             Pairs of agents; directed ones are (speaker, listener). A pair given twice counts once.
         n : int, optional
-            Number of agents; by default the largest number named and 1.
+            Number of agents; by default the largest number named plus 1.
         weights : array_like (E,), optional
             Weight of each edge, finite; 1 by default.
         directed : bool
@@ -126,7 +126,7 @@ class Network:
 
     @classmethod
     def _from(cls, edges: Edges) -> Network:
-        """Sort pairs by listener and speaker; what is wrong with them is refused."""
+        """Check pairs, and sort them by listener and speaker."""
         check_size(edges.n)
         speakers, listeners, weights = edges.speakers, edges.listeners, edges.weights
         _check_pairs(edges)
@@ -153,7 +153,7 @@ class Network:
         return cls(edges.n, found_speakers, found_listeners, weights, edges.directed, False, edges.labels)
 
     def _on(self, n: int) -> Network:
-        """The same edges among n agents; those that are added have no neighbour."""
+        """The same edges among n agents; added agents have no neighbour."""
         if n == self.n:
             return self
         if n < self.n and self.labels is None and not self.complete:
@@ -184,13 +184,13 @@ class Network:
         indices : ndarray (E,) of uint32
             Listeners.
         order : ndarray (E,) of int64
-            Where each of these pairs stands in :attr:`weights`.
+            Position of each of these pairs in :attr:`weights`.
         """
         from scipy.sparse import csr_array
 
         starts, speakers = self.heard
         size = len(speakers)
-        # Turning rows into columns takes one pass, where sorting takes many.
+        # Transposing takes one pass, sorting takes many.
         by_listener = csr_array((np.arange(size), speakers.astype(np.int64), starts), shape=(self.n, self.n))
         by_speaker = by_listener.tocsc()
         return by_speaker.indptr.astype(np.int64), by_speaker.indices.astype(np.uint32), by_speaker.data
@@ -208,8 +208,8 @@ class Network:
         Returns
         -------
         pairs : ndarray (M, 2) of int64
-            (speaker, listener) in a directed network, otherwise the smaller agent first; ascending. A complete network
-            has none, since none is stored.
+            (speaker, listener) in a directed network, otherwise the smaller agent first; ascending. Empty for a
+            complete network.
         weights : ndarray (M,) of float64, or None
             In the same order.
         """
@@ -222,7 +222,7 @@ class Network:
         return pairs.astype(np.int64), None if self.weights is None else self.weights[order]
 
     def graph(self) -> nx.Graph | nx.DiGraph:
-        """The network as networkx holds it, on nodes 0..n-1; weights are the edge attribute ``weight``."""
+        """The network as a networkx graph on nodes 0..n-1; weights are the edge attribute ``weight``."""
         import networkx as nx
 
         if self.complete:
@@ -264,14 +264,14 @@ def _read(network: Any, n: int | None) -> Edges:
 
 
 def check_edge(network: Network) -> Network:
-    """A network on which somebody can speak to somebody; any other is refused."""
+    """Return a network that has an edge; refuse any other."""
     if not len(network.speakers) and not (network.complete and network.n > 1):
         refuse(f"the network on {network.n} agents has no edge, so nobody can speak to anybody")
     return network
 
 
 def _check_pairs(edges: Edges) -> None:
-    """Refuse loops, agents there are not, and weights that are no finite numbers."""
+    """Refuse loops, agents that do not exist, and weights that are no finite numbers."""
     speakers, listeners, weights = edges.speakers, edges.listeners, edges.weights
     for agents in (speakers, listeners):
         if len(agents) and not (int(agents.min()) >= 0 and int(agents.max()) < edges.n):
@@ -289,7 +289,7 @@ def _check_pairs(edges: Edges) -> None:
 
 
 def _codes(speakers: np.ndarray, listeners: np.ndarray, directed: bool) -> np.ndarray:
-    """One number an ordered pair, of undirected edges both."""
+    """One number for each ordered pair; two for an undirected edge."""
     size = len(speakers)
     codes = np.empty(size if directed else 2 * size, dtype=np.uint64)
     half = np.uint64(32)

@@ -1,4 +1,4 @@
-"""Pairs of agents as arrays, and what several kinds of networks do with them."""
+"""Pairs of agents as arrays, and functions on them that several kinds of networks share."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ _COMPILED_FROM = 50_000
 
 
 def run_kernel(kernel: Callable[..., Any], size: int, *arguments: Any) -> None:
-    """Run a kernel over `size` edges, compiled where that pays; either way it draws the same."""
+    """Run a kernel over `size` edges, compiled if that is faster; the draws are the same either way."""
     (compiled(kernel) if size >= _COMPILED_FROM else kernel)(*arguments)
 
 
 def codes(n: int, u: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """One number for each pair of n agents, whichever end comes first."""
+    """One number for each pair of n agents, regardless of the order of its ends."""
     return np.asarray(np.minimum(u, v) * n + np.maximum(u, v))
 
 
 def bernoulli(total: int, p: float, rng: np.random.Generator) -> np.ndarray:
-    """Places among `total` that are drawn, each with probability p: ascending, in time of their number.
+    """Places drawn among `total`, each with probability p, ascending; takes time in proportion to their number.
 
     Empty places are skipped by geometric gaps (Batagelj and Brandes 2005, doi:10.1103/PhysRevE.71.036113).
     """
@@ -51,7 +51,7 @@ def bernoulli(total: int, p: float, rng: np.random.Generator) -> np.ndarray:
 def triangle(places: np.ndarray) -> Pairs:
     """Pairs u < v by their place in (0, 1), (0, 2), (1, 2), (0, 3), ..."""
     v = ((1 + np.sqrt(1 + 8.0 * places)) / 2).astype(np.int64)
-    # The square root may have been rounded over a whole number.
+    # The square root may have been rounded up to a whole number.
     v -= v * (v - 1) // 2 > places
     v += (v + 1) * v // 2 <= places
     return places - v * (v - 1) // 2, v

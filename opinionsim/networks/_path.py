@@ -1,4 +1,4 @@
-"""The network that is an open line."""
+"""The line network."""
 
 from __future__ import annotations
 

@@ -12,13 +12,13 @@ from opinionsim.registry import part
 
 @part("network", name="random-regular")
 class RandomRegularNetwork(NetworkKind):
-    """Everybody with d neighbours; drawn as `configuration`."""
+    """Every agent with d neighbours; drawn as `configuration`."""
 
     d: Positive
     """Neighbours of each agent, below N, with N times d even."""
 
     def problem(self, size: int) -> str:
-        """D neighbours need more than d agents, and edges an even sum of degrees."""
+        """The problem if d is not below `size`, or the sum of degrees is odd."""
         if self.d >= size:
             return f"d must be below N = {size}; got {self.d}"
         return f"N times d must be even; got N = {size} times {self.d}" if self.d * size % 2 else ""

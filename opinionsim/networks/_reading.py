@@ -19,17 +19,17 @@ MAX_AGENTS = 2**32 - 1
 
 
 class Unfit(SpecError):
-    """What is wrong with a network, where it is not known what the network is called."""
+    """A problem with a network, raised where the name of the network is not known."""
 
 
 def refuse(problem: str) -> NoReturn:
-    """Say what is wrong with a network."""
+    """Raise a problem with a network."""
     raise Unfit(problem)
 
 
 @contextmanager
 def named(what: str) -> Iterator[None]:
-    """Turn what is wrong with a network into a SpecError that begins with the name of it."""
+    """Turn a problem with a network into a SpecError that begins with the network's name."""
     try:
         yield
     except Unfit as problem:
@@ -37,7 +37,7 @@ def named(what: str) -> Iterator[None]:
 
 
 def check_size(n: Any, least: int = 1) -> int:
-    """A number of agents, at least so many."""
+    """A number of agents of at least `least`."""
     try:
         size = operator.index(n)
     except TypeError:
@@ -51,7 +51,7 @@ def check_size(n: Any, least: int = 1) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Edges:
-    """Edges in any order, each undirected one in one direction.
+    """Edges in any order, undirected ones in one direction only.
 
     Attributes
     ----------
@@ -82,14 +82,14 @@ def is_weight(value: Any) -> bool:
 
 
 def agent_number(label: Any) -> int | None:
-    """The agent a label numbers; None for a name."""
+    """The agent that a label numbers; None for a name."""
     if isinstance(label, (int, np.integer)) and not isinstance(label, bool):
         return int(label)
     return int(label) if isinstance(label, str) and re.fullmatch(r"-?[0-9]{1,18}", label) else None
 
 
 def agent_numbers(labels: Sequence[Any]) -> tuple[list[int], int]:
-    """The agents that distinct labels stand for: numbers are agents, names are numbered as they come.
+    """The agents that distinct labels stand for: numbers are agents, names are numbered in order of appearance.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def agent_numbers(labels: Sequence[Any]) -> tuple[list[int], int]:
     numbers : list of int
         One agent in 0..n-1 for each label, all different.
     n : int
-        Number of agents: the largest number and 1, or how many names there are.
+        Number of agents: the largest number plus 1, or the number of names.
     """
     given = [agent_number(label) for label in labels]
     numbers = [number for number in given if number is not None]
@@ -119,10 +119,10 @@ def agent_numbers(labels: Sequence[Any]) -> tuple[list[int], int]:
 
 
 def ranks(labels: Sequence[Any]) -> list[int]:
-    """As many agents as labels: numbers in ascending order, labels of which some are no numbers as they come."""
+    """One agent for each label: in ascending order if all labels are numbers, otherwise in order of appearance."""
     given = [agent_number(label) for label in labels]
     numbers = {number for number in given if number is not None}
-    # Neither of two labels such as 1 and "1" is the agent any more than the other.
+    # Two labels such as 1 and "1" name the same agent: then no label is taken for a number.
     if len(numbers) < len(labels):
         return list(range(len(labels)))
     rank = {number: place for place, number in enumerate(sorted(numbers))}
@@ -140,7 +140,7 @@ def _labels(labels: Sequence[Any], numbers: Sequence[int], n: int) -> tuple[Any,
 
 
 def from_labels(labels: list[Any], weights: Sequence[float] | None, *, directed: bool = False) -> Edges:
-    """Edges between labels, two after the other an edge; names are numbered as they come."""
+    """Edges between labels, two in a row for each edge; names are numbered in order of appearance."""
     distinct = list(dict.fromkeys(labels))
     numbers, n = agent_numbers(distinct)
     number = dict(zip(distinct, numbers, strict=True))
@@ -155,7 +155,7 @@ def from_graph(graph: Any, numbers: Sequence[int], n: int) -> Edges:
     Parameters
     ----------
     graph : networkx.Graph, DiGraph, MultiGraph or MultiDiGraph
-        Parallel edges become one that weighs their sum.
+        Parallel edges become one with the sum of their weights.
     numbers : sequence of int
         Agent of each node.
     n : int
@@ -189,7 +189,7 @@ def from_graph(graph: Any, numbers: Sequence[int], n: int) -> Edges:
 
 
 def from_matrix(matrix: Any) -> Edges:
-    """Edges of a square matrix, dense or sparse, that holds at [i, j] what speaker j weighs for listener i."""
+    """Edges of a square matrix, dense or sparse, that holds at [i, j] the weight of speaker j for listener i."""
     from scipy.sparse import coo_array
 
     if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1]:
@@ -207,7 +207,7 @@ def from_matrix(matrix: Any) -> Edges:
             f"for agent {listeners[loops[0]]}"
         )
     back = coo_array((weights, (speakers, listeners)), shape=entries.shape)
-    # NaN differs from itself; it is refused later, whichever way the edges are read.
+    # NaN differs from itself and makes edges directed here; it is refused later in any case.
     directed = (coo_array((weights, (listeners, speakers)), shape=entries.shape).tocsr() != back.tocsr()).nnz > 0
     if not directed:
         once = listeners < speakers
@@ -226,7 +226,7 @@ def from_rows(edges: Any, n: int | None, weights: Any = None, *, directed: bool 
     if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iuf":
         refuse(f"edges must be pairs of agents, of the shape (E, 2); got {edges!r:.80}")
     if pairs.dtype.kind == "f":
-        # Rows with weights are of one type; agents are whole numbers all the same.
+        # A row with a weight may hold its agents as floats; they must still be whole numbers.
         whole = np.isfinite(pairs) & (pairs == np.floor(pairs)) & (np.abs(pairs) < 2**53)
         if not whole.all():
             refuse(f"edges must join agents, which are numbers 0, 1, ...; got {pairs[~whole][0]:g}")

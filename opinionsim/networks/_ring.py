@@ -1,4 +1,4 @@
-"""The network that is a circle."""
+"""The ring network."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class RingNetwork(NetworkKind):
     """Nearest neighbours each agent is joined to: even, at most N; N joins everybody."""
 
     def problem(self, size: int) -> str:
-        """K neighbours need k agents."""
+        """The problem if k is above `size`."""
         return f"k must be at most N = {size}; got {self.k}" if self.k > size else ""
 
     def pairs(self, size: int, rng: np.random.Generator) -> Pairs:

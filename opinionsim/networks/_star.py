@@ -11,9 +11,9 @@ from opinionsim.registry import part
 
 @part("network", name="star")
 class StarNetwork(NetworkKind):
-    """Agent 0 with everybody else."""
+    """Agent 0 with every other agent."""
 
     def pairs(self, size: int, rng: np.random.Generator) -> Pairs:
-        """Agent 0 with each other."""
+        """Agent 0 with each other agent."""
         others = np.arange(1, size, dtype=np.int64)
         return np.zeros_like(others), others

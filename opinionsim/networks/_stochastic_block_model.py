@@ -26,7 +26,7 @@ class StochasticBlockModelNetwork(NetworkKind):
     sizes: Annotated[tuple[Natural, ...], Field(min_length=1)] | None = None
     """Agents of each block, which sum to N; give either this or shares."""
     shares: Annotated[tuple[_Share, ...], Field(min_length=1)] | None = None
-    """Share of each block, of any sum; what rounding leaves goes to the largest remainders."""
+    """Share of each block, with any sum; agents left by rounding go to the largest remainders."""
     p_within: Probability | None = None
     """Probability of an edge within a block."""
     p_between: Probability | None = None
@@ -49,13 +49,13 @@ class StochasticBlockModelNetwork(NetworkKind):
         return self
 
     def problem(self, size: int) -> str:
-        """The blocks hold every agent once."""
+        """The problem if the sizes of blocks do not sum to `size`."""
         if self.sizes is None or sum(self.sizes) == size:
             return ""
         return f"sizes must sum to N = {size}; the sum is {sum(self.sizes)}"
 
     def pairs(self, size: int, rng: np.random.Generator) -> Pairs:
-        """The pairs that are drawn, two blocks after the other."""
+        """The pairs drawn, for each two blocks in turn."""
         blocks = self.blocks(size)
         starts = np.concatenate([[0], np.cumsum(blocks)])
         found = []
@@ -70,7 +70,7 @@ class StochasticBlockModelNetwork(NetworkKind):
         return np.concatenate([u for u, _ in found]), np.concatenate([v for _, v in found])
 
     def blocks(self, size: int) -> np.ndarray:
-        """How many of `size` agents each block has."""
+        """Number of agents in each block, of `size` in all."""
         if self.sizes is not None:
             return np.asarray(self.sizes)
         parts = np.asarray(self.shares)

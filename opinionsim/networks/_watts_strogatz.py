@@ -37,7 +37,7 @@ class WattsStrogatzNetwork(RingNetwork):
 
 
 def _rewire(n: int, half: int, p: float, rng: Any, ends: Any, kept: Any) -> None:
-    """Rewire the edge from u to the agent `ends[lap, u]`, lap by lap; `kept` says which are where they were."""
+    """Rewire the edge from u to the agent `ends[lap, u]`, lap by lap; `kept` marks edges not yet rewired."""
     degrees = np.full(n, 2 * half)
     taken = {np.int64(-1)}
     for lap in range(half):

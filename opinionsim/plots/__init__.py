@@ -1,4 +1,4 @@
-"""Figures of runs. Each is a data step, which gives frames or arrays, and a draw step, which puts them on axes."""
+"""Figures of runs. Each has a data step, which returns frames or arrays, and a draw step, which puts them on axes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which runs a grid of panels shows, and where."""
+"""Choice and places of the runs that a grid of panels shows."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from opinionsim.errors import SpecError
 from opinionsim.metrics import NOT_SET, condition_axes, order_levels
 from opinionsim.plots._inputs import axis_name, check_columns, describe, having, level_name, matching
 
-#: Interactions in which nobody reads anybody (Chuang et al. 2023, controls; A12), as panel titles.
+#: Panel titles of the interactions in which no agent reads another (Chuang et al. 2023, controls; A12).
 _CONTROLS: Mapping[str, str] = {
     "independent": "role play, no interaction (independent reports)",
     "remembered": "role play, no interaction (remembered reports)",
     "no-role-play": "no role play, no interaction",
 }
 
-#: Most panels of a figure whose conditions form no grid, and how many stand in two columns.
+#: Most panels of a figure whose conditions form no grid, and most that stand in two columns.
 _MAX_CELLS, _TWO_COLUMNS = 12, 6
 
 
 class Place(NamedTuple):
-    """A run and where its panel goes."""
+    """A run and the place of its panel."""
 
     row: int
     column: int
@@ -58,7 +58,7 @@ class Arrangement:
 
 
 class _Held(NamedTuple):
-    """The level a condition is held at, and the levels it has."""
+    """The level at which a condition is held, and all its levels."""
 
     level: Any
     levels: list[Any]
@@ -101,7 +101,7 @@ def arrange(
 
 
 def _chosen(runs: pd.DataFrame, where: Mapping[str, Any], replicate: int) -> pd.DataFrame:
-    """Complete runs of one replicate that have the values asked for."""
+    """Complete runs of one replicate with the values in `where`."""
     chosen = runs[(runs["status"] == "complete") & (runs["replicate"] == replicate)]
     if chosen.empty:
         raise SpecError(f"there is no complete run of replicate {replicate} to draw")
@@ -109,13 +109,13 @@ def _chosen(runs: pd.DataFrame, where: Mapping[str, Any], replicate: int) -> pd.
 
 
 def _all_named(runs: pd.DataFrame, *more: str | None) -> pd.DataFrame:
-    """Conditions that vary with a level in every row, so that a run for which one is not set keeps its panel."""
+    """The runs with a level of each varying condition in every row, so that a run without one keeps its panel."""
     axes = {*condition_axes(runs), *(axis for axis in more if axis is not None)}
     return runs.assign(**{axis: runs[axis].astype(object).where(runs[axis].notna(), NOT_SET) for axis in axes})
 
 
 def _is_grid(runs: pd.DataFrame) -> bool:
-    """Whether the conditions cross: all their levels, or most of two."""
+    """Whether runs fill the crossings of all conditions, or most crossings of two."""
     axes = [axis for axis in condition_axes(runs) if axis != "topic"]
     cells = len(_all_named(runs)[axes].drop_duplicates()) if axes else 1
     crossed = prod(runs[axis].nunique(dropna=False) for axis in axes)
@@ -123,7 +123,7 @@ def _is_grid(runs: pd.DataFrame) -> bool:
 
 
 def _layout(runs: pd.DataFrame, rows: str | None, columns: str | None) -> tuple[str | None, str | None]:
-    """Which condition varies down and which across, where the caller left it open."""
+    """The condition that varies down and the one that varies across, chosen where the caller names none."""
     varying = [axis for axis in condition_axes(runs) if axis not in (rows, columns)]
     free = [axis for axis in varying if axis != "topic"]
     if not free and rows is None and columns is None:
@@ -141,7 +141,7 @@ def _layout(runs: pd.DataFrame, rows: str | None, columns: str | None) -> tuple[
 
 
 def _hold(runs: pd.DataFrame, axes: Sequence[str]) -> tuple[pd.DataFrame, dict[str, _Held]]:
-    """Hold conditions one after the other, each at the first level that runs are left with."""
+    """Hold conditions one after the other, each at the first level of the runs that are left."""
     held = {}
     levels = {axis: order_levels(runs[axis]) for axis in axes}
     for axis in axes:
@@ -158,7 +158,7 @@ def _say_held(axis: str, held: _Held) -> str:
 
 
 def _by_cell(runs: pd.DataFrame) -> tuple[_Grid, list[str]]:
-    """One panel a condition, on the topic most of them share; and how many are left out."""
+    """One panel a condition, on the topic of most runs; and notes on what is left out."""
     axes = [axis for axis in condition_axes(runs) if axis != "topic"]
     shared = runs["topic"].mode()[0]
     ranked = _all_named(runs).assign(other=runs["topic"] != shared).sort_values(["other", "seed"], kind="stable")
@@ -197,7 +197,7 @@ def _grid(runs: pd.DataFrame, rows: str | None, columns: str | None) -> _Grid:
 
 
 def _wrapped(runs: pd.DataFrame, axis: str) -> _Grid:
-    """A single condition: two columns when that leaves no gap or there are many, else one below the other."""
+    """Places of the levels of a single condition: in one column if there are one or three, else in two."""
     levels = order_levels(runs[axis])
     n_columns = 1 if len(levels) in (1, 3) else 2
     places = [
@@ -211,7 +211,7 @@ def _control_places(controls: pd.DataFrame, main: pd.DataFrame, held: Mapping[st
     """Controls on the topics drawn above, below the conditions from left to right."""
     own = controls[controls["topic"].isin(main["topic"])]
     for axis, (level, _) in held.items():
-        # A control that does not know the condition, as one without memory, still belongs to the figure.
+        # A control that lacks the condition, such as one without memory, still belongs to the figure.
         if axis != "topic" and (own[axis] == level).any():
             own = own[own[axis] == level]
     order = {name: position for position, name in enumerate(_CONTROLS)}

@@ -20,20 +20,20 @@ from opinionsim.plots._style import SHARES, colour_bar, name_outer, new_panels, 
 
 @dataclass(frozen=True, eq=False)
 class DensityData:
-    """What a figure of the distribution over time shows.
+    """Data of a figure of the distribution over time.
 
     Attributes
     ----------
     frame : DataFrame
         One row a condition, moment and interval of opinions: ``cell, step, low, high, opinion, share, n_runs,
-        evidence``. ``share`` is of the agents that have an opinion, averaged over the ``n_runs`` runs in which any
-        has; NaN where there is none. ``opinion`` is the point of the scale, or the middle of the interval.
+        evidence``. ``share`` is the share of the agents that have an opinion, averaged over the ``n_runs`` runs with
+        such agents; NaN where there are none. ``opinion`` is the point of the scale, or the middle of the interval.
     scale : OpinionScale or None
         The scale; None for numbers of a model.
     evidence : str
-        What kind of evidence the runs are, in words.
+        Kind of evidence the runs are, in words.
     notes : tuple of str
-        What all runs share, how many there are, and what is known of the instruments.
+        Settings that all runs share, the number of runs, and the validation of the instruments.
     """
 
     frame: pd.DataFrame
@@ -57,13 +57,13 @@ def density_data(
     source, kind, where, by, wording
         As for :func:`opinionsim.plots.ribbon_data`.
     bins : int
-        Intervals of equal width over the range of opinions. Opinions that are points of a scale are counted at
-        these instead.
+        Number of equal-width intervals over the range of opinions. Opinions at points of a scale are counted at the
+        points instead.
 
     Returns
     -------
     DensityData
-        Shares: those of one condition and moment sum to 1.
+        Shares; those of one condition and moment sum to 1.
 
     Raises
     ------
@@ -81,7 +81,7 @@ def density_data(
 
 
 def _counted(drawn: TrajectorySet) -> str:
-    """How many runs there are, and whether shares leave agents out."""
+    """Note on the number of runs, and on agents left out of the shares."""
     said = f"shares of agents, {drawn.averaged}"
     if any(np.isnan(run.values).any() for runs in drawn.cells.values() for run in runs):
         return f"{said}; agents without an opinion yet are left out"
@@ -110,7 +110,7 @@ def _shares(name: str, runs: Sequence[Trajectory], bins: Bins) -> pd.DataFrame:
 
 
 def _histogram(values: np.ndarray, bins: Bins) -> np.ndarray:
-    """Share of the opinions (K, N) of each moment in each interval, (K, k); NaN where there are none."""
+    """Share of the opinions (K, N) of each moment in each interval, (K, k); NaN at moments without opinions."""
     known = ~np.isnan(values)
     cell = np.arange(len(values))[:, None] * len(bins) + bins.place(values)
     counts = np.bincount(cell[known], minlength=len(values) * len(bins)).reshape(len(values), len(bins))
@@ -119,7 +119,7 @@ def _histogram(values: np.ndarray, bins: Bins) -> np.ndarray:
 
 
 def draw_density(part: pd.DataFrame, ax: Axes, most: float) -> Any:
-    """Draw the shares of one condition, with `most` as the darkest, and return what a colour bar explains."""
+    """Draw the shares of one condition, `most` being the darkest, and return the mesh for a colour bar."""
     times = part["step"].unique().astype(float)
     lows = part["low"].unique()
     edges = np.append(lows, part["high"].max())
@@ -143,7 +143,7 @@ def density(
     bins: int = 40,
     wording: str | None = None,
 ) -> Figure:
-    """Draw how opinions are distributed over time, one panel a condition, averaged over its runs.
+    """Draw the distribution of opinions over time, one panel a condition, averaged over its runs.
 
     Parameters
     ----------
@@ -153,8 +153,8 @@ def density(
     Returns
     -------
     Figure
-        Dark where many agents are; all panels share the colours, whose steps are the finer the smaller the share.
-        Moments at which no agent has an opinion are grey.
+        Dark where many agents are. All panels share one colour scale, which is finer at small shares. Moments at
+        which no agent has an opinion are grey.
 
     Raises
     ------

@@ -21,7 +21,7 @@ _TITLE_WIDTH = 80
 
 @dataclass(frozen=True, eq=False)
 class FinalData:
-    """What a histogram of final opinions shows.
+    """Data of a histogram of final opinions.
 
     Attributes
     ----------
@@ -32,13 +32,13 @@ class FinalData:
     ddof : int
         Correction of the standard deviation.
     n_agents, n_never : int
-        All agents, and those never measured, which are in no bin.
+        Numbers of all agents, and of agents never measured, which are in no bin.
     scale : OpinionScale
         The opinion scale, k points.
     title : str
         Condition, run and instrument.
     evidence : str
-        What kind of evidence the run is, in words.
+        Kind of evidence the run is, in words.
     """
 
     counts: np.ndarray
@@ -53,7 +53,7 @@ class FinalData:
 
     @property
     def moments(self) -> tuple[str, str]:
-        """Bias and diversity as printed."""
+        """Bias and diversity as texts."""
         return f"B = {_printed(self.bias)}", f"D = {_printed(self.diversity)}"
 
 
@@ -63,7 +63,7 @@ def _printed(value: float) -> str:
 
 
 def from_trajectories(data: TrajectoryData, ddof: int = 0) -> FinalData:
-    """The distribution a trajectory plot ends in."""
+    """The final distribution of a trajectory plot."""
     final = data.values[:, -1]
     found = metrics.distribution(final, data.scale)
     return FinalData(
@@ -98,7 +98,7 @@ def final_data(
     Returns
     -------
     FinalData
-        Counts a scale point, bias and diversity.
+        Counts at each scale point, bias and diversity.
     """
     return from_trajectories(trajectory_data(results, run, kind, scale), ddof)
 
@@ -122,7 +122,7 @@ def final_distribution(
     ax: Axes | None = None,
     ddof: int = 0,
 ) -> Axes:
-    """Draw how many agents of one run end at which opinion.
+    """Draw the number of agents of one run at each final opinion.
 
     Parameters
     ----------

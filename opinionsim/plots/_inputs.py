@@ -1,4 +1,4 @@
-"""What figures are drawn from: frames, and one run picked out of them."""
+"""Sources of figures: frames, and runs picked out of them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class HasFrames(Protocol):
 
 
 def has_frames(source: object) -> TypeGuard[HasFrames]:
-    """Whether something holds the frames of a store."""
+    """Whether an object holds the frames of a store."""
     return hasattr(source, "runs")
 
 
@@ -48,20 +48,20 @@ class Frames(NamedTuple):
 
 
 def pick_run(results: HasFrames, run: str | int | None) -> Frames:
-    """The frames of the participants of one run, their stance read by its own instrument.
+    """The frames of the participants of one run, with their stance by the run's instrument.
 
     Parameters
     ----------
     results : Results or Frames
         Frames of a store.
     run : str, int or None
-        Identity of the run, or its position in ``results.runs`` from 0; None for the first complete run of
-        the lowest replicate in whose cell stance is read.
+        Identity of the run, or its position in ``results.runs`` from 0. None for the first complete run of the lowest
+        replicate, among cells with an instrument of stance.
 
     Raises
     ------
     SpecError
-        If there is no such run, or none is complete and none is named.
+        If there is no such run, or `run` is None and no run is complete.
     """
     runs = results.runs
     if run is None:
@@ -104,19 +104,19 @@ def pick_kind(opinions: pd.DataFrame, kind: str | None) -> str:
 
 
 def _not_measured(kind: str | None, present: Sequence[str]) -> SpecError:
-    """The error of texts whose stance nothing reads."""
+    """The error for texts whose stance no instrument reads."""
     return SpecError(
         f"no stance was measured on texts of kind {kind or 'report'!r}; present: {', '.join(present) or 'none'}"
     )
 
 
 def read_for_stance(runs: pd.DataFrame, kind: str | None) -> tuple[pd.DataFrame, str]:
-    """Runs of cells in which stance is read, and how many complete ones of other cells are left out, in words.
+    """Runs of cells with an instrument of stance, and a note on how many complete runs of other cells are left out.
 
     Raises
     ------
     SpecError
-        If runs are complete, and stance is read in no cell of these.
+        If there are complete runs, and none of a cell with an instrument of stance.
     """
     read = runs["instrument_id"].notna()
     complete = runs["status"] == "complete"
@@ -128,10 +128,10 @@ def read_for_stance(runs: pd.DataFrame, kind: str | None) -> tuple[pd.DataFrame,
 
 
 def of_one_wording(runs: pd.DataFrame, where: Mapping[str, Any], wording: str | None) -> tuple[pd.DataFrame, str]:
-    """Runs of one wording of the prompts (:func:`opinionsim.metrics.one_wording`), and what is left out, in words.
+    """Runs of one wording of the prompts (:func:`opinionsim.metrics.one_wording`), and a note on runs left out.
 
-    The wording is chosen among all runs, so that figures of parts of an experiment show the same one; counted are
-    those left out that have the values asked for.
+    The wording is chosen among all runs, so that figures of parts of an experiment show the same one. The note counts
+    the runs left out that have the values in `where`.
 
     Raises
     ------
@@ -148,7 +148,7 @@ def check_columns(runs: pd.DataFrame, columns: Iterable[str]) -> None:
     Raises
     ------
     SpecError
-        Naming the conditions that vary.
+        If a column does not exist; the message names the conditions that vary.
     """
     for column in columns:
         if column not in runs.columns:
@@ -157,12 +157,12 @@ def check_columns(runs: pd.DataFrame, columns: Iterable[str]) -> None:
 
 
 def having(runs: pd.DataFrame, where: Mapping[str, Any], of: str = "") -> pd.DataFrame:
-    """Complete runs that have the values asked for; `of` says of which replicate these are.
+    """Those of the given complete runs that have the values in `where`; `of` names their replicate in errors.
 
     Raises
     ------
     SpecError
-        Naming the levels there are of the first condition that leaves no run.
+        If no run is left; the message names the valid levels of the first condition that leaves none.
     """
     for column, value in where.items():
         levels = order_levels(runs[column])
@@ -174,7 +174,7 @@ def having(runs: pd.DataFrame, where: Mapping[str, Any], of: str = "") -> pd.Dat
 
 
 def matching(runs: pd.DataFrame, where: Mapping[str, Any]) -> pd.DataFrame:
-    """Runs that have the values asked for in the columns there are."""
+    """Runs with the values in `where`; columns that do not exist are ignored."""
     for column in where.keys() & set(runs.columns):
         runs = runs[runs[column] == where[column]]
     return runs
@@ -182,7 +182,7 @@ def matching(runs: pd.DataFrame, where: Mapping[str, Any]) -> pd.DataFrame:
 
 @contextmanager
 def mentioning(left_out: str) -> Iterator[None]:
-    """Add to an error what was left out, without which there might have been something to draw."""
+    """Add to a SpecError the note on runs left out, which may be why there is nothing to draw."""
     try:
         yield
     except SpecError as error:
@@ -195,7 +195,7 @@ def describe(run: pd.Series, without: tuple[str, ...] = ()) -> str:
     """The condition of a run in words, leaving out some columns."""
     bias = run["confirmation_bias"]
     if run["evidence"] == "equation" and run["topic"] == "none":
-        # Opinions of an equation need not be about anything.
+        # Opinions of an equation need no topic.
         without = (*without, "topic", "framing")
     words = {
         "topic": run["topic"],
@@ -207,12 +207,12 @@ def describe(run: pd.Series, without: tuple[str, ...] = ()) -> str:
 
 
 def _is_set(level: Any) -> bool:
-    """Whether a run has a level of a condition; a control may know none."""
+    """Whether a level of a condition is set; controls may have none."""
     return not pd.isna(level) and level != NOT_SET
 
 
 def outdated(runs: Sequence[pd.Series]) -> str:
-    """How many of the runs drawn answer an earlier wording or could not be coded; empty when none does."""
+    """Note on how many of the runs drawn answer an earlier wording or could not be coded; empty if none."""
     n = sum(run["status"] == "complete" and _is_set(run["error"]) and run["error"] != "" for run in runs)
     if not n:
         return ""
@@ -222,12 +222,12 @@ def outdated(runs: Sequence[pd.Series]) -> str:
 
 
 def name_instrument(kind: str, classifier: str) -> str:
-    """Which texts opinions are read from, and by what."""
+    """The instrument in words: kind of text and classifier."""
     return "self-reports" if kind == "self-report" else f"{kind}s coded by {classifier}"
 
 
 def provenance(run: pd.Series, n_replicates: int) -> str:
-    """Which replicate a run is, in words."""
+    """The replicate of a run in words."""
     return f"replicate {run['replicate']} (of {n_replicates})" if n_replicates > 1 else "one run"
 
 

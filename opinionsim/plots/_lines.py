@@ -13,13 +13,13 @@ from opinionsim.errors import SpecError
 from opinionsim.plots._over_time import Source, one_trajectory
 from opinionsim.plots._style import opinion_map, time_axis
 
-#: Most agents drawn where no number is given.
+#: Most agents drawn by default.
 _MOST_LINES = 300
 
 
 @dataclass(frozen=True, eq=False)
 class LineData:
-    """What the lines of agents of a classic model show.
+    """Data of the lines of agents of a classic model.
 
     Attributes
     ----------
@@ -28,9 +28,9 @@ class LineData:
     span : (float, float)
         Range of opinions.
     evidence : str
-        What kind of evidence the run is, in words.
+        Kind of evidence the run is, in words.
     notes : tuple of str
-        Model, parameters, replicate, and how many agents are drawn where it is not all.
+        Model, parameters, replicate, and the number of agents drawn if not all are.
     """
 
     frame: pd.DataFrame
@@ -53,7 +53,7 @@ def line_data(
     run : int, optional
         The replicate; default 0.
     most : int
-        How many agents are drawn at most: those at equal distances in the order of initial opinions.
+        Most agents drawn; if there are more, agents at equal steps in the order of initial opinions are chosen.
 
     Returns
     -------
@@ -88,7 +88,7 @@ def line_data(
 
 
 def draw_lines(data: LineData, ax: Axes) -> None:
-    """Draw a line an agent, coloured by its initial opinion; the more there are, the thinner."""
+    """Draw a line for each agent, coloured by its initial opinion; lines are thinner if there are many."""
     times = data.frame["step"].unique().astype(float)
     values = data.frame["value"].to_numpy(float).reshape(-1, len(times))
     low, high = data.span

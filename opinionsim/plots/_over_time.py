@@ -1,4 +1,4 @@
-"""Opinions of runs over time, alike for the frames of a store and for classic models."""
+"""Opinions of runs over time, in one form for the frames of a store and for classic models."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ from opinionsim.plots._inputs import (
 )
 from opinionsim.plots._style import point_name
 
-#: What figures over time are drawn from.
+#: Sources of figures over time.
 Source = HasFrames | Trajectories | Sequence[Trajectories] | Mapping[str, Trajectories]
 
 #: Most conditions of one figure.
 _MOST_CELLS = 12
-#: Most different whole numbers that are opinions of a discrete model, each with a place of its own.
+#: Most distinct whole numbers that are drawn as the points of a discrete model.
 _MOST_POINTS = 12
 
 
@@ -55,9 +55,9 @@ class Trajectory:
     values : ndarray (K, N)
         Opinions, NaN for an agent that has none yet.
     measured : ndarray (K, N) of bool
-        Where an opinion is known of this very moment; elsewhere it is the last one before.
+        Where the opinion is of this moment; elsewhere it is carried forward.
     evidence : str
-        What kind of evidence the run is.
+        Kind of evidence the run is.
     network : Network or None
         Who hears whom, of a classic model.
     """
@@ -84,9 +84,9 @@ class TrajectorySet:
     scale : OpinionScale or None
         The scale of the instruments of stance; None for a model whose opinions are numbers of its own.
     evidence : str
-        What kind of evidence the runs are, in words.
+        Kind of evidence the runs are, in words.
     notes : tuple of str
-        What all runs share, and what is known of the instruments.
+        Settings that all runs share, and the validation of the instruments.
     """
 
     cells: dict[str, list[Trajectory]]
@@ -97,7 +97,7 @@ class TrajectorySet:
 
     @property
     def averaged(self) -> str:
-        """How many runs stand behind each condition, in words."""
+        """The number of runs of each condition, in words."""
         counts = [len(runs) for runs in self.cells.values()]
         low, high = min(counts), max(counts)
         said = f"mean of {low}" if low > 1 else "1"
@@ -117,18 +117,18 @@ def trajectories_of(
     Parameters
     ----------
     source : Results, Frames, Trajectories, sequence or mapping of Trajectories
-        Frames of a store, of which complete runs and in them participants count; or simulations of classic models,
-        each a condition that is named by its model and what it differs in, or by its key in a mapping.
+        Frames of a store, of which complete runs and their participants count; or simulations of classic models. Each
+        simulation is a condition, named by its model and the settings it differs in, or by its key in a mapping.
     kind : str, optional
         Kind of text the opinions were coded from; default the first present of report, response, post, probe,
-        self-report. For a store alone, as the next three.
+        self-report. Only for a store, as are the next three.
     where : mapping, optional
         Column of ``runs`` to the value it must have.
     by : str or sequence of str, optional
-        Columns of ``runs`` that make a condition; topics may differ within one. Default each cell.
+        Columns of ``runs`` that define a condition; topics may differ within one. Default: each cell is a condition.
     wording : str, optional
         Wording of the prompts whose runs are drawn, as for :func:`opinionsim.metrics.one_wording`; default that of
-        the run begun last. Notes say how many runs of others are left out.
+        the run begun last. Notes say how many runs of other wordings are left out.
 
     Raises
     ------
@@ -148,12 +148,12 @@ def trajectories_of(
 
 
 def select(runs: pd.DataFrame, where: Mapping[str, Any]) -> pd.DataFrame:
-    """Complete runs that have the values asked for.
+    """Complete runs with the values in `where`.
 
     Raises
     ------
     SpecError
-        Naming what is valid.
+        If there are none, or a column does not exist; the message names what is valid.
     """
     chosen = runs[runs["status"] == "complete"] if "status" in runs else runs
     if chosen.empty:
@@ -165,7 +165,7 @@ def select(runs: pd.DataFrame, where: Mapping[str, Any]) -> pd.DataFrame:
 
 
 def conditions(runs: pd.DataFrame, by: str | Sequence[str] | None = None) -> tuple[pd.DataFrame, list[str]]:
-    """Runs with the name of their condition in column ``condition``, and what there is to say of them.
+    """Runs with the name of their condition in column ``condition``, and notes on them.
 
     Parameters and errors as for :func:`trajectories_of`.
     """
@@ -182,7 +182,7 @@ def conditions(runs: pd.DataFrame, by: str | Sequence[str] | None = None) -> tup
     ]
     named = runs.assign(condition=pd.Series(names, index=runs.index, dtype=object).replace("", "all runs"))
     if axes is None:
-        # Cells that differ in their instrument alone are told apart by the label of the cell.
+        # Cells that differ in their instrument alone are named by their labels.
         alike = named.groupby("condition")["cell"].transform("nunique") > 1
         named.loc[alike, "condition"] = named.loc[alike, "cell"].astype(object)
     twice = named.duplicated(["condition", "run_id"])
@@ -219,7 +219,7 @@ def _of_store(
 def of_runs(results: HasFrames, runs: pd.DataFrame, kind: str | None, notes: Sequence[str] = ()) -> TrajectorySet:
     """Opinions of the participants of the given runs over time.
 
-    Runs have the name of their condition in column ``condition``; those of each condition are in the order given.
+    Column ``condition`` holds the name of each run's condition. Runs of a condition keep their order.
     """
     keys = ["run_id", "cell", "instrument_id"]
     opinions = metrics.stance_rows(runs, results.opinions).merge(runs[keys], on=keys)
@@ -248,17 +248,17 @@ def of_runs(results: HasFrames, runs: pd.DataFrame, kind: str | None, notes: Seq
 
 
 def one_trajectory(source: Source, run: str | int | None, kind: str | None) -> tuple[Trajectory, TrajectorySet]:
-    """One run, and what is told of it.
+    """One run, and the set it is from, with notes on the run.
 
     Parameters
     ----------
     source : Results, Frames, Trajectories, or a sequence or mapping with one Trajectories
-        Where it is from.
+        Source of the run.
     run : str or int, optional
         Identity of a store's run or its position in ``runs``, default the first complete one of the lowest
         replicate; for a classic model the replicate, default 0.
     kind : str, optional
-        Kind of text, of a store.
+        Kind of text, for a store.
 
     Raises
     ------
@@ -283,7 +283,7 @@ def one_trajectory(source: Source, run: str | int | None, kind: str | None) -> t
 
 
 def scale_of_all(opinions: pd.DataFrame) -> OpinionScale:
-    """The scale of all instruments; where there are several, all their points, named by numbers alone."""
+    """The scale of all instruments; if they differ, a scale of all their points, labelled by numbers."""
     parts = [part for _, part in opinions.groupby("instrument_id", sort=True)]
     scales = {metrics.scale_of(part) for part in parts or [opinions]}
     if len(scales) == 1:
@@ -293,7 +293,7 @@ def scale_of_all(opinions: pd.DataFrame) -> OpinionScale:
 
 
 def _told(runs: pd.DataFrame, kinds: Sequence[str]) -> list[str]:
-    """What all runs share, by what their opinions are known, and what is known of that."""
+    """Notes on the settings that all runs share, their instruments, and the validation of these."""
     differing = tuple(str(column) for column in runs.columns if runs[column].nunique(dropna=False) > 1)
     instruments = dict.fromkeys(
         name_instrument(kind, str(name)) for kind, name in zip(kinds, runs["classifier"], strict=True)
@@ -350,7 +350,7 @@ def _replicates(simulation: Trajectories, name: str) -> list[Trajectory]:
 
 
 def _names(simulations: Sequence[Trajectories]) -> list[str]:
-    """The model of each simulation, and the settings in which it differs from others of the same model."""
+    """Name of each simulation: its model, and the settings in which it differs from others of that model."""
     names = []
     for each in simulations:
         alike = [_settings(other) for other in simulations if other.model == each.model]
@@ -370,14 +370,14 @@ def _settings(simulation: Trajectories) -> dict[str, str]:
 
 
 def setting_text(value: Any) -> str:
-    """A parameter or scheme option of a classic model in few characters; arrays by their kind alone."""
+    """A parameter or scheme option of a classic model as a short text."""
     if np.ndim(value):
         return "by agent"
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _describe_models(simulations: Sequence[Trajectories]) -> list[str]:
-    """What all simulations share: model, number of agents, parameters."""
+    """Notes on the settings that all simulations share: model, number of agents, parameters."""
     first = simulations[0]
     models = list(dict.fromkeys(each.model for each in simulations))
     parts = [models[0] if len(models) == 1 else f"{len(models)} models"]
@@ -400,7 +400,7 @@ class Bins:
     centres : ndarray (k,)
         Points of a scale, or middles of the intervals.
     discrete : bool
-        Whether opinions are at the centres alone.
+        Whether all opinions are at the centres.
     """
 
     edges: np.ndarray
@@ -411,7 +411,7 @@ class Bins:
         return len(self.centres)
 
     def place(self, values: np.ndarray) -> np.ndarray:
-        """Number of the interval of each value, from 0; the upper end belongs to the last, NaN to the first."""
+        """Number of the interval of each value, from 0; the upper end is in the last interval, NaN in the first."""
         found = np.searchsorted(self.edges, values, side="right") - 1
         return np.where(np.isnan(values), 0, np.clip(found, 0, len(self) - 1))
 
@@ -428,12 +428,12 @@ class Bins:
 
 
 def bins_of(runs: Sequence[Trajectory], drawn: TrajectorySet, n: int) -> Bins:
-    """Points of the scale where all opinions of the runs are on it, else `n` intervals of equal width.
+    """Points of the scale if all opinions of the runs are on it, else `n` intervals of equal width.
 
     Raises
     ------
     SpecError
-        If n is no whole number from 2.
+        If n is no whole number of at least 2.
     """
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 2:
         raise SpecError(f"bins must be a whole number of at least 2; got {n!r}")
@@ -454,7 +454,7 @@ def bins_of(runs: Sequence[Trajectory], drawn: TrajectorySet, n: int) -> Bins:
 
 
 def _points(runs: Sequence[Trajectory], drawn: TrajectorySet) -> np.ndarray | None:
-    """The points opinions are at, or None where they are anywhere in the range."""
+    """The points at which all opinions are, or None if there are no such points."""
     found: set[float] = set()
     for run in runs:
         found.update(np.unique(run.values[~np.isnan(run.values)]).tolist())
@@ -469,7 +469,7 @@ def _points(runs: Sequence[Trajectory], drawn: TrajectorySet) -> np.ndarray | No
 
 
 def stacked(runs: Sequence[Trajectory], values: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Values of several runs at the moments any of them has; (K,) and (R, K, ...), NaN beyond a run's own.
+    """All moments of several runs, (K,), and the runs' values then, (R, K, ...); NaN where a run has no such moment.
 
     `values` has one array (K_r, ...) a run.
     """

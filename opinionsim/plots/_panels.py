@@ -33,7 +33,7 @@ from opinionsim.plots._trajectories import TrajectoryData, check_color_by, draw_
 
 #: Inches of a character of the title and of a panel's title, and of a line of either.
 _TITLE_CHARACTER, _CAPTION_CHARACTER, _LINE = 0.078, 0.074, 0.17
-#: Inches of the lines, and of the lines with the histogram beside them; width of a histogram against the lines.
+#: Inches: width of the lines, width of the lines with the histogram, and height of a panel.
 _LINES_WIDTH, _PANEL_WIDTH, _PANEL_HEIGHT = 4.0, 5.2, 2.15
 
 
@@ -46,13 +46,13 @@ class Panel:
     row, column : int
         Place in the grid, from 0 at the top left.
     title : str
-        What sets this panel apart, empty where row and column headings say it.
+        Condition of this panel; empty where row and column headings state it.
     run_id : str
-        The run that is drawn.
+        The run drawn.
     trajectory : TrajectoryData
-        Its lines.
+        Data of its lines.
     final : FinalData or None
-        Its histogram; None for controls, which are line panels.
+        Data of its histogram; None for controls, which are line panels.
     """
 
     row: int
@@ -65,7 +65,7 @@ class Panel:
 
 @dataclass(frozen=True, eq=False)
 class PanelsData:
-    """What a grid of panels shows.
+    """Data of a grid of panels.
 
     Attributes
     ----------
@@ -76,11 +76,11 @@ class PanelsData:
     row_titles, column_titles : tuple of str
         Headings of the grid of conditions; empty where each panel has a title of its own.
     title : str
-        What all conditions share.
+        Settings that all conditions share.
     note : str
-        Which run each panel shows, the instrument and what is known of it, and conditions held at one value.
+        Replicate of the runs, the instrument and its validation, and conditions held at one value.
     evidence : str
-        What kind of evidence the runs are, in words.
+        Kind of evidence the runs are, in words.
     """
 
     panels: tuple[Panel, ...]
@@ -108,14 +108,14 @@ def panels_data(
     Parameters
     ----------
     results : Results or Frames
-        Frames of a store; only complete runs are drawn, of cells in which stance is read.
+        Frames of a store; only complete runs of cells with an instrument of stance are drawn.
     rows, columns : str, optional
         Columns of ``results.runs`` that vary down and across. Default: confirmation bias down and framing
         across where they vary, else the first conditions that do. A single varying condition is wrapped.
     where : mapping, optional
         Column of ``results.runs`` to the value to draw, as in ``{"topic": "global-warming"}``.
     replicate : int, optional
-        Which replicate to draw; default the first that has a complete run to draw.
+        Replicate to draw; default the first that has a complete run to draw.
     kind : str, optional
         Kind of text the opinions were coded from; default the first present of report, response, post, probe,
         self-report.
@@ -129,12 +129,13 @@ def panels_data(
     PanelsData
         Conditions that vary beyond rows and columns are held, one after the other, at the first level that is
         left, which the note states. Where the conditions form no grid, as in a union of sweeps, and neither rows
-        nor columns are given, each cell has a panel, titled by its label; the note counts those beyond 12.
+        nor columns are given, each cell has a panel, titled by its label; at most 12 are drawn, and the note counts
+        the others.
 
     Raises
     ------
     SpecError
-        If a column or wording does not exist, no complete run is left to draw, or one has no such texts.
+        If a column or wording does not exist, no complete run is left to draw, or a run has no such texts.
     """
     replicates = results.runs["replicate"].nunique()
     taken, others = of_one_wording(results.runs, where or {}, wording)
@@ -178,27 +179,27 @@ def panels_data(
 
 
 def _first_replicate(runs: pd.DataFrame, where: Mapping[str, Any]) -> int:
-    """The lowest replicate of which a run is complete, of those that have the values asked for if any has."""
+    """The lowest replicate with a complete run; if possible, with one that has the values in `where`."""
     complete = runs[runs["status"] == "complete"]
     found = matching(complete, where)["replicate"]
     return int((found if len(found) else complete["replicate"]).min()) if len(complete) else 0
 
 
 def _apart(drawn: Sequence[Panel]) -> str:
-    """Which lines are displaced, empty where all or none are."""
+    """Note on the lines that are displaced; empty if all or none are."""
     apart = {bool(panel.trajectory.offsets.any()) for panel in drawn if len(panel.trajectory.offsets) > 1}
     return "equal ratings are drawn apart, opinions of equations at their values" if len(apart) > 1 else ""
 
 
 def _never(drawn: Sequence[Panel]) -> str:
-    """How many agents have no line, empty when all have."""
+    """Note on the number of agents without a line; empty if there are none."""
     silent = [np.isnan(panel.trajectory.values[:, -1]) for panel in drawn]
     n_never, n_agents = sum(int(mask.sum()) for mask in silent), sum(mask.size for mask in silent)
     return f"{n_never} of {n_agents} agents never measured" if n_never else ""
 
 
 def _panel(results: HasFrames, place: Place, kind: str | None, scale: OpinionScale, ddof: int) -> Panel:
-    """The numbers of one panel."""
+    """The data of one panel."""
     same = results.runs[(results.runs["run_id"] == place.run["run_id"]) & (results.runs["cell"] == place.run["cell"])]
     trajectory = trajectory_data(Frames(same, results.agents, results.opinions), 0, kind, scale)
     final = from_trajectories(trajectory, ddof)
@@ -231,7 +232,8 @@ def panels(
     Returns
     -------
     Figure
-        The title states evidence, what all panels share, which run each shows, the instrument and what is known of it.
+        The title states the evidence, the settings that all panels share, the replicate, the instrument and its
+        validation.
 
     Raises
     ------
@@ -286,7 +288,7 @@ def _panel_title(panel: Panel) -> str:
 
 
 def _extra_lines(data: PanelsData) -> int:
-    """Lines that the titles of panels take beyond the two of the moments beside them, over all rows."""
+    """Lines of panel titles beyond the two that bias and diversity take, summed over rows."""
     return sum(
         max(max(0, _panel_title(panel).count("\n") - 1) for panel in data.panels if panel.row == row)
         for row in {panel.row for panel in data.panels}
@@ -294,17 +296,17 @@ def _extra_lines(data: PanelsData) -> int:
 
 
 def _across(panel: Panel) -> slice:
-    """Columns of the figure's grid the lines take: two where no histogram stands beside them."""
+    """Columns of the figure's grid for the lines of a panel: two if it has no histogram."""
     return slice(2 * panel.column, 2 * panel.column + (1 if panel.final else 2))
 
 
 def _is_lowest(panel: Panel, panels: Sequence[Panel]) -> bool:
-    """Whether nothing stands below in the same column."""
+    """Whether a panel is the lowest of its column."""
     return panel.row == max(other.row for other in panels if other.column == panel.column)
 
 
 def _caption(ax: Axes, panel: Panel, data: PanelsData) -> None:
-    """Headings of the grid on its top row and left column, or the panel's own title, and names of the axes."""
+    """Write grid headings on the top row and left column, or the panel's own title, and the names of the axes."""
     heading = data.column_titles[panel.column] if panel.row == 0 and data.column_titles else ""
     ax.set_title(_panel_title(panel) or _wrap([heading], _LINES_WIDTH, _CAPTION_CHARACTER), fontsize=9.5, loc="left")
     ax.tick_params(labelleft=panel.column == 0)

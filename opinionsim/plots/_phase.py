@@ -1,4 +1,4 @@
-"""A metric of where runs end, over the parameters that were swept."""
+"""A metric of final opinions, over the parameters that were swept."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from opinionsim.plots._over_time import of_runs, select, setting_text
 from opinionsim.plots._ribbons import interval, say_band
 from opinionsim.plots._style import INK, SHARES, colour_bar, new_axes, opinion_map, set_heading, signed, tidy
 
-#: Most places of a diagram that have their number printed, and most levels named at an axis.
+#: Most places of a diagram with printed numbers, and most levels named at an axis.
 _MOST_PRINTED, _MOST_NAMED = 64, 11
 #: Characters below an axis that stand side by side.
 _LINE_WIDTH = 55
@@ -27,7 +27,7 @@ _LINE_WIDTH = 55
 
 @dataclass(frozen=True, eq=False)
 class PhaseData:
-    """What a phase diagram shows.
+    """Data of a phase diagram.
 
     Attributes
     ----------
@@ -37,15 +37,15 @@ class PhaseData:
     x, y : str, and str or None
         The swept parameters.
     value : str
-        What is measured.
+        Name of the metric or column.
     label : str
-        The same in words.
+        Its name in words.
     band : str
-        What lies between low and high, in words; empty where no crossing has two runs.
+        Meaning of ``low`` and ``high``, in words; empty where no crossing has two runs.
     evidence : str
-        What kind of evidence the runs are, in words.
+        Kind of evidence the runs are, in words.
     notes : tuple of str
-        What all runs share, how many there are, and what is known of the instruments.
+        Settings that all runs share, the number of runs, and the validation of the instruments.
     """
 
     frame: pd.DataFrame
@@ -76,20 +76,19 @@ def phase_data(
     source : Results, Frames or DataFrame
         Complete runs of a store; or a frame with one row a run, as :func:`opinionsim.classic.sweep` gives it: swept
         parameters, metrics, ``evidence``, and ``replicate`` where there are several. Its column or attribute
-        ``model``, and its attributes ``n``, ``steps`` and ``parameters``, are stated in the title where they are
-        given.
+        ``model``, and its attributes ``n``, ``steps`` and ``parameters``, are stated in the title if present.
     x, y : str
         Columns of ``runs`` or of the frame that were swept; without `y` the diagram is a line.
     value : str
-        For a store a key of :data:`opinionsim.metrics.METRICS`, taken of the final opinions; for a frame a column.
+        For a store a key of :data:`opinionsim.metrics.METRICS`, computed from final opinions; for a frame a column.
     where : mapping, optional
         Column of ``runs`` or of the frame to the value it must have.
     kind : str, optional
         Kind of text the opinions of a store were coded from.
     band : {"runs", "mean"}
-        The middle part of the runs, from quantile to quantile; or a bootstrap interval of their mean.
+        Interval between two quantiles of the runs, or bootstrap interval of their mean.
     level : float
-        What part of the runs, or which confidence level.
+        Share of the runs in the band, or confidence level.
     wording : str, optional
         Wording of the prompts whose runs are drawn from a store, as for :func:`opinionsim.plots.ribbon_data`.
 
@@ -101,10 +100,10 @@ def phase_data(
     Raises
     ------
     SpecError
-        If a column or wording does not exist, a column is no number, nothing is left, or what else varies would be
-        mixed: choose it by `where`. Topics and replicates of a store may differ.
+        If a column or wording does not exist, a column holds no numbers, no run is left, or runs differ in something
+        other than `x` and `y`: choose one level by `where`. Topics and replicates of a store may differ.
     MeasurementError
-        If there is no such metric, or it cannot be taken.
+        If there is no such metric, or it cannot be computed.
     """
     told = say_band(band, level)
     axes = [x] if y is None else [x, y]
@@ -150,7 +149,7 @@ def _counted(frame: pd.DataFrame, what: str) -> str:
 
 
 def _is_sweep(source: HasFrames | pd.DataFrame) -> bool:
-    """Whether a source is a frame whose attributes say which simulations it is of."""
+    """Whether a source is a frame from :func:`opinionsim.classic.sweep`."""
     return isinstance(source, pd.DataFrame) and "model" in source.attrs and "replicate" in source.columns
 
 
@@ -174,7 +173,7 @@ def _simulated(runs: pd.DataFrame, axes: Sequence[str], known: Collection[str]) 
 
 
 def _settings(runs: pd.DataFrame) -> list[str]:
-    """Columns that name the model and its settings, not metrics, as far as that is known."""
+    """Columns that are known to hold the model and its settings, not metrics."""
     models = runs["model"].unique().tolist() if "model" in runs.columns else [runs.attrs.get("model")]
     declared = {"model"}
     for model in models:
@@ -234,7 +233,7 @@ def _of_store(
 
 
 def draw_phase(data: PhaseData, ax: Axes) -> Any:
-    """Draw the diagram and return what a colour bar explains; None for a line over one parameter."""
+    """Draw the diagram and return the mesh for a colour bar; None for a line over one parameter."""
     ax.set_xlabel(axis_name(data.x), fontsize=9)
     if data.y is None:
         return _draw_line(data, ax)
@@ -263,7 +262,7 @@ def _colours(table: np.ndarray) -> dict[str, Any]:
     known = table[~np.isnan(table)]
     low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
     most = max(abs(low), abs(high))
-    # Differences that are rounding errors are not shown as such.
+    # Differences that are rounding errors get no colours of their own.
     if high - low <= 1e-9 * most:
         return {"cmap": SHARES, "vmin": low - (most or 1), "vmax": high + (most or 1)}
     if low < 0 < high:
@@ -272,7 +271,7 @@ def _colours(table: np.ndarray) -> dict[str, Any]:
 
 
 def _print(table: np.ndarray, mesh: Any, ax: Axes) -> None:
-    """Numbers into the places that have one, light on dark."""
+    """Print numbers into the places that have one, light on dark."""
     most = float(np.nanmax(np.abs(table), initial=0))
     decimals = 1 if most >= 100 else 2 if most >= 0.1 else 4
     for row, column in zip(*np.nonzero(~np.isnan(table)), strict=True):
@@ -285,13 +284,13 @@ def _print(table: np.ndarray, mesh: Any, ax: Axes) -> None:
 
 
 def _name(level: Any) -> str:
-    """A level at an axis."""
+    """Name of a level at an axis."""
     number = isinstance(level, float | np.floating)
     return f"{level:g}".replace("-", "\N{MINUS SIGN}") if number else str(level)
 
 
 def _draw_line(data: PhaseData, ax: Axes) -> None:
-    """Mean over one parameter, with a band; levels that are no numbers stand side by side."""
+    """Draw the mean over one parameter, with a band; levels that are no numbers are spaced evenly."""
     levels = data.frame[data.x]
     numeric = pd.api.types.is_numeric_dtype(levels) and not pd.api.types.is_bool_dtype(levels)
     at = levels.to_numpy(float) if numeric else np.arange(len(levels), dtype=float)
@@ -322,7 +321,7 @@ def phase_diagram(
     ax: Axes | None = None,
     wording: str | None = None,
 ) -> Axes:
-    """Draw a metric of where runs end over one or two swept parameters.
+    """Draw a metric of final opinions over one or two swept parameters.
 
     Parameters
     ----------
@@ -334,8 +333,8 @@ def phase_diagram(
     Returns
     -------
     Axes
-        For two parameters a map with one place a crossing of levels, whatever their distance, grey where there is no
-        run; for one parameter a line with a band. The title states the evidence and the number of runs.
+        For two parameters a map with one place for each crossing of levels, of equal size, grey where there is no run;
+        for one parameter a line with a band. The title states the evidence and the number of runs.
 
     Raises
     ------

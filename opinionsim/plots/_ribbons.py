@@ -22,7 +22,7 @@ _NAME_WIDTH = 30
 
 @dataclass(frozen=True, eq=False)
 class RibbonData:
-    """What a figure of ribbons shows.
+    """Data of a figure of ribbons.
 
     Attributes
     ----------
@@ -32,11 +32,11 @@ class RibbonData:
     metric : str
         Name of the metric.
     band : str
-        What the band is, in words; empty where no condition has two runs.
+        Meaning of the band, in words; empty where no condition has two runs.
     evidence : str
-        What kind of evidence the runs are, in words.
+        Kind of evidence the runs are, in words.
     notes : tuple of str
-        What all runs share, and what is known of the instruments.
+        Settings that all runs share, and the validation of the instruments.
     """
 
     frame: pd.DataFrame
@@ -63,7 +63,7 @@ def interval(values: np.ndarray, band: str, level: float) -> tuple[np.ndarray, n
 
 
 def say_band(band: str, level: float) -> str:
-    """What a band is, in words.
+    """The meaning of a band in words.
 
     Raises
     ------
@@ -98,37 +98,37 @@ def ribbon_data(
     ----------
     source : Results, Frames, Trajectories, sequence or mapping of Trajectories
         Complete runs of a store, each cell a condition; or simulations of classic models, each a condition named
-        by its model and what it differs in, or by its key in a mapping.
+        by its model and the settings it differs in, or by its key in a mapping.
     metric : str
-        Key of :data:`opinionsim.metrics.METRICS`, taken of the agents that have an opinion.
+        Key of :data:`opinionsim.metrics.METRICS`, computed from the agents that have an opinion.
     kind : str, optional
         Kind of text the opinions were coded from; default the first present of report, response, post, probe,
-        self-report. For a store alone, as `where`, `by` and `wording`.
+        self-report. Only for a store, as are `where`, `by` and `wording`.
     where : mapping, optional
         Column of ``runs`` to the value it must have.
     by : str or sequence of str, optional
-        Columns of ``runs`` that make a condition; topics may differ within one. Default each cell.
+        Columns of ``runs`` that define a condition; topics may differ within one. Default: each cell is a condition.
     band : {"runs", "mean"}
-        The middle part of the runs, from quantile to quantile; or a bootstrap interval of their mean.
+        Interval between two quantiles of the runs, or bootstrap interval of their mean.
     level : float
-        What part of the runs, or which confidence level.
+        Share of the runs in the band, or confidence level.
     wording : str, optional
         Wording of the prompts whose runs are drawn, by its hash or a start of it; default that of the run begun last
-        (:func:`opinionsim.metrics.one_wording`). Notes say how many runs of others are left out.
+        (:func:`opinionsim.metrics.one_wording`). Notes say how many runs of other wordings are left out.
     **options
         Options of the metric.
 
     Returns
     -------
     RibbonData
-        Each run counts once; a run that has ended, or where the metric is undefined, is left out of the mean.
+        Each run counts once. The mean leaves out runs that have ended and runs with an undefined metric.
 
     Raises
     ------
     SpecError
         If there is nothing to draw, a name is not valid or conditions would be mixed.
     MeasurementError
-        If there is no such metric, or it cannot be taken.
+        If there is no such metric, or it cannot be computed.
     """
     told = say_band(band, level)
     drawn = trajectories_of(source, kind, where, by, wording)
@@ -163,7 +163,7 @@ def _measured(run: Trajectory, drawn: TrajectorySet, metric: str, options: Mappi
 
 
 def draw_ribbons(data: RibbonData, ax: Axes) -> None:
-    """Draw a line a condition, and its band where it has several runs."""
+    """Draw a line for each condition, and a band if it has several runs."""
     colours = model_colours(data.frame["cell"])
     for place, (name, part) in enumerate(data.frame.groupby("cell", sort=False)):
         colour, step = colours[str(name)], part["step"].to_numpy(float)
@@ -204,7 +204,7 @@ def ribbons(
     Returns
     -------
     Axes
-        The title states the evidence and what all runs share.
+        The title states the evidence and the settings that all runs share.
 
     Raises
     ------

@@ -17,7 +17,7 @@ FORMATS = (".png", ".svg", ".pdf")
 
 
 def check_suffix(path: str | Path) -> None:
-    """Refuse a file that a figure cannot be saved as, before anything is simulated or drawn for it.
+    """Refuse a file name that a figure cannot be saved under, before any work is done for it.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ def check_suffix(path: str | Path) -> None:
     Raises
     ------
     SpecError
-        If the suffix is not .png, .svg or .pdf, in either case.
+        If the suffix is not .png, .svg or .pdf; upper case will do.
     """
     target = Path(path)
     if target.suffix.lower() not in FORMATS:
@@ -35,7 +35,7 @@ def check_suffix(path: str | Path) -> None:
 
 
 def _root(figure: Figure | Axes) -> Figure:
-    """The whole figure that axes lie on, past any subfigures."""
+    """The whole figure of axes, also if they lie on a subfigure."""
     whole: Any = figure
     while not isinstance(whole, Figure):
         if whole is None:
@@ -45,7 +45,7 @@ def _root(figure: Figure | Axes) -> Figure:
 
 
 def _metadata(figure: Figure, suffix: str) -> dict[str, Any]:
-    """What the file says of itself, as its format calls it; no dates, so that equal figures give equal files."""
+    """Metadata of the file, under the names of its format; without dates, so that equal figures give equal files."""
     stated = [figure.get_suptitle(), *(ax.get_title(loc="left") for ax in figure.axes)]
     description = " | ".join(text.replace("\n", "; ") for text in stated if text)
     if suffix == ".png":
@@ -61,7 +61,7 @@ def save(figure: Figure | Axes, path: str | Path, dpi: int = 150) -> Path:
     Parameters
     ----------
     figure : Figure or Axes
-        What a plot function returned; of Axes, the whole figure they lie on.
+        Result of a plot function; for Axes, the whole figure they lie on is saved.
     path : str or Path
         File to write; its folder is made when missing.
     dpi : int
@@ -70,7 +70,7 @@ def save(figure: Figure | Axes, path: str | Path, dpi: int = 150) -> Path:
     Returns
     -------
     Path
-        What was written. Its metadata repeats the titles, evidence included.
+        The file written. Its metadata repeats the titles, evidence included.
 
     Raises
     ------
@@ -81,7 +81,7 @@ def save(figure: Figure | Axes, path: str | Path, dpi: int = 150) -> Path:
     target = Path(path)
     whole = _root(figure)
     for text in whole.findobj(Text):
-        # Names of conditions and models are data: a formula in them is not set, and a broken one stops nothing.
+        # Names of conditions and models are data: a "$" in them must start no formula.
         if "$" in text.get_text():
             text.set_parse_math(False)
     try:

@@ -15,32 +15,31 @@ from opinionsim.plots._inputs import has_frames
 from opinionsim.plots._over_time import Source, one_trajectory
 from opinionsim.plots._style import legend_beside, opinion_map, time_axis
 
-#: Most opinions with an area of their own where no number is given.
+#: Most opinions with an area of their own by default.
 _MOST_OPINIONS = 6
-#: Smallest part of the range two opinions may be apart to have the colours of their places in it.
+#: Smallest distance of opinions, as a part of the range, at which they are coloured by their values.
 _NEAR = 0.1
-#: Agents at opinions without an area of their own: lighter than any opinion.
+#: Colour of agents at opinions without an area of their own: lighter than that of any opinion.
 _OTHERS = "#E9E9E9"
 
 
 @dataclass(frozen=True, eq=False)
 class ShareData:
-    """How many agents of a run of a classic model are at each opinion.
+    """Shares of the agents of a classic model's run at each opinion.
 
     Attributes
     ----------
     frame : DataFrame
         One row an opinion and a moment, opinions ascending and then all others together: ``run_id, cell, opinion,
-        step, share, evidence``. ``opinion`` is NaN for the others, which there are where opinions were left out;
-        shares of a moment sum to 1.
+        step, share, evidence``. ``opinion`` is NaN for the others, if there are any; shares of a moment sum to 1.
     n_others : int
-        Number of the opinions counted together.
+        Number of opinions that are counted together as others.
     span : (float, float)
         Range of opinions.
     evidence : str
-        What kind of evidence the run is, in words.
+        Kind of evidence the run is, in words.
     notes : tuple of str
-        Model, parameters, replicate, what is shown, and which opinions are named where not all are.
+        Model, parameters, replicate, meaning of the areas, and which opinions are named if not all are.
     """
 
     frame: pd.DataFrame
@@ -51,7 +50,7 @@ class ShareData:
 
 
 def has_discrete_opinions(source: Source) -> bool:
-    """Whether all simulations given are of classic models that are known to have discrete opinions."""
+    """Whether the source holds only simulations of the package's models with discrete opinions."""
     if has_frames(source):
         return False
     each = source.values() if isinstance(source, Mapping) else source if isinstance(source, Sequence) else [source]
@@ -69,8 +68,8 @@ def share_data(source: Source, run: str | int | None = None, most: int = _MOST_O
     run : int, optional
         The replicate; default 0.
     most : int
-        How many opinions are told apart at most: the commonest over all records, the lower of equally common ones.
-        The others are counted together.
+        Most opinions with an area of their own: the commonest over all records, the lower of equally common ones. The
+        others are counted together.
 
     Returns
     -------
@@ -117,7 +116,7 @@ def share_data(source: Source, run: str | int | None = None, most: int = _MOST_O
 
 
 def draw_shares(data: ShareData, ax: Axes, *, legend: bool) -> None:
-    """Draw an area an opinion, the lowest at the bottom and all others on top, and name them beside the axes."""
+    """Draw an area for each opinion, the lowest at the bottom and the others on top; a legend names them."""
     times = data.frame["step"].unique().astype(float)
     opinions = data.frame["opinion"].to_numpy(float)[:: len(times)]
     shares = data.frame["share"].to_numpy(float).reshape(len(opinions), len(times))
@@ -137,7 +136,7 @@ def draw_shares(data: ShareData, ax: Axes, *, legend: bool) -> None:
 
 
 def _places(opinions: np.ndarray, span: tuple[float, float]) -> np.ndarray:
-    """Where colours are taken, from 0 to 1: places in the range, or those of the order where they are too close."""
+    """Places in the colour map, from 0 to 1: those in the range, or evenly spaced where opinions are too close."""
     low, high = span
     if np.isfinite(span).all() and high > low:
         places = (opinions - low) / (high - low)

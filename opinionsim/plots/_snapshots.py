@@ -21,11 +21,11 @@ from opinionsim.plots._inputs import has_frames, pick_run
 from opinionsim.plots._over_time import Source, Trajectory, TrajectorySet, one_trajectory
 from opinionsim.plots._style import colour_bar, new_panels, opinion_map, opinion_ticks
 
-#: Most agents whose ties can still be told apart; and most for which a complete network shows its ties.
+#: Most agents in a figure; and most for which the ties of a complete network are drawn.
 _MOST_AGENTS, _MOST_COMPLETE = 400, 12
-#: Moments drawn where none are named, and most of those that may be.
+#: Moments drawn by default, and most that may be named.
 _MOMENTS, _MOST_MOMENTS = 4, 12
-#: Ties, ties of negative weight, and rings of agents without an opinion.
+#: Colours of ties, of ties of negative weight, and of rings of agents without an opinion.
 _TIE, _AGAINST, _SILENT = "#A9B3BA", "#D55E00", "#8A8A8A"
 #: Inches of a panel.
 _SIDE = 2.9
@@ -33,7 +33,7 @@ _SIDE = 2.9
 
 @dataclass(frozen=True, eq=False)
 class SnapshotData:
-    """What snapshots of a network show of one run.
+    """Data of snapshots of a run's network.
 
     Attributes
     ----------
@@ -41,8 +41,8 @@ class SnapshotData:
         One row a moment and agent: ``step, agent, x, y, value, evidence``; ``value`` is NaN for an agent without an
         opinion yet. Places are the same at all moments.
     ties : DataFrame
-        One row a moment and tie there is then: ``step, source, target, weight``; the source speaks, the target
-        hears, where ties are directed.
+        One row a moment and tie that exists then: ``step, source, target, weight``; where ties are directed, the
+        source speaks and the target hears.
     directed : bool
         Whether ties have one direction.
     span : (float, float)
@@ -50,9 +50,9 @@ class SnapshotData:
     scale : OpinionScale or None
         The scale; None for numbers of a model.
     evidence : str
-        What kind of evidence the run is, in words.
+        Kind of evidence the run is, in words.
     notes : tuple of str
-        What is told of the run, and ties that are not drawn.
+        Notes on the run, and on ties that are not drawn.
     """
 
     nodes: pd.DataFrame
@@ -89,13 +89,13 @@ def snapshot_data(
     seed : int
         Seed of the places of the agents.
     directed : bool, optional
-        Whether the ties of a store's run have one direction; by default they have if any leads from a larger
-        number to a smaller one, since others are stored smaller number first.
+        Whether the ties of a store's run have one direction. By default they have if any tie leads from a larger
+        number to a smaller one, since undirected ties are stored with the smaller number first.
 
     Returns
     -------
     SnapshotData
-        Places are those of a spring layout of all ties shown, at whatever moment; a complete network is a circle.
+        Places come from a spring layout of the ties of all moments; a complete network is a circle.
 
     Raises
     ------
@@ -140,7 +140,7 @@ def snapshot_data(
 
 
 def _span(drawn: TrajectorySet, trajectory: Trajectory) -> tuple[float, float]:
-    """Range of opinions; of a model without one, symmetric about 0 as far as opinions go."""
+    """Range of opinions; for a model without one, the smallest symmetric range that holds all opinions."""
     if np.isfinite(drawn.span).all():
         return drawn.span
     widest = float(np.nanmax(np.abs(trajectory.values), initial=0)) or 1.0
@@ -167,7 +167,7 @@ def _moments(trajectory: Trajectory, steps: Sequence[int] | None) -> np.ndarray:
 def _ties(
     source: Source, run: str | int | None, trajectory: Trajectory, directed: bool | None
 ) -> tuple[pd.DataFrame, bool, bool]:
-    """Ties with the steps they last, whether they have a direction, and whether they join everybody."""
+    """Ties with the steps they last, whether they are directed, and whether the network is complete."""
     n = trajectory.values.shape[1]
     if trajectory.network is not None:
         pairs, weights = trajectory.network.edges
@@ -180,7 +180,7 @@ def _ties(
         if edges is None or not has_frames(source):
             raise SpecError("these frames have no edges; pass Results, or Frames with edges")
         row = pick_run(source, run).runs.iloc[0]
-        # Others of a run's cast, as a moderator, have numbers from n and no opinion to show.
+        # Others of a run's cast, such as a moderator, have numbers from n and no opinion to show.
         ties = edges[(edges["run_id"] == row["run_id"]) & (edges["source"] < n) & (edges["target"] < n)]
         complete = ties.empty and row["network"] == "complete"
         one_way = bool((ties["source"] > ties["target"]).any()) if directed is None else directed
@@ -239,7 +239,7 @@ def draw_snapshot(
 
 
 def _draw_arrows(ax: Axes, lines: np.ndarray, colours: np.ndarray, width: float, radius: float) -> None:
-    """Arrows that end at the rim of agents of a radius in points."""
+    """Draw arrows that end at the rims of agents, whose `radius` is in points."""
     start, way = lines[:, 0], lines[:, 1] - lines[:, 0]
     length = np.maximum(np.hypot(way[:, 0], way[:, 1]), 1e-9)
     rim = radius * 2.24 / (_SIDE * 72)
@@ -270,8 +270,8 @@ def network_snapshots(
     -------
     Figure
         One panel a moment, agents in the same places in all. Red below the middle of the range, grey at it, blue
-        above; agents without an opinion yet are hollow. Arrows lead from who speaks to who hears; ties of negative
-        weight are orange.
+        above; agents without an opinion yet are hollow. Arrows lead from speaker to listener; ties of negative weight
+        are orange.
 
     Raises
     ------
@@ -297,7 +297,7 @@ def network_snapshots(
 
 
 def _handles(data: SnapshotData) -> list[Line2D]:
-    """Legend entries for what the colour bar does not explain."""
+    """Legend entries for agents without an opinion and for ties of negative weight."""
     handles = []
     if data.nodes["value"].isna().any():
         ring = Line2D([], [], linestyle="none", marker="o", markersize=7, label="no opinion yet")

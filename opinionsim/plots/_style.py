@@ -20,16 +20,16 @@ from opinionsim.opinions import OpinionScale
 
 #: Colours of the five published opinions, most negative first (Chuang et al. 2023, figures 4-6; A15).
 _ANCHORS = ("#E60000", "#FF8080", "#999999", "#66C2FF", "#0066FF")
-#: Colours of models: told apart under the common colour deficiencies, and none of them that of an opinion
+#: Colours of models: distinct under the common colour deficiencies, and none of them that of an opinion
 #: (after Okabe and Ito, Color Universal Design, 2008).
 _MODELS = ("#009E73", "#E69F00", "#CC79A7", "#000000", "#D55E00", "#56B4E9")
 #: Characters a line of the name of a model may have in a legend.
 _NAME_WIDTH = 28
-#: Agents that were assigned no opinion.
+#: Colour of agents that were assigned no opinion.
 UNASSIGNED = "#222222"
-#: Marks that stand for no opinion in particular.
+#: Colour of marks that stand for no opinion in particular.
 INK = "#5B6770"
-#: Styles of lines, so that they can be told apart without colours.
+#: Styles of lines, which distinguish them without colours.
 LINES = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)), (0, (3, 1, 1, 1, 1, 1)), (0, (9, 2)))
 #: Shares from 0 to 1, light to dark, so that they print in grey; the same order under colour deficiencies.
 SHARES = LinearSegmentedColormap.from_list("shares", ("#FFFFFF", "#CFE1EA", "#7FB0C8", "#34789B", "#123C57", "#081C2B"))
@@ -130,7 +130,7 @@ def model_handles(colours: Mapping[str, str], assigned: Iterable[float]) -> list
 
 
 def _mark_handles(held: np.ndarray) -> list[Line2D]:
-    """Legend entries for the marks: what was measured, and what was assigned if anything was."""
+    """Legend entries for the marks of measured opinions, and of assigned ones if there are any."""
     handles = [Line2D([], [], color=INK, marker="o", markersize=3.5, linestyle="none", label="measured")]
     if not np.isnan(held).all():
         ring = Line2D([], [], color=INK, linestyle=":", linewidth=1.2, label="assigned only")
@@ -140,19 +140,19 @@ def _mark_handles(held: np.ndarray) -> list[Line2D]:
 
 
 def new_axes(width: float, height: float) -> Axes:
-    """Axes on a figure of their own, in inches, known to no global state."""
+    """Axes on a new figure of a size in inches, without pyplot's global state."""
     return Figure(figsize=(width, height), layout="constrained").add_subplot()
 
 
 def tidy(ax: Axes) -> None:
-    """Take away the frame lines that carry nothing."""
+    """Remove the frame lines that carry no axis."""
     ax.spines[["top", "right"]].set_visible(False)
     ax.tick_params(labelsize=8.5, length=3, color="#888888")
     ax.set_axisbelow(True)
 
 
 def time_axis(ax: Axes) -> None:
-    """Whole steps to the right, named, and thin lines across at the ticks of the other axis."""
+    """Name the horizontal axis, tick it at whole steps, and draw thin lines at the ticks of the other axis."""
     ax.set_xlabel("step", fontsize=9)
     ax.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
     ax.grid(axis="y", color="#E4E4E4", linewidth=0.8)
@@ -167,7 +167,7 @@ def name_outer(ax: Axes, others: Sequence[Axes], x: str, y: str) -> None:
 
 
 def colour_bar(mappable: Any, axes: Axes | Sequence[Axes], label: str, **layout: Any) -> Colorbar:
-    """A colour bar beside axes, with the name of what the colours stand for."""
+    """A colour bar beside axes, with a label."""
     figure: Any = (axes if isinstance(axes, Axes) else axes[0]).get_figure(root=False)
     bar: Colorbar = figure.colorbar(mappable, ax=axes, **layout)
     bar.set_label(label, fontsize=9)
@@ -176,7 +176,7 @@ def colour_bar(mappable: Any, axes: Axes | Sequence[Axes], label: str, **layout:
 
 
 def legend_beside(ax: Axes, title: str, **options: Any) -> None:
-    """The legend, to the right of the axes."""
+    """Put the legend to the right of the axes."""
     box = ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), fontsize=8.5, frameon=False, **options)
     box.set_title(title, FontProperties(size=8.5))
 
@@ -188,7 +188,7 @@ def heading(lines: Iterable[str], width: float) -> str:
 
 
 def set_heading(ax: Axes, lines: Iterable[str]) -> None:
-    """The title of axes, broken to the width of their figure beyond what stands beside them."""
+    """Set the title of axes, broken to their width."""
     figure = ax.get_figure()
     width = 6.4 if figure is None else figure.get_figure(root=True).get_figwidth() * ax.get_position().width
     ax.set_title(heading(lines, width), fontsize=9, loc="left")
@@ -197,7 +197,7 @@ def set_heading(ax: Axes, lines: Iterable[str]) -> None:
 def new_panels(
     names: Sequence[str], lines: Sequence[str], size: tuple[float, float], n_columns: int | None = None
 ) -> tuple[Figure, list[Axes]]:
-    """A figure with a panel a name, in rows, under a common title; the places of panels that lack are left out.
+    """A figure with a panel for each name, in rows, under a common title; places left over stay empty.
 
     Parameters
     ----------
@@ -208,7 +208,7 @@ def new_panels(
     size : (float, float)
         Inches of a panel.
     n_columns : int, optional
-        Default what comes closest to a square.
+        Default one row for up to three panels, else the number that comes closest to a square.
     """
     if n_columns is None:
         n_columns = len(names) if len(names) <= 3 else int(np.ceil(np.sqrt(len(names))))
@@ -230,7 +230,7 @@ def new_panels(
 
 
 def unused(ax: Axes, others: Sequence[Axes]) -> tuple[bool, bool]:
-    """Whether axes need neither names beside nor names below: another panel stands further left, or right below."""
+    """Whether axes need no name at the left, and none below, since another panel is further left, or below."""
     spec, places = ax.get_subplotspec(), [other.get_subplotspec() for other in others]
     if spec is None:
         return False, False

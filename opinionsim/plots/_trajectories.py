@@ -46,7 +46,7 @@ _JITTER = 0.03
 _TITLE_WIDTH = 90
 #: Most agents whose lines have their full width.
 _FULL_LINES = 40
-#: The instrument of opinions that are numbers to begin with.
+#: The instrument that reads opinions stated as numbers.
 _EXACT = "exact"
 #: Widest total jitter, so that large groups stay closer to their own opinion than to the next.
 _JITTER_SPAN = 0.7
@@ -54,7 +54,7 @@ _JITTER_SPAN = 0.7
 
 @dataclass(frozen=True, eq=False)
 class TrajectoryData:
-    """What a trajectory plot shows of one run of N agents and T steps.
+    """Data of a trajectory plot of one run of N agents and T steps.
 
     Attributes
     ----------
@@ -63,24 +63,24 @@ class TrajectoryData:
     values : ndarray (N, T + 1)
         Last measured opinion at each step, NaN before the first.
     measured : ndarray (N, T + 1)
-        True where an opinion was measured at this very step.
+        True where an opinion was measured at this step.
     assigned : ndarray (N,)
         Opinion each agent was told to hold at the start; NaN for none.
     models : tuple of str, length N
         Name of the chat model that plays each agent.
     offsets : ndarray (N,)
-        What is added to an agent's line so that equal ratings can be told apart; sums to 0. All 0 where opinions are
-        exact, or anywhere between the points of the scale: their lines are at their values.
+        Displacement of each agent's line, which sets equal ratings apart; sums to 0. All 0 where opinions are exact
+        or lie between the points of the scale: their lines are at their values.
     scale : OpinionScale
         The opinion scale.
     title : str
-        Condition, run, instrument, and what is known of the instrument.
+        Condition, run, instrument, and validation of the instrument.
     instrument : str
-        Which texts the opinions were coded from, and by what.
+        Kind of text the opinions were coded from, and the classifier.
     validation : str
-        What is known of the instrument on these texts; empty where there is nothing to say.
+        Validation of the instrument on these texts, in words; empty where there is nothing to say.
     evidence : str
-        What kind of evidence the run is, in words.
+        Kind of evidence the run is, in words.
     """
 
     steps: np.ndarray
@@ -103,7 +103,7 @@ def jitter(n_agents: int) -> np.ndarray:
 
 
 def _offsets(values: np.ndarray, assigned: np.ndarray, scale: OpinionScale, classifier: str) -> np.ndarray:
-    """Jitter for ratings, whose points stand for intervals; none for opinions that are numbers; shape (n_agents,)."""
+    """Offsets of lines, (n_agents,): jitter for ratings, whose points stand for intervals; 0 for exact opinions."""
     known = np.concatenate([values.ravel(), assigned])
     rated = classifier != _EXACT and np.isin(known[~np.isnan(known)], scale.values).all()
     return jitter(len(values)) if rated else np.zeros(len(values))
@@ -173,7 +173,7 @@ def trajectory_data(
 
 
 def check_color_by(color_by: str) -> None:
-    """Refuse what lines cannot be coloured by.
+    """Check the property that colours the lines.
 
     Raises
     ------
@@ -195,7 +195,7 @@ def draw_trajectories(
 ) -> None:
     """Draw the lines of all agents, coloured by assigned opinion or, given the colours `of_models`, by model.
 
-    `words` puts verbal anchors at the ticks; the more agents, the thinner are lines and dots.
+    With `words`, ticks have verbal anchors. Lines and dots are thinner if there are many agents.
     """
     thin = min(1.0, _FULL_LINES / len(data.values))
     width, alpha, size = max(1.4 * thin, 0.5), max(0.9 * thin, 0.35), max(2.8 * thin, 1.0)
@@ -215,7 +215,7 @@ def draw_trajectories(
 
 
 def _draw_assigned(ax: Axes, held: float, values: np.ndarray, colour: str) -> None:
-    """A ring at the assigned opinion, and a dotted line to the first measured one if there is any."""
+    """Draw a ring at the assigned opinion, and a dotted line to the first measured one if there is one."""
     known = np.flatnonzero(~np.isnan(values))
     wait = [0, known[0], known[0]] if known.size else [0]
     path = [held, held, values[known[0]]] if known.size else [held]
@@ -259,13 +259,13 @@ def trajectories(
     Returns
     -------
     Axes
-        The title states run, instrument, what is known of it, and evidence. A classic model with more than
-        300 agents is drawn by a sample of them, which the title states.
+        The title states run, instrument, its validation, and evidence. Of a classic model with more than 300 agents a
+        sample is drawn, which the title states.
 
     Raises
     ------
     SpecError
-        If there is no such run, no stance was measured on such texts, or `color_by` is neither.
+        If there is no such run, no stance was measured on such texts, or `color_by` is not valid.
 
     Notes
     -----

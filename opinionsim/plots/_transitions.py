@@ -1,4 +1,4 @@
-"""Where opinions go from where they were: matrices of transitions."""
+"""Matrices of transitions between opinions."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ _MOST_PRINTED = 12
 
 @dataclass(frozen=True, eq=False)
 class TransitionData:
-    """What a figure of transitions shows.
+    """Data of a figure of transitions.
 
     Attributes
     ----------
     frame : DataFrame
         One row a condition, opinion before and opinion after: ``cell, before, after, count, share, n_before,
-        evidence``. ``share`` is ``count`` over the ``n_before`` transitions that start at ``before``; NaN where
-        none does. Opinions are points of the scale, or middles of intervals.
+        evidence``. ``share`` is ``count`` over the ``n_before`` transitions that start at ``before``; NaN if there
+        are none. Opinions are points of the scale, or middles of intervals.
     names : dict of str to list of str
-        Opinions of each condition in few characters.
+        Short names of the opinions of each condition.
     evidence : str
-        What kind of evidence the runs are, in words.
+        Kind of evidence the runs are, in words.
     notes : tuple of str
-        What all runs share, what a transition is, and what is known of the instruments.
+        Settings that all runs share, the meaning of a transition, and the validation of the instruments.
     """
 
     frame: pd.DataFrame
@@ -58,20 +58,19 @@ def transition_data(
     source, kind, where, by, wording
         As for :func:`opinionsim.plots.ribbon_data`.
     bins : int
-        Intervals of equal width over the range of opinions, where these are not points of a scale.
+        Number of equal-width intervals over the range of opinions, where opinions are not points of a scale.
 
     Returns
     -------
     TransitionData
         A transition in a store leads from one measured opinion of an agent to its next one, however many steps later;
-        nothing leads to the first, and the opinion an agent was assigned does not enter. In a classic model it leads
-        from one record to the next, for all agents. Transitions of all runs of a condition are counted
-        together.
+        the assigned opinion does not count. In a classic model it leads from one record to the next, for all agents.
+        Transitions of all runs of a condition are counted together.
 
     Raises
     ------
     SpecError
-        If there is nothing to draw, a name is not valid, conditions would be mixed or nothing follows on anything.
+        If there is nothing to draw, a name is not valid, conditions would be mixed or there is no transition.
     """
     drawn = trajectories_of(source, kind, where, by, wording)
     cells = {name: (runs, bins_of(runs, drawn, bins)) for name, runs in drawn.cells.items()}
@@ -83,7 +82,7 @@ def transition_data(
 
 
 def _what(drawn: TrajectorySet) -> str:
-    """What a transition leads from and to, in words."""
+    """The meaning of a transition in words."""
     if drawn.scale is not None:
         return "from one measured opinion of an agent to its next"
     gaps = {int(gap) for runs in drawn.cells.values() for gap in np.unique(np.diff(runs[0].times))}
@@ -118,7 +117,7 @@ def _counts(name: str, runs: Sequence[Trajectory], bins: Bins) -> pd.DataFrame:
 
 
 def draw_transitions(part: pd.DataFrame, names: Sequence[str], ax: Axes) -> Any:
-    """Draw the matrix of one condition, before upward and after to the right, and return what a colour bar explains."""
+    """Draw the matrix of one condition, before upward and after to the right, and return the mesh for a colour bar."""
     k = len(names)
     share = part["share"].to_numpy(float).reshape(k, k)
     n = part["n_before"].to_numpy()[::k]
@@ -152,7 +151,7 @@ def transition_matrix(
     bins: int = 8,
     wording: str | None = None,
 ) -> Figure:
-    """Draw the share of each next opinion for each opinion before, one panel a condition.
+    """Draw the share of each next opinion given the opinion before, one panel a condition.
 
     Parameters
     ----------

@@ -13,14 +13,14 @@ from opinionsim.errors import SpecError
 from opinionsim.messages import ChatMessage, Message
 from opinionsim.prompts._templates import SUFFIX, render
 
-#: How much of its persona an agent is told: name, attributes and background; attributes; name; no role-play.
+#: Parts of its persona an agent is told: name, attributes and background; attributes; name; no role-play.
 PersonaShown = Literal["full", "demographics", "name", "none"]
 #: Which instruction on confirmation bias an agent gets (A6).
 ConfirmationBias = Literal["none", "weak", "strong"]
 #: Whether prompts shut out all other sources of information (A6).
 World = Literal["closed", "open"]
 
-#: What an act was, as memory tells it: wrote a post, read something and said what it believes, said so unprompted, or
+#: Kind of act in memories: wrote a post; read messages and stated a belief; stated a belief without reading; or
 #: answered something else.
 Case = Literal["write", "review", "report", "response"]
 #: Kinds of text in which an agent says what it believes.
@@ -28,11 +28,11 @@ _OPINIONS = frozenset({"report", "probe", "self-report"})
 
 
 class Act(Protocol):
-    """What prompts need to know of an act; :class:`opinionsim.schedules.ActSpec` is one."""
+    """Properties of an act that prompts use; :class:`opinionsim.schedules.ActSpec` has them."""
 
     @property
     def name(self) -> str:
-        """What turns call it."""
+        """Name that turns use."""
 
     @property
     def template(self) -> str:
@@ -52,11 +52,11 @@ class Act(Protocol):
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """Variables its template may use, of those there are for tasks."""
+        """Task variables that its template may use."""
 
     @property
     def values(self) -> Mapping[str, str]:
-        """Variables of its own, with their texts."""
+        """Further variables of this act, with their texts."""
 
 
 def _case(act: Act, received: Sequence[Message]) -> Case:
@@ -115,9 +115,9 @@ class Wording:
     Attributes
     ----------
     place : str
-        What errors call the pack.
+        Name of the pack in errors.
     frames : mapping of str to Template
-        The system message, and what memories are worded with; by name.
+        Templates of the system message and of memories, by name.
     tasks : mapping of str to Template
         Task templates of the pack, by name.
     defang : callable
@@ -176,7 +176,7 @@ class AgentPrompts:
     name : str
         How prompts address the agent; empty when its name is not shown.
     agent : int or None
-        Its number in the cast, by which it is told which messages are its own; None where it has none.
+        Its number in the cast, which marks its own messages; None where it has none.
     """
 
     name: str
@@ -196,7 +196,7 @@ class AgentPrompts:
         return self._system
 
     def task(self, act: Act, received: Sequence[Message], past: Past) -> ChatMessage:
-        """What an act asks of the agent (A6).
+        """The request of an act to the agent (A6).
 
         Parameters
         ----------
@@ -223,16 +223,16 @@ class AgentPrompts:
         return self._user(self._wording.task(act), {**declared, **values})
 
     def event(self, act: Act, received: Sequence[Message], text: str, past: Past) -> ChatMessage:
-        """What an act leaves in memory: one narrated message (A7, A12).
+        """The message that an act leaves in memory (A7, A12).
 
         Parameters
         ----------
         act : Act
-            What was done.
+            The act.
         received : sequence of Message
-            What was shown for it, in order.
+            Messages shown for it, in order.
         text : str
-            What the agent answered.
+            The agent's reply.
         past : Past
             Before this act.
 
@@ -260,8 +260,7 @@ class AgentPrompts:
         experience : ChatMessage or None
             The event to reflect on, as :meth:`event` made it; None when the slot stays empty (A11).
         past : ChatMessage, str or None
-            What stands in the slot for the past reflection: the text of one, an event (A11), or None
-            for a first reflection.
+            Content of the slot for the past reflection: its text, an event (A11), or None for a first reflection.
 
         Returns
         -------
@@ -279,12 +278,12 @@ class AgentPrompts:
         )
 
     def recollection(self, text: str) -> ChatMessage:
-        """How a reflection is shown in later prompts.
+        """The message that shows a reflection in later prompts.
 
         Parameters
         ----------
         text : str
-            What the agent wrote when it reflected.
+            The reflection that the agent wrote.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""The binding of a pack to the acts of a run: which template each gets, and whether it may have what it asks for."""
+"""The binding of a pack to the acts of a run: the template of each act, and the check of its variables."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from opinionsim.prompts._templates import SUFFIX, VARIABLES, Library, check_act_
 
 @dataclass(frozen=True, slots=True)
 class PlainAct:
-    """What prompts need to know of an act, and nothing more: a value with a hash.
+    """The properties of an act that prompts use, as a hashable value.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class PlainAct:
         Raises
         ------
         SpecError
-            If its variables are one text, or one of its values is no text.
+            If its variables are a str, or one of its values is no str.
         """
         if isinstance(act.variables, str):
             raise SpecError(f"act {act.name!r}: variables must be a sequence of names; got {act.variables!r}")
@@ -52,17 +52,17 @@ class PlainAct:
 
     @property
     def values(self) -> Mapping[str, str]:
-        """Variables of its own, with their texts."""
+        """Further variables of this act, with their texts."""
         return MappingProxyType(dict(self.pairs))
 
 
 def check_frames(wording: Wording, frames: Iterable[str]) -> None:
-    """Check that the templates are there that a memory is worded with.
+    """Check that the pack has the templates that memories use.
 
     Raises
     ------
     SpecError
-        At the first that is not.
+        At the first that is missing.
     """
     for name in frames:
         wording.frame(name)
@@ -85,12 +85,12 @@ def bind_acts(library: Library, wording: Wording, acts: Iterable[PlainAct]) -> t
     wording : Wording
         Bound.
     texts : dict of str to str
-        Own texts that are used, by act.
+        Texts of the acts' own that are used, by act.
 
     Raises
     ------
     SpecError
-        If an act declares or uses a variable that it cannot have, or has no template.
+        If an act declares or uses a variable that is not valid, or has no template.
     """
     own: dict[tuple[str, str], Template] = {}
     texts: dict[str, str] = {}
@@ -109,7 +109,7 @@ def bind_acts(library: Library, wording: Wording, acts: Iterable[PlainAct]) -> t
 
 
 def _check_declared(act: PlainAct) -> None:
-    """An act declares variables that there are, and values that are none of them."""
+    """Check that an act declares variables that exist, and values under other names."""
     catalogue = VARIABLES["task"]
     for name in act.variables:
         if name not in catalogue:

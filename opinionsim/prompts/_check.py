@@ -20,7 +20,7 @@ from opinionsim.topics import Claim, Framing
 if TYPE_CHECKING:
     from opinionsim.prompts._pack import PromptPack
 
-# Sample values: words that no pack contains, so that each is found where it was put and nowhere else.
+# Sample values: words that no pack contains, so that every occurrence in a prompt is an inserted one.
 _NAME, _BACKGROUND, _ANCHOR, _ROLE = "Qzname", "Qzbackground", "qzanchor", "qzrole"
 _CLAIM, _TASK, _OWN, _PAST = "qzclaim is qzso", "Qztask to do.", "Qzown words", "Qzpast words"
 _SCALE = OpinionScale((-1, 1), ("qzopposite", _ANCHOR))
@@ -43,7 +43,7 @@ _Scene = tuple[Past, tuple[Message, ...], str]
 
 @dataclass(frozen=True)
 class _Place:
-    """Which template is looked at, under which condition: what an error must say."""
+    """The template that is checked and its condition, as errors name them."""
 
     pack: PromptPack
     where: str
@@ -53,7 +53,7 @@ class _Place:
         return SpecError(f"{self.where}: {problem} ({self.condition})")
 
     def balanced(self, text: str) -> None:
-        """Every block that is opened is closed, and the other way round."""
+        """Check that every opening delimiter has a closing one, and the reverse."""
         for kind in BLOCKS:
             opening, closing = self.pack.marks.pair(kind)
             opened, closed = text.count(opening), text.count(closing)
@@ -62,7 +62,7 @@ class _Place:
                 raise self.error(f"{opening!r} and {closing!r} must stand in pairs; found {opened} and {closed}")
 
     def enclosed(self, text: str, kind: Block, value: str, what: str) -> None:
-        """A value stands between its delimiters, and only there."""
+        """Check that a value stands between its delimiters, and only there."""
         opening, closing = self.pack.marks.pair(kind)
         if not any(value in block for block in self.pack.marks.blocks(kind, text)):
             raise self.error(f"{what} must stand between {opening!r} and {closing!r}; it does not")
@@ -70,19 +70,19 @@ class _Place:
             raise self.error(f"{what} also stands outside {opening!r} and {closing!r}")
 
     def absent(self, text: str, kind: Block, why: str) -> None:
-        """There is no block of a kind."""
+        """Check that there is no block of a kind."""
         if self.pack.marks.pair(kind)[0] in text:
             raise self.error(f"{self.pack.marks.pair(kind)[0]!r} must not be there: {why}")
 
     def wrapped(self, text: str, value: str) -> None:
-        """The whole text is one history block that holds a value."""
+        """Check that the whole text is one history block that holds a value."""
         opening, closing = self.pack.marks.history
         if not (text.startswith(opening) and text.endswith(closing)) or text.count(opening) != 1:
             raise self.error(f"must be wrapped whole, and once, in {opening!r} and {closing!r}")
         self.enclosed(text, "history", value, "the agent's text")
 
     def cue(self, text: str, own: str) -> None:
-        """The template's own cue is there, outside all blocks, and no other one."""
+        """Check that the template's own cue, and no other, stands outside all blocks."""
         bare = text
         for kind in BLOCKS:
             bare = self.pack.marks.without(kind, bare)
@@ -93,7 +93,7 @@ class _Place:
                 raise self.error(f"contains {cue!r}, the cue of {task}; a cue must tell its task from all other text")
 
     def posts(self, text: str, received: tuple[Message, ...]) -> None:
-        """Every received message stands in a block of its own."""
+        """Check that every received message stands in a block of its own."""
         opening, closing = self.pack.marks.post
         blocks = self.pack.marks.blocks("post", text)
         if len(blocks) != len(received) or any(m.text not in b for m, b in zip(received, blocks, strict=True)):
@@ -136,32 +136,32 @@ class _Setting:
         return _Place(self.pack, where, f"{self.spelled}, {scene}" if scene else self.spelled)
 
     def check_claim(self, at: _Place, text: str) -> None:
-        """The claim stands in its block; without a claim there is none."""
+        """Check that the claim stands in its block, or that there is no block without a claim."""
         if self.condition["claim"] is None:
             at.absent(text, "claim", "there is no claim")
         else:
             at.enclosed(text, "claim", _CLAIM, "the claim")
 
     def check_task(self, at: _Place, text: str) -> None:
-        """The free task is stated, here or once for all."""
+        """Check that the free task is stated, here or in the system message."""
         task = self.condition.get("task", "")
         if task and task not in text and task not in self.system:
             raise at.error("the variable task must stand in the prompt, here or in the system message; it does not")
 
 
 def check_pack(pack: PromptPack, place: str, attributes: frozenset[str], tasks: Iterable[str]) -> None:
-    """Render every template in every case and look for all that must be there.
+    """Render every template in every case and check the required parts.
 
     Parameters
     ----------
     pack : PromptPack
-        What to check.
+        The pack to check.
     place : str
-        What errors call it.
+        Name of the pack in errors.
     attributes : frozenset of str
         Attributes of personas that its templates ask for by name.
     tasks : iterable of str
-        Task templates to check; others need values that only an act can give.
+        Task templates to check; the other ones need values of an act.
 
     Raises
     ------
@@ -196,7 +196,7 @@ def check_bound(pack: PromptPack, place: str, attributes: frozenset[str], acts: 
     pack : PromptPack
         A pack bound to the acts.
     place : str
-        What errors call it.
+        Name of the pack in errors.
     attributes : frozenset of str
         Attributes of personas that its templates ask for by name.
     acts : iterable of PlainAct
@@ -205,8 +205,8 @@ def check_bound(pack: PromptPack, place: str, attributes: frozenset[str], acts: 
     Raises
     ------
     SpecError
-        If a template fails, or one of the pack lacks what :func:`check_pack` looks for. A text that an act brings
-        itself has to hold nothing in particular, but has to say something.
+        If a template fails, or one of the pack lacks a part that :func:`check_pack` requires. An act's own text must
+        only not be blank.
     """
     usual = {"persona": _persona(attributes), "claim": _SAMPLE_CLAIM, "world": "closed"}
     settings = [
@@ -274,7 +274,7 @@ def _spell(past: Past, received: tuple[Message, ...], labelling: str) -> str:
 
 
 def _check_system(setting: _Setting) -> None:
-    """Persona, initial belief, claim and bias stand in the system message when they should."""
+    """Check persona, initial belief, claim and bias in the system message."""
     at, text, condition = setting.at("system"), setting.system, setting.condition
     at.balanced(text)
     at.cue(text, "")
@@ -294,7 +294,7 @@ def _check_system(setting: _Setting) -> None:
 
 
 def _check_persona(at: _Place, text: str, shown: PersonaShown, opinion: bool) -> None:
-    """What is shown of a persona stands in its block."""
+    """Check that the parts of a persona that are shown stand in its block."""
     opening, closing = at.pack.marks.persona
     inside = "".join(at.pack.marks.blocks("persona", text))
     if shown != "demographics" and _NAME not in inside:
@@ -308,7 +308,7 @@ def _check_persona(at: _Place, text: str, shown: PersonaShown, opinion: bool) ->
 
 
 def _check_tasks(setting: _Setting, acts: Iterable[PlainAct], scenes: list[_Scene]) -> None:
-    """Claim, task, received messages and cue stand in the prompt of every act."""
+    """Check claim, task, received messages and cue in the prompt of every act."""
     for act in acts:
         labelled = {label: _labelled(act, label) for _, _, label in scenes}
         for past, received, label in scenes:
@@ -329,7 +329,7 @@ def _labelled(act: PlainAct, labelling: str) -> Act:
 
 
 def _check_own_text(settings: Iterable[_Setting], act: PlainAct, scenes: list[_Scene]) -> None:
-    """A text of an act's own renders, in whole blocks, and is not always blank."""
+    """Check that an act's own text renders, with whole blocks, and is not always blank."""
     where = f"act {act.name}"
     said = False
     for setting, scene in product(settings, scenes):
@@ -342,7 +342,7 @@ def _check_own_text(settings: Iterable[_Setting], act: PlainAct, scenes: list[_S
 
 
 def _check_events(setting: _Setting, scenes: list[_Scene]) -> None:
-    """Events are wrapped, and hold what was received and what was answered."""
+    """Check that events are wrapped, and hold the received messages and the reply."""
     if "event" not in setting.pack.frames:
         return
     for kind, (past, received, labelling) in product(("post", "report", "response"), scenes):
@@ -359,7 +359,7 @@ def _check_events(setting: _Setting, scenes: list[_Scene]) -> None:
 
 
 def _check_reflection(setting: _Setting) -> None:
-    """Recollections are wrapped; requests to reflect hold the experience and the past reflection."""
+    """Check that recollections are wrapped, and that requests to reflect hold experience and past reflection."""
     opening, closing = setting.pack.marks.history
     past = ChatMessage("user", f"{opening}{_PAST}{closing}")
     if "recollection" in setting.pack.frames:
@@ -382,7 +382,7 @@ def _check_reflection(setting: _Setting) -> None:
 
 
 def _check_effects(pack: PromptPack, place: str, persona: Persona) -> None:
-    """Every condition a study may vary changes what agents are told."""
+    """Check that every condition a study may vary changes the system message."""
     usual: dict[str, Any] = {
         "persona_shown": "full",
         "confirmation_bias": "none",

@@ -1,4 +1,4 @@
-"""Delimiters and cues: how the parts of a rendered prompt are found again."""
+"""Delimiters and cues, which locate the parts of a rendered prompt."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BLOCKS: tuple[Block, ...] = get_args(Block)
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """How to find things in a rendered prompt.
+    """Marks that locate the parts of a rendered prompt.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ class Marks:
     bias : (str, str)
         Delimiters of the instruction on confirmation bias.
     cues : mapping of str to str
-        By template name, a phrase that every prompt of that task contains and no other text of the pack.
+        By template name, a phrase that all prompts of that task contain, and no other text of the pack.
     """
 
     persona: tuple[str, str]
@@ -47,7 +47,7 @@ class Marks:
         return found
 
     def blocks(self, kind: Block, text: str) -> tuple[str, ...]:
-        """What stands inside each block of one kind, in order, without the delimiters.
+        """The content of each block of one kind, in order, without the delimiters.
 
         Parameters
         ----------
@@ -63,7 +63,7 @@ class Marks:
         return self.parted(kind, text)[1]
 
     def parted(self, kind: Block, text: str) -> tuple[tuple[str, ...], str]:
-        """What :meth:`blocks` and :meth:`without` give, found in one go."""
+        """The results of :meth:`blocks` and :meth:`without`, found in one pass."""
         opening, closing = self.pair(kind)
         if opening not in text:
             return (), text
@@ -78,7 +78,7 @@ class Marks:
                 yield kind, delimiter
 
     def problem(self) -> str | None:
-        """Say why the delimiters cannot do their work, or return None.
+        """Return why the delimiters are not valid, or None.
 
         They must be distinct, hold no whitespace, have at least three characters, not contain one
         another, and none may begin the way one ends: under these rules no inserted text, once passed

@@ -39,7 +39,7 @@ class _Delimiters(DocumentModel):
 
 
 class _Declaration(DocumentModel):
-    """What ``pack.yaml`` says."""
+    """The contents of ``pack.yaml``."""
 
     name: str = Field(min_length=1)
     description: str = ""
@@ -47,7 +47,7 @@ class _Declaration(DocumentModel):
     cues: dict[str, str] = Field(default_factory=dict)
 
 
-#: What a pack is built from: what errors call it, and its files.
+#: Source of a pack: its name in errors, and its files.
 _Origin = tuple[str, tuple[tuple[str, str], ...]]
 
 
@@ -64,8 +64,7 @@ class PromptPack:
     marks : Marks
         Delimiters and cues.
     texts : mapping of str to str
-        Texts that acts brought themselves because the pack has no template for them, by act; empty until
-        :meth:`bind`.
+        Acts' own texts, by act, for acts whose template the pack does not have; empty until :meth:`bind`.
 
     Notes
     -----
@@ -85,13 +84,13 @@ class PromptPack:
     def from_contents(cls, name: str, contents: Mapping[str, str]) -> PromptPack:
         """Build and check a pack.
 
-        Every template is rendered in every case with sample values, under all conditions; only a task template with
-        variables that no list holds waits for :meth:`bind`, for an act may declare them.
+        Every template is rendered in every case with sample values, under all conditions. Only task templates with
+        unlisted variables are left to :meth:`bind`, since an act may declare these.
 
         Parameters
         ----------
         name : str
-            What errors call it: its folder, or the name of a built-in one.
+            Name of the pack in errors: its folder, or the name of a built-in pack.
         contents : mapping of str to str
             File name to text.
 
@@ -109,7 +108,7 @@ class PromptPack:
 
     @property
     def frames(self) -> tuple[str, ...]:
-        """Names of the other templates: ``system``, and those of ``event``, ``reflect``, ``recollection`` it has."""
+        """Names of the other templates: ``system``, and ``event``, ``reflect``, ``recollection`` if present."""
         return tuple(name for name in FRAMES if name in self._wording.frames)
 
     def bind(self, acts: Iterable[Act], frames: Iterable[str] = ()) -> PromptPack:
@@ -123,17 +122,17 @@ class PromptPack:
         acts : iterable of Act
             The acts of the run.
         frames : iterable of str
-            Templates that the memories of the run are worded with: ``event``, ``reflect``, ``recollection``.
+            Templates that the memories of the run use: ``event``, ``reflect``, ``recollection``.
 
         Returns
         -------
         PromptPack
-            With the same name, contents and marks; kept, so that binding again costs nothing.
+            A pack with the same name, contents and marks; cached.
 
         Raises
         ------
         SpecError
-            If a template is missing or fails, or an act declares or uses a variable that it cannot have.
+            If a template is missing or fails, or an act declares or uses a variable that is not valid.
         """
         return _bind(self._origin, tuple(dict.fromkeys(map(PlainAct.of, acts))), tuple(dict.fromkeys(frames)))
 
@@ -158,16 +157,16 @@ class PromptPack:
         Parameters
         ----------
         scale : OpinionScale
-            Where the anchors come from.
+            Source of the verbal anchors.
         world : {"closed", "open"}
             Whether prompts shut out all other sources of information (A6).
         persona : Persona, optional
-            Who the agent plays. None (default) and ``BARE`` play nobody, whatever `persona_shown` says.
+            Persona of the agent. With None (default) and ``BARE`` there is no role-play, regardless of `persona_shown`.
         opinion : int, optional
-            The opinion assigned at the start, a point of `scale`, told in its verbal anchor wherever
-            there is role-play; None (default) tells none.
+            The opinion assigned at the start, a point of `scale`; with role-play, prompts state its verbal anchor.
+            Default none.
         claim : Claim, optional
-            What the opinions are about; None (default) where the run has no claim.
+            The claim that opinions are about; None (default) where the run has no claim.
         task : str
             Free text that every task states; empty (default) for none.
         persona_shown : {"full", "demographics", "name", "none"}
@@ -175,12 +174,12 @@ class PromptPack:
         masked : bool
             Call the claim "Theory XYZ" after its first mention in a message (A5).
         confirmation_bias : {"none", "weak", "strong"}
-            Which instruction is given (A6).
+            Instruction on confirmation bias (A6).
         interactive : bool
             Whether strangers' posts may ever reach the agent; False leaves them out of the system
             message and of the closed world, as in the no-interaction controls (A12).
         agent : int, optional
-            Its number in the cast, by which received messages are told to be its own; None (default): none is.
+            Its number in the cast, which marks its own among received messages; None (default) marks none.
         role : str
             Its role in the run; default that of a participant.
 
@@ -192,8 +191,8 @@ class PromptPack:
         Raises
         ------
         SpecError
-            If a condition is unknown, the opinion is off the scale, nothing of the persona is left to
-            show, or the system template fails for this persona.
+            If a condition is unknown, the opinion is off the scale, the persona has no attributes where only these are
+            shown, or the system template fails for this persona.
         """
         _check_choice("persona_shown", persona_shown, PersonaShown)
         _check_choice("confirmation_bias", confirmation_bias, ConfirmationBias)
@@ -227,7 +226,7 @@ class PromptPack:
 
 
 def _shown(player: Persona, persona_shown: PersonaShown, defang: Callable[[str], str]) -> dict[str, Any]:
-    """What the system message may tell of a persona beside its name."""
+    """Variables of the system message about a persona, beside its name."""
     listed = player.attributes if persona_shown in ("full", "demographics") else {}
     if persona_shown == "demographics" and not listed and player != BARE:
         raise SpecError(
@@ -248,7 +247,7 @@ def _check_choice(field_name: str, value: str, choices: object) -> None:
 
 @lru_cache(maxsize=16)
 def _build(origin: _Origin) -> PromptPack:
-    """Build and check a pack; kept, for every run of a sweep builds the same one."""
+    """Build and check a pack; cached, since every run of a sweep builds the same one."""
     name, items = origin
     contents = MappingProxyType(dict(items))
     place = f"prompt pack {name}"
@@ -278,7 +277,7 @@ def _shipped() -> Mapping[str, str]:
 
 @lru_cache(maxsize=128)
 def _bind(origin: _Origin, acts: tuple[PlainAct, ...], frames: tuple[str, ...]) -> PromptPack:
-    """Bind a pack; kept, for every run of a sweep binds the same one."""
+    """Bind a pack; cached, since every run of a sweep binds the same one."""
     pack = _build(origin)
     check_frames(pack._wording, frames)
     wording, texts = bind_acts(pack._library, pack._wording, acts)
@@ -288,7 +287,7 @@ def _bind(origin: _Origin, acts: tuple[PlainAct, ...], frames: tuple[str, ...]) 
 
 
 def _read_declaration(place: str, contents: Mapping[str, str]) -> _Declaration:
-    """What the pack's ``pack.yaml`` declares."""
+    """The declarations in the pack's ``pack.yaml``."""
     where = f"{place}/{_DECLARATION}"
     if _DECLARATION not in contents:
         raise SpecError(f"{where}: no such file; it declares name, delimiters and cues")
@@ -308,7 +307,7 @@ def _read_declaration(place: str, contents: Mapping[str, str]) -> _Declaration:
 
 
 def _check_files(place: str, contents: Mapping[str, str], marks: Marks) -> None:
-    """The system message and a template for every cue are there, and every file is known."""
+    """Check that the system message and a template for every cue exist, and that every file is known."""
     system = f"system{SUFFIX}"
     if system not in contents:
         raise SpecError(f"{place}/{system}: no such template; every pack has one")

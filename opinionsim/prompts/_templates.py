@@ -1,4 +1,4 @@
-"""The templates of a pack: what each may use, what it refers to, and how it is rendered."""
+"""The templates of a pack: their valid variables, their references, and their rendering."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from opinionsim.errors import SpecError
 
 SUFFIX = ".j2"
 
-#: Templates that are no tasks; every pack has the first, and those others that the memories it is used with need.
+#: Templates that are no tasks; every pack has the first, and those of the others that its memories need.
 FRAMES = ("system", "event", "reflect", "recollection")
-#: Tasks of the package's own acts, which declare all variables there are and no values.
+#: Tasks of the package's own acts, which declare all task variables and no values.
 TASKS = ("write", "review", "report", "probe", "self-report")
 
 _SHARED = (
@@ -47,18 +47,18 @@ _ANY = frozenset(variable for group in VARIABLES.values() for variable in group)
 
 
 def _location(place: str, file: str, line: int | None = None) -> str:
-    """Where something stands; only the files of a pack lie in the pack."""
+    """Place of a template in errors; only files of a pack are placed in the pack."""
     where = f"{place}/{file}" if PurePath(file).suffix == SUFFIX else file
     return f"{where}:{line}" if line else where
 
 
 def render(place: str, template: Template, context: Mapping[str, Any]) -> str:
-    """Render a template; whatever goes wrong inside it is the template's fault and told so.
+    """Render a template; any exception inside it becomes an error about the template.
 
     Raises
     ------
     SpecError
-        Naming pack, file and line.
+        If rendering fails; the message names pack, file and line.
     """
     try:
         return template.render(context).strip()
@@ -72,14 +72,14 @@ def render(place: str, template: Template, context: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What a template refers to.
+    """The references of a template.
 
     Attributes
     ----------
     file : str
         Its name in errors.
     names : mapping of str to int
-        Variables it takes from outside, in all its branches, with the line of the first mention.
+        Undefined variables in all its branches, with the line of the first mention.
     shares : frozenset of str
         Files that see its variables: those it includes, extends, or imports with context.
     attributes : frozenset of str
@@ -103,7 +103,7 @@ class Library:
     sources : mapping of str to Source
         By file.
     templates : mapping of str to Template
-        By name, without those to include.
+        By name, without those that are only included.
     """
 
     place: str
@@ -137,12 +137,12 @@ class Library:
         return cls(place, MappingProxyType(sources), MappingProxyType(templates), environment)
 
     def of_text(self, file: str, text: str) -> tuple[Template, Source]:
-        """Compile a template that is no file of the pack, and may include those of the pack.
+        """Compile a template that is no file of the pack, and may include files of the pack.
 
         Parameters
         ----------
         file : str
-            What errors call it.
+            Its name in errors.
         text : str
             The template.
 
@@ -157,7 +157,7 @@ class Library:
         return _quick(Template.from_code(environment, code, environment.make_globals(None))), source
 
     def reached(self, sources: Iterable[Source]) -> dict[str, Source]:
-        """Files that see the variables of given templates, directly or by way of others; those themselves left out."""
+        """Files that see the variables of given templates, directly or through other files, without these templates."""
         found: dict[str, Source] = {}
         left = [file for source in sources for file in source.shares]
         while left:
@@ -174,7 +174,7 @@ class Library:
 
 
 def _environment(contents: Mapping[str, str], defang: Callable[[str], str]) -> ImmutableSandboxedEnvironment:
-    """Where templates run: no file beyond the pack, no attribute beyond data, no chance."""
+    """The Jinja environment of a pack: no other files, no attributes beyond data, no randomness."""
 
     def source(name: str) -> tuple[str, str, Callable[[], bool]] | None:
         return (contents[name], name, lambda: True) if name in contents else None
@@ -214,7 +214,7 @@ def _quick(template: Template) -> Template:
 
 
 def _compiled(place: str, file: str, compiling: Callable[[], Any]) -> Any:
-    """The outcome of parsing or compiling; a template that is not valid is an error that names its line."""
+    """The result of parsing or compiling; an invalid template is an error that names its line."""
     try:
         return compiling()
     except TemplateSyntaxError as error:
@@ -222,7 +222,7 @@ def _compiled(place: str, file: str, compiling: Callable[[], Any]) -> Any:
 
 
 def _read(environment: ImmutableSandboxedEnvironment, place: str, file: str, text: str, files: Iterable[str]) -> Source:
-    """What one template refers to."""
+    """The references of one template."""
     tree: nodes.Template = _compiled(place, file, partial(environment.parse, text, file, file))
     for other in find_referenced_templates(tree):
         if other is not None and other not in files:
@@ -273,7 +273,7 @@ def check_names(library: Library) -> None:
     Raises
     ------
     SpecError
-        At the first name that is certainly unknown, with its file, its line and what is valid there.
+        At the first name that no act can declare; the message names file, line and valid names.
     """
     later = _own_files(library)
     for file, source in library.sources.items():
@@ -282,7 +282,7 @@ def check_names(library: Library) -> None:
 
 
 def undecided(library: Library) -> frozenset[str]:
-    """Task templates with variables in no list, their own or of files they include: an act must declare them."""
+    """Task templates that use, themselves or in files they include, unlisted variables, which acts must declare."""
     return frozenset(
         name
         for name, source in _own_tasks(library).items()
@@ -292,12 +292,12 @@ def undecided(library: Library) -> frozenset[str]:
 
 
 def _own_tasks(library: Library) -> dict[str, Source]:
-    """Templates of tasks that are not the package's, by name."""
+    """Task templates for users' acts, by name."""
     return {name: library.sources[f"{name}{SUFFIX}"] for name in library.templates if name not in (*FRAMES, *TASKS)}
 
 
 def _own_files(library: Library) -> set[str]:
-    """Files that serve no other task or frame than those of somebody's own: these may use what acts declare."""
+    """Files that only task templates for users' acts include: they may use variables that acts declare."""
     own = _own_tasks(library)
     rest = [library.sources[f"{name}{SUFFIX}"] for name in library.templates if name not in own]
     reached = library.reached(own.values()).keys() | {source.file for source in own.values()}
@@ -305,7 +305,7 @@ def _own_files(library: Library) -> set[str]:
 
 
 def _valid(file: str) -> frozenset[str]:
-    """Variables a template may use; one to include may use any."""
+    """Variables that a template may use; an included file may use any."""
     name = file.removesuffix(SUFFIX)
     return _ANY if file.startswith("_") else frozenset(VARIABLES[name if name in VARIABLES else "task"])
 
@@ -318,7 +318,7 @@ def check_act_names(library: Library, source: Source, declared: frozenset[str], 
     library : Library
         The templates of the pack.
     source : Source
-        What the act's template refers to.
+        References of the act's template.
     declared : frozenset of str
         Variables and values that the act declares.
     act : str
@@ -331,7 +331,7 @@ def check_act_names(library: Library, source: Source, declared: frozenset[str], 
     """
     whose = f", as act {act!r} declares"
     _check_valid(library.place, source, declared, whose)
-    # A file to include may serve frames too, whose variables no act can declare.
+    # Frames may include the file too, and no act can declare their variables.
     frames = _ANY.difference(VARIABLES["task"])
     for shared in library.reached([source]).values():
         _check_valid(library.place, shared, declared, whose, passing=frames)
@@ -347,18 +347,18 @@ def _check_valid(
     place : str
         What errors call the pack.
     source : Source
-        What the template refers to.
+        References of the template.
     valid : frozenset of str
         Variables it may use.
     whose : str
-        Who says so, for errors.
+        Origin of the valid variables, for errors.
     passing : frozenset of str
-        Variables that are let pass beside those.
+        Further variables that are accepted.
 
     Raises
     ------
     SpecError
-        At a variable that is not among them.
+        At a variable that is in neither.
     """
     for name, line in source.names.items():
         if name not in valid and name not in passing:

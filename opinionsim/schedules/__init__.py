@@ -1,8 +1,8 @@
 """Turns, acts, and every generator of turns.
 
 A schedule is a dataflow graph: a turn depends on the turns it reads and on its agent's memory, and on
-nothing else. A way of interacting is an :class:`Interaction`, with its fields in a specification and the schedule it
-makes of them, and one module.
+nothing else. A way of interacting is one module with an :class:`Interaction`, which has the fields of a specification
+and makes a schedule of them.
 """
 
 from opinionsim.schedules._acts import PROBE, REPORT, REPORT_ONCE, REVIEW, SELF_REPORT, WRITE

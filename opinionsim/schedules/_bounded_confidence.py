@@ -1,4 +1,4 @@
-"""Dyads in which nobody reads what is too far from its own opinion."""
+"""Dyads in which no agent reads one whose opinion is too far from its own."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from opinionsim.schedules._turns import Outcomes, Turn
 
 
 class BoundedConfidenceDyads(OpinionSchedule):
-    """Dyads in which nobody reads what is too far from its own opinion: an adaptive schedule.
+    """Dyads in which no agent reads one whose opinion is too far from its own: an adaptive schedule.
 
     Each step draws an ordered pair (speaker, listener) as :class:`Dyads` does. With ``choose="drawn"`` they meet if
     their opinions are no further apart than `confidence`; otherwise the step passes without a turn. With
-    ``choose="near"`` the listener reads one of those it hears whose opinions are that near, drawn uniformly; where
-    there are none, the step passes. An opinion is the last measured one, the assigned one until then. The filter
-    is that of Deffuant et al. 2000 (doi:10.1142/S0219525900000078); what a listener makes of a post is its own.
+    ``choose="near"`` the listener reads an agent drawn uniformly among those it hears within `confidence`; if there
+    are none, the step passes. An opinion is the last measured one, the assigned one until then. The filter is that of
+    Deffuant et al. 2000 (doi:10.1142/S0219525900000078); the listener's reaction is that of its chat model.
 
     Parameters
     ----------
@@ -33,12 +33,12 @@ class BoundedConfidenceDyads(OpinionSchedule):
     confidence : float
         Largest distance at which agents meet, >= 0, in scale units.
     opinions : sequence of float, length N
-        Where agents start; NaN for an agent assigned none, who counts as far away as the others that the listener
-        hears do on average, and for whom, as a listener, everybody is near.
+        Assigned opinions; NaN for an agent without one. As a speaker it is at the mean distance of the other agents
+        that the listener hears; as a listener it is near every agent.
     seed : int
         Seed of the draws, which are the same at every call.
     choose : {"drawn", "near"}
-        Whether the step keeps the pair it drew, or looks for a speaker who is near.
+        Whether the step keeps the pair it drew, or draws a speaker among those near the listener.
     strict : bool
         Whether a distance of exactly `confidence` is too far.
 
@@ -86,7 +86,7 @@ class BoundedConfidenceDyads(OpinionSchedule):
                 index += 2
 
     async def _speaker(self, opinions: KnownOpinions, drawn: int, listener: int, uniform: float) -> int | None:
-        """Whom the listener reads; None for nobody."""
+        """The agent that the listener reads; None if the step passes."""
         heard = self._neighbours.sources(listener)
         if self.choose == "drawn":
             return drawn if self._near(await opinions.distance(listener, drawn, heard)) else None
@@ -97,19 +97,19 @@ class BoundedConfidenceDyads(OpinionSchedule):
         return np.asarray(distance < self.confidence if self.strict else distance <= self.confidence)
 
     def outline(self) -> Iterator[Turn]:
-        """The pairs as they are drawn, all of which meet: as many turns as there can be."""
+        """The turns if all drawn pairs meet: as many as there can be."""
         return dyads_of(self._pairs(np.random.default_rng(self._seed)))
 
 
 @part("interaction", name="bounded-confidence")
 class BoundedConfidenceInteraction(OpinionInteraction):
-    """Dyads in which nobody reads what is too far from its own opinion."""
+    """Dyads in which no agent reads one whose opinion is too far from its own."""
 
     made = BoundedConfidenceDyads
 
     confidence: float = Field(ge=0)
     """Largest distance of opinions at which agents meet, in scale units."""
     choose: Literal["drawn", "near"] = "drawn"
-    """If the drawn speaker is too far, nothing is read; or the speaker is drawn among those who are near."""
+    """If the drawn speaker is too far, nothing is read; or the speaker is drawn among those that are near."""
     strict: bool = False
     """Whether a distance of exactly confidence is too far."""

@@ -1,4 +1,4 @@
-"""Broadcasts: one agent writes, and all who hear it read."""
+"""Broadcasts: one agent writes, and all agents that hear it read."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from opinionsim.schedules._turns import Schedule, Turn, named
 
 
 class Broadcast(Schedule):
-    """In each step one agent writes a post and all who hear it review it.
+    """In each step one agent writes a post and all agents that hear it review it.
 
-    The speaker is drawn uniformly among the agents that somebody hears. Chuang et al. 2023 name this as
+    The speaker is drawn uniformly among the agents with a listener. Chuang et al. 2023 name this as
     future work (A1).
 
     Parameters
@@ -39,7 +39,7 @@ class Broadcast(Schedule):
         self.speakers = rng.choice(self._neighbours.can_speak, steps)
 
     def turns(self) -> Iterator[Turn]:
-        """All turns: in each step the ``write``, then one ``review`` a listener in ascending order."""
+        """All turns: in each step a ``write``, then one ``review`` of each listener in ascending order."""
         index = 0
         for step, speaker in enumerate(self.speakers.tolist(), 1):
             post, audience = index, self._neighbours.audience(speaker).tolist()
@@ -56,7 +56,7 @@ class BroadcastInteraction(NetworkedInteraction):
     acts = Broadcast.acts
 
     def turns_a_step(self, size: int) -> int:
-        """One an agent on the complete network; a post and about one review on others."""
+        """As many as agents on the complete network; a post and about one review on others."""
         return size if self.network.kind == "complete" else 1
 
     def schedule(self, setting: Setting) -> Broadcast:

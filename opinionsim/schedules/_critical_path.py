@@ -1,4 +1,4 @@
-"""How far a schedule can be sped up, before its first call."""
+"""The largest possible speed-up of a schedule, computed before its first call."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from opinionsim.schedules._turns import StaticSchedule
 
 @dataclass(frozen=True, slots=True)
 class CriticalPath:
-    """How far a static schedule can be sped up, in units of one call's latency.
+    """The largest possible speed-up of a static schedule, in units of one call's latency.
 
     Attributes
     ----------
     length : int
         Calls on the longest chain of dependent calls: no order of execution is faster.
     calls : int
-        Calls in all: the time of a sequential execution.
+        Number of calls: the time of a sequential execution.
     peak_width : int
         Most calls in flight at a time when every call starts as early as it can.
     """
@@ -35,20 +35,19 @@ class CriticalPath:
 
 
 def critical_path(schedule: StaticSchedule, *, calls_per_event: int | Sequence[int] = 0) -> CriticalPath:
-    """Critical path and width of a schedule before its first call.
+    """Critical path and width of a schedule.
 
     Parameters
     ----------
     schedule : StaticSchedule
         Turns known in advance.
     calls_per_event : int or sequence of int
-        Calls each member of the cast makes to remember a turn, or all of them: 0 for cumulative, 1 for reflective
-        memory.
+        Calls to remember a turn, for each member of the cast or for all: 0 for cumulative, 1 for reflective memory.
 
     Returns
     -------
     CriticalPath
-        In calls, each of unit latency; draws of one turn count as made side by side.
+        In calls of unit latency; draws of one turn count as made side by side.
     """
     published: list[int] = []
     busy_until: dict[int, int] = {}

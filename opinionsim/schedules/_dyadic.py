@@ -15,12 +15,12 @@ from opinionsim.schedules._turns import Schedule, Turn, named
 
 
 def dyad_turns(index: int, step: int, speaker: int, listener: int) -> tuple[Turn, Turn]:
-    """The two turns of a dyad, of which the first has the given index: a post and its review."""
+    """The two turns of a dyad, a post and its review, the first with the given index."""
     return Turn(index, step, speaker, "write"), Turn(index + 1, step, listener, "review", (index,))
 
 
 def _given_pairs(pairs: Sequence[tuple[int, int]], steps: int, neighbours: Neighbours) -> np.ndarray:
-    """The pairs of a user as an array (T, 2), checked against the network."""
+    """Pairs given by the user as an array (T, 2), checked against the network."""
     try:
         array = np.asarray(pairs) if len(pairs) else np.empty((0, 2), dtype=np.int64)
     except ValueError:  # rows of different lengths

@@ -27,7 +27,7 @@ class Exposure(Schedule):
     steps : int
         T >= 0.
     messages : sequence of Message or str
-        What may be shown, at least one.
+        Messages that may be shown, at least one.
     order : {"random", "sequence"}
         Whether each step draws a message uniformly or takes the next one, starting over at the end.
     rng : numpy.random.Generator
@@ -68,12 +68,12 @@ class ExternalInteraction(SteppedInteraction):
     played_by = ("chat models",)
 
     messages: str | tuple[str, ...]
-    """The messages, or the path of a file: YAML or JSON with a list under messages, else one message a line."""
+    """The messages, or the path of a file: YAML or JSON with a list under messages, otherwise one message a line."""
     order: Literal["sequence", "random"] = "random"
     """Whether messages are shown in turn or drawn."""
 
     def conflicts(self, size: int) -> Iterator[Conflict]:
-        """What is wrong for a population of `size` agents; messages that are missing or blank among it."""
+        """Problems for a population of `size` agents, missing or blank messages included."""
         if not self.messages:
             yield ("messages",), "must have at least 1 entry"
         elif isinstance(self.messages, str):
@@ -86,11 +86,11 @@ class ExternalInteraction(SteppedInteraction):
         yield from super().conflicts(size)
 
     def identity(self, setting: Setting) -> dict[str, Any]:
-        """Messages enter by content, wherever they are written."""
+        """Identity in which messages enter by content, not by file."""
         fields = super().identity(setting)
         return {**fields, "messages": digest(canonical_json(setting.messages(self.messages)))}
 
     def schedule(self, setting: Setting) -> Exposure:
-        """Agents drawn at random, each before one of the messages."""
+        """Reviews of the messages by agents drawn at random."""
         messages = setting.messages(self.messages)
         return Exposure(setting.size, self.steps_for(setting.size), messages, self.order, setting.rng)

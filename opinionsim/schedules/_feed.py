@@ -35,12 +35,12 @@ class Feed(OpinionSchedule):
     posts : int
         Posts shown at a time at most, >= 1.
     opinions : sequence of float, length N
-        Where agents start; NaN for an agent assigned none, who counts as far away as the others do on average.
+        Assigned opinions; NaN for an agent without one, which is at the mean distance of the other authors.
     seed : int
         Seed of the draws, which are the same at every call.
     ranking : {"similarity", "recency", "random"}
-        What puts an author first: a near opinion; a late post, those of step 0 in random order; or chance. The last
-        two await no opinion.
+        Whether authors with near opinions come first; those with late posts, posts of step 0 in random order; or any
+        at random. The last two await no opinion.
     strength : float
         How strongly similarity ranks, >= 0, per scale unit; 0 ranks at random.
 
@@ -101,13 +101,13 @@ class Feed(OpinionSchedule):
         return (Turn(agent, 0, agent, "write") for agent in range(self.n_agents))
 
     def _reading(self, step: int, reader: int, shown: np.ndarray) -> tuple[Turn, Turn]:
-        """What the reader does in a step."""
+        """The two turns of the reader in a step."""
         index = self.n_agents + 2 * (step - 1)
         reads = tuple(shown.tolist())
         return Turn(index, step, reader, "review", reads), Turn(index + 1, step, reader, "write")
 
     def outline(self) -> Iterator[Turn]:
-        """The readers as they are drawn, with the posts of the first of those they hear."""
+        """The turns of the drawn readers, each shown the posts of the first agents it hears."""
         yield from self._first_posts()
         latest = np.arange(self.n_agents)
         for step, reader in enumerate(self._readers(np.random.default_rng(self._seed)), 1):
@@ -132,5 +132,5 @@ class FeedInteraction(OpinionInteraction):
 
     @property
     def needs(self) -> Sequence[str]:
-        """The stance of authors, where it ranks them."""
+        """Stance, if similarity ranks authors."""
         return super().needs if self.ranking == "similarity" else ()

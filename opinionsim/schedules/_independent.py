@@ -48,5 +48,5 @@ class IndependentInteraction(ReportsInteraction):
     played_by = ("chat models",)
 
     def schedule(self, setting: Setting) -> IndependentReports:
-        """So many reports of every agent."""
+        """Independent reports of all agents."""
         return IndependentReports(setting.size, self.reports)

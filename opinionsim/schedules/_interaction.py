@@ -1,4 +1,4 @@
-"""Ways of interacting: what a specification says of them, and how a schedule comes of it."""
+"""Ways of interacting: their fields in a specification, and the schedules made of them."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from opinionsim.networks import Network, NetworkField, NetworkKind
 from opinionsim.registry import KindModel
 from opinionsim.schedules._turns import ActSpec, AnySchedule, Outcomes, Schedule, Turn
 
-#: Turns of one run, whose schedule is held in memory.
+#: Most turns of one run: its schedule is held in memory.
 MAX_STEPS = 10_000_000
-#: Agents of a run, far above any that can be paid for: a slip of the finger does not exhaust the memory.
+#: Most agents of a run, far above any that can be paid for: a mistyped number must not exhaust memory.
 MAX_SIZE = 1_000_000
 
-#: A field inside a document, as its keys, and what is wrong with it.
+#: A field inside a document, as its keys, and the problem with it.
 Conflict = tuple[tuple[str | int, ...], str]
 
 
@@ -32,20 +32,20 @@ def _as_given(messages: str | Sequence[str]) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Setting:
-    """What a run gives its interaction to make a schedule of.
+    """The settings of a run of which its interaction makes a schedule.
 
     Attributes
     ----------
     size : int
         Participants N.
     draws : callable
-        Gives a generator at the beginning of the run's random stream, a new one at each call.
+        Returns a new generator at the beginning of the run's random stream.
     network : Network or None
         Who can speak to whom; None where everybody can speak to everybody.
     opinions : tuple of float or None, length N
         Opinions that participants are assigned at the start; by default none.
     messages : callable
-        Gives the messages that a specification writes out, or that are in the file it names.
+        Returns the messages that a specification writes out, or those in the file it names.
     """
 
     size: int
@@ -79,26 +79,26 @@ class Setting:
 class Interaction(KindModel):
     """Base of the ways of interacting.
 
-    A way of interacting of one's own inherits it, or :class:`SteppedInteraction` or :class:`NetworkedInteraction`, has
-    its fields as annotated attributes, declares `acts`, and says by :meth:`turns` who does what when; or, where later
-    turns depend on what is said, by :meth:`decide`, and by :meth:`outline` what turns there can be at most.
+    A user's way of interacting inherits this class, :class:`SteppedInteraction` or :class:`NetworkedInteraction`. Its
+    annotated attributes are its fields. It declares `acts`, and yields turns by :meth:`turns`; or, where later turns
+    depend on messages, by :meth:`decide`, with :meth:`outline` for the turns there can be at most.
     """
 
     part_kind: ClassVar[str] = "interaction"
     acts: ClassVar[Mapping[str, ActSpec]] = MappingProxyType({})
-    """What the acts of its turns mean."""
+    """The acts of its turns, by name."""
     others: ClassVar[Sequence[str]] = ()
     """Roles beside the participants."""
     smallest: ClassVar[int] = 1
-    """Participants it takes at least."""
+    """Least number of participants."""
     interactive: ClassVar[bool] = True
-    """Whether agents are shown what others say."""
+    """Whether agents are shown messages of others."""
     role_play: ClassVar[bool] = True
     """Whether agents play personas."""
     played_by: ClassVar[tuple[str, ...]] = ("chat models", "equations")
-    """Who can carry it out."""
+    """Kinds of agents that can carry it out."""
     native: ClassVar[bool] = False
-    """Whether agents meet as a classic model has it, so that there is no schedule of their turns."""
+    """Whether agents meet as a classic model defines, without a schedule of turns."""
 
     @property
     def length_field(self) -> str:
@@ -111,20 +111,20 @@ class Interaction(KindModel):
 
     @property
     def needs(self) -> Sequence[str]:
-        """Variables on whose opinions it acts, which makes their instruments part of a run."""
+        """Variables on whose opinions it acts; their instruments become part of a run's identity."""
         return ()
 
     @property
     def adaptive(self) -> bool:
-        """Whether later turns depend on what is said in earlier ones."""
+        """Whether later turns depend on the outcomes of earlier ones."""
         return type(self).decide is not Interaction.decide
 
     def turns_a_step(self, size: int) -> int:
-        """How many turns a step has at most, about."""
+        """Estimate of the most turns of a step."""
         return 1
 
     def conflicts(self, size: int) -> Iterator[Conflict]:
-        """What is wrong between valid fields, or with them for a population of `size` agents.
+        """Problems between valid fields, or with them for a population of `size` agents.
 
         Yields
         ------
@@ -137,9 +137,9 @@ class Interaction(KindModel):
             yield (self.length_field,), problem
 
     def identity(self, setting: Setting) -> dict[str, Any]:
-        """What enters the identity of a run, as JSON values: fields that differ from their defaults, files by content.
+        """Part of a run's identity, as JSON values: fields that differ from their defaults, files by content.
 
-        The network is no part of it: it enters by itself.
+        The network is left out: it enters the identity by itself.
         """
         return {**self.stated("steps", "exposures", "network"), "steps": self.steps_for(setting.size)}
 
@@ -149,27 +149,27 @@ class Interaction(KindModel):
         Raises
         ------
         SpecError
-            If it cannot be made, for instance on a network without an edge.
+            If the schedule cannot be made, for instance on a network without an edge.
         """
         return _Decided(self, setting) if self.adaptive else _Known(self, setting)
 
     def turns(self, setting: Setting) -> Iterator[Turn]:
-        """All turns in order, the same ones at every call; for a schedule known before the first call."""
+        """All turns in order, the same at every call, if they are known before the run's first call."""
         raise ScheduleError(f"{type(self).__name__} has neither turns(setting) nor decide(setting, outcomes)")
 
     def decide(self, setting: Setting, outcomes: Outcomes) -> AsyncIterator[Turn]:
-        """Turns in order, which may depend on the outcomes of those already yielded."""
+        """Turns in order, which may depend on the outcomes of turns already yielded."""
         raise NotImplementedError
 
     def outline(self, setting: Setting) -> Iterator[Turn]:
-        """Turns that :meth:`decide` can yield at most: what forecasts count."""
+        """The most turns that :meth:`decide` can yield; forecasts count them."""
         raise NotImplementedError(
             f"{type(self).__name__} has no outline(setting), so that its turns cannot be forecast"
         )
 
 
 class _Made(Schedule):
-    """A schedule whose turns an interaction says."""
+    """A schedule with the turns of an interaction."""
 
     def __init__(self, interaction: Interaction, setting: Setting) -> None:
         self.n_agents = setting.size
@@ -216,7 +216,7 @@ class SteppedInteraction(Interaction):
         return self.steps if self.steps is not None else round((self.exposures or 0.0) * size)
 
     def conflicts(self, size: int) -> Iterator[Conflict]:
-        """What is wrong for a population of `size` agents; exposures that give no step among it."""
+        """Problems for a population of `size` agents, exposures that give no step included."""
         if self.exposures is not None and self.steps_for(size) == 0:
             yield (
                 ("exposures",),
@@ -247,7 +247,7 @@ class ReportsInteraction(Interaction):
         return "reports"
 
     def steps_for(self, size: int) -> int:
-        """Steps T: one report of every agent each."""
+        """Steps T: one for each report, in which every agent reports."""
         return self.reports
 
     def turns_a_step(self, size: int) -> int:

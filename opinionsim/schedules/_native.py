@@ -1,4 +1,4 @@
-"""The way in which agents of classic models meet."""
+"""The interaction of classic models."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from opinionsim.schedules._turns import AnySchedule
 
 @part("interaction", name="native")
 class NativeInteraction(NetworkedInteraction):
-    """Agents of a classic model meet as the model has it: in pairs, in groups or all at once."""
+    """Agents of a classic model meet as the model defines: in pairs, in groups or all at once."""
 
     played_by = ("equations",)
     native = True
 
     isolates: Literal["error", "keep"] = "error"
-    """What becomes of agents without a partner: the run stops, or they keep their opinions."""
+    """Treatment of agents without a partner: the run stops, or they keep their opinions."""
 
     def steps_for(self, size: int) -> int:
         """Steps T: sweeps of one elementary update an agent, so that one exposure is one sweep."""
@@ -29,5 +29,5 @@ class NativeInteraction(NetworkedInteraction):
         return size
 
     def schedule(self, setting: Setting) -> AnySchedule:
-        """None: it is the model that says who meets whom."""
+        """Raise an error: the model, not a schedule, decides which agents meet."""
         raise SpecError("interaction.kind: 'native' is for classic models")

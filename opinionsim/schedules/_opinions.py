@@ -1,4 +1,4 @@
-"""The base of schedules in which measured opinions decide who reads whom."""
+"""The base of schedules in which measured opinions decide which agents meet."""
 
 from __future__ import annotations
 
@@ -16,10 +16,9 @@ from opinionsim.schedules._turns import AnySchedule, Outcomes, Schedule, Turn, n
 
 
 class KnownOpinions:
-    """What agents are known to think: the last measured opinion of each, the assigned one until then.
+    """Known opinions of agents: the last measured opinion of each, the assigned one until then.
 
-    A measurement is awaited when it is first needed, and not before, so that turns of agents that have nothing to
-    do with each other run side by side.
+    A measurement is awaited only when it is needed, so that turns of unrelated agents run side by side.
     """
 
     def __init__(self, assigned: np.ndarray, outcomes: Outcomes) -> None:
@@ -28,7 +27,7 @@ class KnownOpinions:
         self._unread: dict[int, list[int]] = {}
 
     def expect(self, agent: int, review: int) -> None:
-        """A turn is going to say what the agent thinks."""
+        """Note a turn of the agent whose text will be measured."""
         self._unread.setdefault(agent, []).append(review)
 
     async def _update(self, agents: Sequence[int]) -> None:
@@ -47,7 +46,7 @@ class KnownOpinions:
         return np.asarray(found)
 
     async def distance(self, agent: int, other: int, among: np.ndarray) -> float:
-        """Distance of `other` from `agent`, as in :meth:`distances` of `among`; awaits a third only if it must."""
+        """Distance of `other`, one of `among`, from `agent`, as in :meth:`distances`; awaits a third only if needed."""
         await self._update((agent, other))
         if not np.isnan(self._last[[agent, other]]).any():
             return float(abs(self._last[other] - self._last[agent]))
@@ -57,7 +56,7 @@ class KnownOpinions:
 
 
 def _assigned(opinions: Sequence[float], n_agents: int) -> np.ndarray:
-    """Where agents start, one number each."""
+    """Assigned opinions as an array, one number for each agent."""
     found = np.asarray(opinions, dtype=float)
     if found.shape != (n_agents,):
         raise SpecError(f"opinions must give one number for each of the {n_agents} agents; got {opinions!r:.80}")
@@ -65,17 +64,17 @@ def _assigned(opinions: Sequence[float], n_agents: int) -> np.ndarray:
 
 
 def dyads_of(pairs: Sequence[tuple[int, int]]) -> Iterator[Turn]:
-    """One dyad a step, of (speaker, listener)."""
+    """The turns of one dyad (speaker, listener) a step."""
     for t, (speaker, listener) in enumerate(pairs):
         yield from dyad_turns(2 * t, t + 1, speaker, listener)
 
 
 class OpinionSchedule(Schedule):
-    """Base of these schedules: a network, a length, assigned opinions and a seed."""
+    """Base of schedules with a network, a length, assigned opinions and a seed."""
 
     acts = named(WRITE, REVIEW)
     needs: Sequence[str] = ("stance",)
-    #: Whether steps may go by without a turn.
+    #: Whether steps may pass without a turn.
     skips: ClassVar[bool] = False
 
     def __init__(self, network: AnyNetwork, steps: int, opinions: Sequence[float], seed: int) -> None:
@@ -87,24 +86,24 @@ class OpinionSchedule(Schedule):
 
 
 class OpinionInteraction(NetworkedInteraction):
-    """Base of interactions that go by the stance of those who may meet."""
+    """Base of interactions in which the stance of agents decides which ones meet."""
 
     acts = OpinionSchedule.acts
     made: ClassVar[type[OpinionSchedule]]
-    """The schedule of this kind."""
+    """Class of its schedule."""
 
     @property
     def needs(self) -> Sequence[str]:
-        """The stance of those who may meet."""
+        """Stance, which decides which agents meet."""
         return OpinionSchedule.needs
 
     @property
     def adaptive(self) -> bool:
-        """True: opinions that are measured on the way decide."""
+        """True: opinions measured during the run decide which agents meet."""
         return True
 
     def schedule(self, setting: Setting) -> AnySchedule:
-        """The schedule of the run: it goes by assigned opinions until others are measured."""
+        """The schedule of the run; assigned opinions count until opinions are measured."""
         own = self.model_dump(exclude={"kind", "network", "steps", "exposures"})
         steps = self.steps_for(setting.size)
         build: Any = self.made

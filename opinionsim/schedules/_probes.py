@@ -22,7 +22,7 @@ from opinionsim.schedules._turns import (
 
 
 def _shifted(turn: Turn, by: int) -> Turn:
-    """The same turn `by` places later."""
+    """The same turn with its index and the turns it reads moved by `by` places."""
     reads = tuple(ref + by if isinstance(ref, int) else ref for ref in turn.reads)
     return replace(turn, index=turn.index + by, reads=reads)
 
@@ -45,7 +45,7 @@ class _ShiftedOutcomes:
 
 
 class _Probed(Schedule):
-    """What both kinds of probed schedule share: probes of every participant, before (step 0) and after (step T)."""
+    """Base of probed schedules: probes of every participant, before (step 0) and after (step T)."""
 
     def __init__(self, schedule: AnySchedule, before: int, after: int, act: str) -> None:
         self.n_agents = schedule.n_agents
@@ -95,16 +95,16 @@ class _ProbedAdaptive(_Probed):
 
     @property
     def skips(self) -> bool:
-        """Whether steps may go by without a turn."""
+        """Whether steps may pass without a turn."""
         return bool(getattr(self._schedule, "skips", False))
 
     @property
     def changes(self) -> Sequence[TieChange]:
-        """How the network has changed so far."""
+        """Changes of the network so far."""
         return tie_changes(self._schedule)
 
     def outline(self) -> Iterator[Turn]:
-        """The turns the schedule can have, between the probes."""
+        """The most turns that the schedule can have, between the probes."""
         return self._around(outline(self._schedule))
 
 
@@ -119,16 +119,16 @@ def with_probes(
     Parameters
     ----------
     schedule : StaticSchedule or AdaptiveSchedule
-        What happens in between.
+        The schedule to put probes around.
     before, after : int
-        Questions to each agent at either end, >= 0.
+        Questions to each agent before the first and after the last step, >= 0.
     act : {"probe", "self-report"}
         Whether agents answer in their own words or with a point of the scale.
 
     Returns
     -------
     StaticSchedule or AdaptiveSchedule
-        One of the same kind. The questions enter no memory, so the turns in between are what they were.
+        A schedule of the same kind. The questions enter no memory, so they do not change the turns in between.
     """
     if before < 0 or after < 0:
         raise SpecError(

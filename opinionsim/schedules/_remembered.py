@@ -14,7 +14,7 @@ from opinionsim.schedules._turns import Schedule, Turn, named
 
 
 class RememberedReports(Schedule):
-    """In each step one agent, drawn uniformly, reports its opinion and remembers having done so.
+    """In each step one agent, drawn uniformly, reports its opinion and remembers the report.
 
     The no-interaction control as Chuang et al. ran it (A12): reports of an agent are not independent.
 

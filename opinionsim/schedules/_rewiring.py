@@ -21,22 +21,22 @@ class TieChange(NamedTuple):
     """A listener has stopped following one agent and follows another from then on."""
 
     step: int
-    """In which it happened, from 1; the next step is the first with the other tie."""
+    """Step of the change, from 1; the new tie counts from the next step."""
     listener: int
-    """Whose tie it is."""
+    """The agent that changes its tie."""
     dropped: int
-    """Whom it followed."""
+    """The agent it followed."""
     followed: int
-    """Whom it follows instead."""
+    """The agent it follows instead."""
 
 
 def tie_changes(schedule: AnySchedule) -> Sequence[TieChange]:
-    """How the network of a schedule has changed so far, in order of steps; none for one whose ties stay.
+    """Changes of a schedule's network so far, in order of steps; none for a schedule with fixed ties.
 
     Parameters
     ----------
     schedule : StaticSchedule or AdaptiveSchedule
-        One that is or has been carried out; probes around it make no difference.
+        A schedule that is being or has been carried out, with or without probes around it.
     """
     changes: Sequence[TieChange] = getattr(schedule, "changes", ())
     return changes
@@ -50,42 +50,42 @@ class RewiringDyads(OpinionSchedule):
     speaker and follows another agent instead, and nobody writes; otherwise, and where there is no other agent to
     follow, they meet. An opinion is the last measured one, the assigned one until then. Rewiring to a random
     agent is as in Kozma & Barrat 2008 (doi:10.1103/PhysRevE.77.016102), to a like-minded one as in Holme & Newman 2006
-    (doi:10.1103/PhysRevE.74.056108); what a listener makes of a post is its own.
+    (doi:10.1103/PhysRevE.74.056108); the listener's reaction to a post is that of its chat model.
 
     Parameters
     ----------
     network : Network or networkx graph
-        On N >= 2 agents and with an edge, as :meth:`Network.of` takes it. A directed one keeps how many agents each
-        agent follows. In an undirected one the tie moves as a whole, and with it who hears the listener.
+        On N >= 2 agents and with an edge, as :meth:`Network.of` takes it. In a directed network each agent goes on
+        following the same number of agents. In an undirected one a tie moves in both directions.
     steps : int
         T >= 0.
     tolerance : float
-        Largest distance that is put up with, >= 0, in scale units.
+        Largest distance at which agents always meet, >= 0, in scale units.
     opinions : sequence of float, length N
-        Where agents start; NaN for an agent assigned none, who counts as far away as the others looked at do on
-        average, and for whom everybody is near.
+        Assigned opinions; NaN for an agent without one. It is at the mean distance of the other agents considered; as
+        a listener it is near every agent.
     seed : int
         Seed of the draws, which are the same at every call.
     rewire : float
-        Probability in [0, 1] that a listener which may unfollow does so.
+        Probability in [0, 1] that a listener beyond `tolerance` unfollows.
     target : {"random", "similar", "friend-of-friend"}
-        Whom it may follow instead, drawn uniformly: anybody it does not follow yet; those of them within
-        `tolerance`; or those of them that are followed by whom it still follows.
+        Agents among which it draws another to follow: all that it does not follow yet; those of them within
+        `tolerance`; or those of them that are followed by an agent it still follows.
 
     Raises
     ------
     SpecError
-        If a parameter is out of its range, or the network is not as described or complete, so that nobody is left
-        to follow.
+        If a parameter is out of its range, or the network is not as described or is complete, which leaves no other
+        agent to follow.
 
     Attributes
     ----------
     changes : list of TieChange
-        What has moved so far, in order of steps, in the call of :meth:`decide` begun last.
+        Changes so far, in order of steps, in the call of :meth:`decide` begun last.
 
     Notes
     -----
-    The number of ties never changes; nobody is ever tied to itself, or twice to the same agent.
+    The number of ties never changes; no agent is ever tied to itself, or twice to the same agent.
     """
 
     skips = True
@@ -112,14 +112,14 @@ class RewiringDyads(OpinionSchedule):
             raise SpecError("network: a complete network leaves nobody else to follow; give another one")
 
     def _ties(self) -> list[tuple[int, int]]:
-        """(speaker, listener) of every tie before the first step; an undirected one stands once."""
+        """(speaker, listener) of every tie before the first step; an undirected tie is listed once."""
         ties: list[tuple[int, int]] = [
             (speaker, listener) for speaker, listener in self._neighbours.network.edges[0].tolist()
         ]
         return ties
 
     def _drawn(self, rng: np.random.Generator, n_ties: int) -> list[tuple[int, bool]]:
-        """The number of a tie for each step, and whether its second agent is the one to speak."""
+        """The number of a tie for each step, and whether its second agent speaks."""
         ways = 1 if self._neighbours.network.directed else 2
         return [
             (number // ways, number % ways == 1) for number in rng.integers(ways * n_ties, size=self.steps).tolist()
@@ -162,7 +162,7 @@ class RewiringDyads(OpinionSchedule):
     async def _other(
         self, opinions: KnownOpinions, listener: int, speaker: int, heard: dict[int, set[int]], uniform: float
     ) -> int | None:
-        """Whom the listener follows instead of the speaker; None where nobody will do."""
+        """The agent that the listener follows instead of the speaker; None if there is none."""
         taken = heard[listener] | {listener}
         if self.target == "friend-of-friend":
             friends = heard[listener] - {speaker}
@@ -174,7 +174,7 @@ class RewiringDyads(OpinionSchedule):
         return int(fitting[int(uniform * len(fitting))]) if len(fitting) else None
 
     def outline(self) -> Iterator[Turn]:
-        """The ties as they are drawn, none of which moves: as many turns as there can be."""
+        """The turns if no drawn tie moves: as many as there can be."""
         ties = self._ties()
         drawn = self._drawn(np.random.default_rng(self._seed), len(ties))
         return dyads_of([ties[tie][::-1] if turned else ties[tie] for tie, turned in drawn])
@@ -187,14 +187,14 @@ class RewiringInteraction(OpinionInteraction):
     made = RewiringDyads
 
     tolerance: float = Field(ge=0)
-    """Largest distance of opinions that is put up with, in scale units."""
+    """Largest distance of opinions at which agents always meet, in scale units."""
     rewire: float = Field(1.0, ge=0, le=1)
-    """Probability that a listener beyond it unfollows; otherwise it reads all the same."""
+    """Probability that a listener beyond tolerance unfollows; otherwise it reads the speaker's post."""
     target: Literal["random", "similar", "friend-of-friend"] = "random"
-    """Whom it follows instead: anybody, somebody within tolerance, or somebody followed by whom it still follows."""
+    """The agent followed instead: any, one within tolerance, or one followed by an agent it still follows."""
 
     def conflicts(self, size: int) -> Iterator[Conflict]:
-        """What is wrong for a population of `size` agents; a network without anybody else to follow among it."""
+        """Problems for a population of `size` agents, a complete network included."""
         if self.network.kind == "complete":
             yield ("network",), "'complete' leaves nobody else to follow; give a network with fewer ties"
         yield from super().conflicts(size)

@@ -1,4 +1,4 @@
-"""What picks one of several replies that were drawn for a turn."""
+"""Selectors, which pick one of several replies drawn for a turn."""
 
 from __future__ import annotations
 

@@ -34,13 +34,14 @@ class SimilarityDyads(OpinionSchedule):
     strength : float
         >= 0, per scale unit, or the exponent of the power law; 0 chooses uniformly.
     opinions : sequence of float, length N
-        Where agents start; NaN for an agent assigned none, who counts as far away as the others do on average.
+        Assigned opinions; NaN for an agent without one, which is at the mean distance of the other agents heard.
     seed : int
         Seed of the draws, which are the same at every call.
     form : {"exponential", "power"}
         How probability falls with distance.
     floor : float
-        Least distance the power law tells apart, in scale units, above 0; without effect on the exponential form.
+        Distance below which the power law is constant, in scale units, above 0; without effect on the exponential
+        form.
 
     Raises
     ------
@@ -66,7 +67,7 @@ class SimilarityDyads(OpinionSchedule):
         self.floor = floor
 
     async def decide(self, outcomes: Outcomes) -> AsyncIterator[Turn]:
-        """Turns as for :class:`Dyads`, each pair drawn once the opinions it rests on are measured."""
+        """Turns as for :class:`Dyads`, each pair drawn once the opinions it depends on are measured."""
         rng = np.random.default_rng(self._seed)
         listeners = rng.choice(self._neighbours.can_hear, self.steps).tolist()
         uniforms = rng.random(self.steps)
@@ -83,7 +84,7 @@ class SimilarityDyads(OpinionSchedule):
             opinions.expect(listener, 2 * t + 1)
 
     def outline(self) -> Iterator[Turn]:
-        """As many dyads, dealt out to the agents one after another."""
+        """The same number of dyads, given to the agents one after another."""
         n = self.n_agents
         return dyads_of([(t % n, (t + 1) % n) for t in range(self.steps)])
 
@@ -99,10 +100,10 @@ class SimilarityInteraction(OpinionInteraction):
     form: Literal["exponential", "power"] = "exponential"
     """How probability falls with distance d: as exp(-strength d), or as d to the power of -strength."""
     floor: float = Field(0.5, gt=0)
-    """Least distance the power law tells apart, in scale units; shorter ones count as this."""
+    """Least distance that the power law distinguishes, in scale units; shorter distances count as this one."""
 
     def conflicts(self, size: int) -> Iterator[Conflict]:
-        """What is wrong for a population of `size` agents; a floor without effect among it."""
+        """Problems for a population of `size` agents, a floor without effect included."""
         if self.form != "power" and self.floor != type(self).model_fields["floor"].default:
             yield ("floor",), f"has no effect with form {self.form!r}; it belongs to form: power"
         yield from super().conflicts(size)

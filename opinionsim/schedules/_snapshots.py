@@ -1,4 +1,4 @@
-"""The schedule of states that are known beforehand: every agent states its opinion at given steps."""
+"""The schedule of recorded states: every agent states its opinion at given steps."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from opinionsim.schedules._turns import Schedule, Turn, named
 
 
 class Snapshots(Schedule):
-    """Every agent states its opinion after each of some steps.
+    """Every agent states its opinion after each of the given steps.
 
     Parameters
     ----------

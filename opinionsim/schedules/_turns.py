@@ -34,11 +34,11 @@ class Turn:
     """
 
     index: int
-    """Position; the sequential order and all ties follow it."""
+    """Position in the sequential order."""
     step: int
     """Model time from 1 (0: before the first step): one dyad, one broadcast, one cycle."""
     agent: int
-    """Who acts, from 0: participants first, then the schedule's other roles in order."""
+    """The acting agent, from 0: participants first, then the schedule's other roles in order."""
     act: str
     """Names an :class:`ActSpec` of the schedule: ``write``, ``review``, ``report``, ``probe``, ``self-report``, ..."""
     reads: tuple[Ref, ...] = ()
@@ -55,12 +55,12 @@ TASK_VARIABLES = (
 
 @dataclass(frozen=True, slots=True)
 class ActSpec:
-    """How an act is carried out, and what becomes of its replies.
+    """How an act is carried out, and how its replies are treated.
 
     Attributes
     ----------
     name : str
-        What turns call it.
+        Name that turns use.
     template : str
         Template of the prompt pack that states the task.
     kind : str
@@ -69,31 +69,30 @@ class ActSpec:
     text : str or None
         The template itself, used where the prompt pack has none of that name; None where the pack must have it.
     variables : tuple of str
-        Names the template may use; any other is an error when the template is loaded. Default all there are.
+        Names the template may use; any other is an error when the template is loaded. Default all task variables.
     values : mapping of str to str
-        Variables of the act's own, beside those, with their texts.
+        Further variables of this act, with their texts.
     labelling : str
         How received messages are introduced: ``anonymous``, ``numbered``, ``named`` by author, or ``you-other``,
-        which tells the reader's own messages from those of others.
+        which distinguishes the reader's own messages from those of others.
     memory : str
         ``keep`` reads the agent's memory and adds to it; ``fork`` reads it and leaves no trace; ``none``
         does neither.
     draws : int
         Replies drawn per turn (parts ``reply``, ``reply.2``, ...), at least 1.
     selector : callable or None
-        Picks one of the drawn texts by its position; None takes the first. Draws that are no answers are not among
-        them, unless all are.
+        Picks one of the drawn texts by its position; None takes the first. Replies that are no answers are left out,
+        unless all are.
     parse : Parse or None
         Makes a decision of every reply that is an answer, or raises :class:`opinionsim.errors.Rejected`; None
-        accepts every reply and decides nothing.
+        accepts every reply and makes no decision.
     attempts : int
-        How many replies to one part may be rejected, at least 1.
+        Number of rejected replies to one part after which `after` applies, at least 1.
     after : str
-        What happens then: ``stop`` ends the run with an error; ``none`` publishes the last reply with the decision
-        None.
+        ``stop`` ends the run with an error; ``none`` publishes the last reply with the decision None.
     unread : str
-        What happens where a turn reads messages and all of them are refused, empty or skipped: ``skip`` asks nobody
-        and publishes a skipped message; ``ask`` asks without them.
+        Treatment of a turn all of whose messages are refused, empty or skipped: ``skip`` publishes a skipped message
+        without a call; ``ask`` asks without the messages.
     background : bool
         Whether a step counts as over while the act's turns are still under way.
     """
@@ -141,21 +140,21 @@ def named(*acts: ActSpec) -> Mapping[str, ActSpec]:
     return MappingProxyType({act.name: act for act in acts})
 
 
-#: The externals of a schedule that shows nothing from outside.
+#: The externals of a schedule without messages from outside.
 NO_EXTERNALS: Mapping[str, Message | str] = MappingProxyType({})
 
 
 class Outcomes(Protocol):
-    """What an adaptive schedule may wait for. Never "now", a clock or an order of completion."""
+    """Outcomes that an adaptive schedule may await; never a clock time or an order of completion."""
 
     async def reply(self, turn: int) -> Message:
         """The message of a turn already yielded, with its condition."""
 
     async def decision(self, turn: int) -> Any:
-        """What the act's `parse` made of a turn already yielded; None where there is no decision."""
+        """The decision that the act's `parse` made of a turn already yielded; None where there is none."""
 
     async def opinion(self, turn: int, instrument: str = "stance") -> float:
-        """Measured opinion of a turn already yielded; NaN where it gave no answer.
+        """Measured opinion of a turn already yielded; NaN where none was measured.
 
         Parameters
         ----------
@@ -167,9 +166,9 @@ class Outcomes(Protocol):
 
 
 class Schedule:
-    """What every schedule declares; a base class with the usual values.
+    """Base of schedules: the attributes that every schedule declares, with the usual values.
 
-    A schedule of one's own inherits it, sets `n_agents`, `steps` and `acts`, and adds ``turns()`` or
+    A user's schedule inherits it, sets `n_agents`, `steps` and `acts`, and adds ``turns()`` or
     ``decide(outcomes)``. Engine, forecast, replay and measurement read these attributes.
 
     Attributes
@@ -177,11 +176,11 @@ class Schedule:
     n_agents : int
         Participants N >= 1, numbered from 0.
     others : sequence of str
-        Roles of further members of the cast, such as ``("moderator",)``; their numbers follow, from N.
+        Roles of further members of the cast, such as ``("moderator",)``, which are numbered from N.
     steps : int
         Steps T >= 0.
     acts : mapping of str to ActSpec
-        What the acts of its turns mean.
+        The acts of its turns, by name.
     externals : mapping of str to Message or str
         Messages from outside that its turns may read.
     needs : sequence of str
@@ -197,7 +196,7 @@ class Schedule:
 
 
 class _Declared(Protocol):
-    """What schedules of both kinds declare, as :class:`Schedule` has it."""
+    """Attributes that schedules of both kinds declare, as in :class:`Schedule`."""
 
     n_agents: int
     steps: int
@@ -209,10 +208,10 @@ class _Declared(Protocol):
 
 @runtime_checkable
 class StaticSchedule(_Declared, Protocol):
-    """A schedule whose turns do not depend on what agents say: known before the first call."""
+    """A schedule whose turns do not depend on messages, so that they are known before the first call."""
 
     def turns(self) -> Iterator[Turn]:
-        """All turns, by index; the same ones at every call."""
+        """All turns in index order, the same at every call."""
 
 
 @runtime_checkable
@@ -227,22 +226,22 @@ AnySchedule = StaticSchedule | AdaptiveSchedule
 
 
 def n_members(schedule: AnySchedule) -> int:
-    """How many members the cast of a schedule has: participants and others."""
+    """Number of members of a schedule's cast: participants and others."""
     return schedule.n_agents + len(schedule.others)
 
 
 def check_schedule(schedule: object) -> AnySchedule:
-    """A schedule that declares all it has to.
+    """Return a schedule after checking its declarations.
 
     Parameters
     ----------
     schedule : object
-        What is given as one.
+        The object to check.
 
     Raises
     ------
     ScheduleError
-        Naming what is missing or not valid.
+        If a declaration is missing or not valid; the message names it.
     """
     kind = type(schedule).__name__
     declared = ("n_agents", "steps", "acts", "others", "externals", "needs")
@@ -282,18 +281,18 @@ class _Outlined(Protocol):
 
 
 def outline(schedule: AnySchedule) -> Iterator[Turn]:
-    """The turns of a schedule as far as they are known before the first call: what forecasts count.
+    """The turns of a schedule as far as they are known before the first call; forecasts count them.
 
     Parameters
     ----------
     schedule : StaticSchedule or AdaptiveSchedule
-        An adaptive one says by a method `outline` what turns it can have at most; whom they fall on may be another
-        question.
+        An adaptive schedule needs a method `outline`, which yields the most turns it can have; their agents may differ
+        from those of a run.
 
     Returns
     -------
     iterator of Turn
-        All turns of a static schedule.
+        All turns of a static schedule, the outline of an adaptive one.
 
     Raises
     ------
@@ -313,7 +312,7 @@ def first_keeper(schedule: AnySchedule) -> int | None:
     Raises
     ------
     ScheduleError
-        If it depends on what is said before that turn.
+        If it depends on the outcomes of earlier turns.
     """
     turns = schedule.turns() if isinstance(schedule, StaticSchedule) else _without_waiting(schedule)
     return next((turn.agent for turn in turns if schedule.acts[turn.act].memory == "keep"), None)
@@ -340,7 +339,7 @@ def _without_waiting(schedule: AdaptiveSchedule) -> Iterator[Turn]:
 
 
 class _NotYet(Exception):
-    """An outcome is asked for before anything has happened."""
+    """An outcome is awaited before the run has begun."""
 
 
 class _Silent:
