@@ -109,6 +109,20 @@ class BluntClassifier:
         return OpinionEstimates.from_probabilities(self.scale, probabilities, found.off_scale)
 
 
+def ended(
+    spec: dict[str, Any] | Path | Experiment,
+    store: str,
+    model: ScriptedChatModel | None = None,
+    *,
+    slots: int | None = None,
+    fresh: bool = False,
+) -> Summary:
+    """Run an experiment; how it ended."""
+    experiment = spec if isinstance(spec, Experiment) else load_experiment(spec)
+    with under_way(experiment, store, max_concurrency=slots, fresh=fresh, chat_model=model) as (_, future):
+        return future.result()
+
+
 def carry_out(
     spec: dict[str, Any] | Path | Experiment,
     store: str,
@@ -119,8 +133,7 @@ def carry_out(
 ) -> tuple[Summary, Results]:
     """Run an experiment; how it ended, and its results."""
     experiment = spec if isinstance(spec, Experiment) else load_experiment(spec)
-    with under_way(experiment, store, max_concurrency=slots, fresh=fresh, chat_model=model) as (_, future):
-        summary = future.result()
+    summary = ended(experiment, store, model, slots=slots, fresh=fresh)
     return summary, loaded(store, experiment.spec.name)
 
 

@@ -18,7 +18,7 @@ from opinionsim.errors import SpecError, StoreError
 from opinionsim.experiments import load_experiment, replay, under_way
 from opinionsim.store import open_store
 from tests._editing import edit
-from tests._running import SMALL, carry_out, changed, watched
+from tests._running import SMALL, carry_out, changed, ended, watched
 
 #: A run whose ties move, with probes and an instrument beside stance.
 SPEC: dict[str, Any] = changed(
@@ -218,7 +218,7 @@ def test_a_damaged_run_is_not_gone_on_with(statement: str, tmp_path: Path) -> No
     path = str(tmp_path / "cut.sqlite")
     spec = changed(SMALL, population={"size": 5}, interaction__steps=12)
     model, _ = watched(fails=lambda n: n == 18)
-    carry_out(spec, path, model, slots=1)
+    ended(spec, path, model, slots=1)
     assert edit(path, statement)
     again, watch = watched()
     with under_way(load_experiment(spec), path, chat_model=again) as (_, future):
@@ -245,7 +245,7 @@ def test_a_damaged_run_is_not_gone_on_with(statement: str, tmp_path: Path) -> No
 def test_a_damaged_complete_run_stops_alone_and_is_begun_anew(statement: str, tmp_path: Path) -> None:
     path = str(tmp_path / "complete.sqlite")
     spec = changed(SMALL, replicates=2)
-    carry_out(spec, path)
+    ended(spec, path)
     damaged = osim.load(path).run_ids[0]
     assert edit(path, statement, damaged)
     more = load_experiment(changed(spec, replicates=3))
@@ -265,8 +265,8 @@ def test_a_damaged_complete_run_stops_alone_and_is_begun_anew(statement: str, tm
 
 def test_a_design_or_a_sum_that_is_gone_is_named(tmp_path: Path) -> None:
     path = str(tmp_path / "gone.sqlite")
-    carry_out(SMALL, path)
-    carry_out(changed(SMALL, population={"size": 5}), path)
+    ended(SMALL, path)
+    ended(changed(SMALL, population={"size": 5}), path)
     with open_store(path) as store:
         store.forget([osim.load(path).run_ids[0]])
     for statement in ("delete from designs where design = 2", "delete from designs where design = 1"):

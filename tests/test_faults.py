@@ -36,7 +36,7 @@ from tests._provider_runs import (
     assert_paid_once,
     seeds_of,
 )
-from tests._running import assert_same, carry_out, changed, loaded
+from tests._running import assert_same, carry_out, changed, ended, loaded
 
 #: Silence costs a time-out each. Few replies are due at a time, so that a loaded machine keeps it for the others.
 IMPATIENT = {**SPEC["execution"], "timeout_s": 1.0, "max_concurrency": 8}
@@ -342,14 +342,14 @@ def test_an_option_that_is_refused_half_way_ends_all_runs_of_the_model(stub: Stu
     spec = changed(SPEC, replicates=12, execution={**SPEC["execution"], "max_concurrency": 4})
     sweep = load_experiment(spec)
     stub.faults = Faults(plan=counted_down(40, lambda: setattr(stub, "unsupported", ("temperature",))))
-    summary, _ = carry_out(sweep, "s.sqlite")
+    summary = ended(sweep, "s.sqlite")
     refused = [exchange for exchange in settled(stub) if exchange.status == 400]
     assert 1 <= len(refused) <= 4
     assert 0 < len(summary.errors) == 12 - summary.complete
     assert all("Unsupported parameter: 'temperature'" in error for error in summary.errors.values())
     assert len({error.partition("): ")[2] for error in summary.errors.values()}) == 1
     stub.unsupported = ()
-    again, _ = carry_out(sweep, "s.sqlite")
+    again = ended(sweep, "s.sqlite")
     assert (again.complete, again.errors) == (12, {})
     assert summary.made + again.made == len(loaded("s.sqlite").calls)
 
@@ -367,7 +367,7 @@ def test_a_budget_of_calls_is_kept_under_faults(stub: StubProvider, slots: int) 
     assert_paid_once(stub.log, calls)
     # What is missing is done when the limit is lifted, and only that.
     before = settled(stub, Faults(tries=evenly(0.4, QUICK)))
-    summary, _ = carry_out(changed(SPEC, replicates=6), "s.sqlite")
+    summary = ended(changed(SPEC, replicates=6), "s.sqlite")
     assert (summary.complete, summary.made) == (6, 6 * 12 - 50)
     assert not seeds_of(filter(answers, before)) & seeds_of(filter(answers, stub.log))
 
@@ -412,17 +412,17 @@ def test_a_model_that_changes_half_way_is_noticed(stub: StubProvider) -> None:
     assert {*results.calls["model"]} == {"stub-1", "stub-2"}
     # Nothing is left to do, so nothing is asked.
     stub.log = []
-    assert carry_out(spec, "s.sqlite")[0].notes == ()
+    assert ended(spec, "s.sqlite").notes == ()
     assert stub.log == []
 
 
 def test_a_model_that_stays_is_not_remarked_on(stub: StubProvider) -> None:
-    summary, _ = carry_out(changed(SPEC, execution__canary=True), "s.sqlite")
+    summary = ended(changed(SPEC, execution__canary=True), "s.sqlite")
     assert (summary.complete, summary.notes, canary_requests(stub)) == (1, (), 2 * len(QUESTIONS))
 
 
 def test_no_canary_question_is_asked_where_none_is_wanted(stub: StubProvider) -> None:
-    summary, _ = carry_out(SPEC, "s.sqlite")
+    summary = ended(SPEC, "s.sqlite")
     assert (summary.complete, summary.notes, canary_requests(stub)) == (1, (), 0)
     with open_store("s.sqlite", write=False) as store:
         assert store.canaries(digest("experiment:provided")) == []
@@ -430,7 +430,7 @@ def test_no_canary_question_is_asked_where_none_is_wanted(stub: StubProvider) ->
 
 def test_canary_questions_that_fail_stop_no_sweep(stub: StubProvider) -> None:
     stub.faults = Faults(plan=lambda asked: "http-500" if asked.messages[-1].content in QUESTIONS else None)
-    summary, _ = carry_out(changed(SPEC, execution__canary=True), "s.sqlite")
+    summary = ended(changed(SPEC, execution__canary=True), "s.sqlite")
     assert (summary.complete, summary.errors) == (1, {})
     assert len(summary.notes) == 2
     assert all("were not answered" in note for note in summary.notes)

@@ -13,7 +13,7 @@ from opinionsim.store import open_store
 from tests import _reader
 from tests._postgres import Server, server
 from tests._running import SMALL as _SMALL
-from tests._running import assert_same, carry_out, changed, watched
+from tests._running import assert_same, carry_out, changed, ended, watched
 
 #: Calls in flight at most.
 SLOTS = 6
@@ -109,7 +109,7 @@ def test_a_server_that_stays_away_ends_the_sweep(own: Server, monkeypatch: pytes
     disturbing.start()
     try:
         with pytest.raises(StoreError, match="could not keep"):
-            carry_out(SPEC, store, model, slots=SLOTS)
+            ended(SPEC, store, model, slots=SLOTS)
     finally:
         disturbing.join()
         own.start()

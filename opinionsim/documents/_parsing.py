@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from copy import deepcopy
+from functools import lru_cache
 from typing import Any
 
 import yaml
@@ -16,6 +18,9 @@ KeyPath = tuple[str | int, ...]
 
 #: Limit on expanded aliases, by which a small file can stand for an enormous one; no real document comes near it.
 _MAX_NODES = 2_000_000
+
+#: Texts of more characters are not kept once they have been read.
+_LONGEST_KEPT = 100_000
 
 _CORE = "tag:yaml.org,2002:"
 _CORE_TAGS = frozenset(_CORE + name for name in ("str", "int", "float", "bool", "null", "seq", "map", "merge"))
@@ -129,6 +134,12 @@ def parse_value(text: str, name: str = "value") -> Any:
     SpecError
         If the text is not valid YAML.
     """
+    return deepcopy((_parsed if len(text) <= _LONGEST_KEPT else _parsed.__wrapped__)(text, name))
+
+
+@lru_cache(maxsize=64)
+def _parsed(text: str, name: str) -> Any:
+    """The value of a text; kept, for reading the same personas and topics again takes longer than a small run."""
     try:
         loader = _Loader(text)
         try:

@@ -11,7 +11,7 @@ import pytest
 from opinionsim.errors import SpecError
 from opinionsim.experiments import load_experiment, replay
 from opinionsim.store import open_store
-from tests._running import SMALL, assert_same, carry_out, changed, loaded, watched
+from tests._running import SMALL, assert_same, carry_out, changed, ended, loaded, watched
 from tests.classifiers._judge import Bench, BenchClassifier, by_lexicon
 
 BENCH = "tests.classifiers._judge:BenchClassifier"
@@ -67,7 +67,7 @@ def test_a_run_whose_judge_fails_is_finished_by_the_next(bench: Bench, number: i
 
 
 def test_a_finished_run_is_judged_afterwards(bench: Bench) -> None:
-    carry_out(SMALL, "later.sqlite")
+    ended(SMALL, "later.sqlite")
     model, watch = watched()
     summary, results = carry_out(JUDGED, "later.sqlite", model)
     assert (summary.complete, watch.asked, len(bench.prompts)) == (1, [], 12)
@@ -75,7 +75,7 @@ def test_a_finished_run_is_judged_afterwards(bench: Bench) -> None:
     assert_same(results, carry_out(JUDGED, "whole.sqlite")[1])
     # A second court judges anew, beside the first.
     second = changed(SMALL, measurement={"classifier": {"name": BENCH, "options": {"court": 2}}})
-    carry_out(second, "later.sqlite")
+    ended(second, "later.sqlite")
     assert len(bench.prompts) == 36
     assert _judgements("later.sqlite")["part"].nunique() == 2
     with open_store("later.sqlite", write=False) as store:
@@ -89,7 +89,7 @@ def test_a_finished_run_stays_complete_when_its_judge_fails(bench: Bench) -> Non
     (run_id,) = summary.errors
     assert results.runs[["status", "error"]].to_numpy().tolist() == [["complete", summary.errors[run_id]]]
     bench.fails = lambda n: False
-    summary, _ = carry_out(JUDGED, "later.sqlite")
+    summary = ended(JUDGED, "later.sqlite")
     assert (summary.complete, summary.errors, len(bench.prompts)) == (1, {}, 13)
     after = carry_out(SMALL, "later.sqlite")[1]
     pd.testing.assert_frame_equal(after.turns, before.turns)
@@ -117,14 +117,14 @@ def test_the_budget_counts_judgements(bench: Bench) -> None:
     assert results.runs["status"].tolist() == ["complete"]
     assert results.runs["error"].str.contains("the budget is used up").all()
     assert len(bench.prompts) == 8
-    summary, _ = carry_out(JUDGED, "limited.sqlite")
+    summary = ended(JUDGED, "limited.sqlite")
     assert (summary.complete, len(bench.prompts), summary.paid.calls) == (1, 12, 24)
 
 
 def test_money_needs_the_price_of_the_judge(bench: Bench) -> None:
     spec = changed(JUDGED, execution={"budget": {"money": 1.0}})
     with pytest.raises(SpecError, match="the price of 'JudgeModel' is not known"):
-        carry_out(spec, "money.sqlite")
+        ended(spec, "money.sqlite")
 
 
 def test_an_adaptive_schedule_acts_on_judgements(bench: Bench) -> None:
@@ -144,20 +144,20 @@ def test_an_adaptive_schedule_acts_on_judgements(bench: Bench) -> None:
         store = f"stopped-{stop}.sqlite"
         broken = len(bench.prompts) + stop
         bench.fails = broken.__eq__
-        carry_out(similar, store, slots=1)
+        ended(similar, store, slots=1)
         bench.fails = lambda n: False
-        carry_out(similar, store)
+        ended(similar, store)
         assert_same(loaded(store), results)
 
 
 def test_a_stopped_sweep_leaves_no_judgement_behind(bench: Bench) -> None:
     spec = changed(JUDGED, replicates=3)
     bench.fails = lambda n: n > 10
-    carry_out(spec, "stopped.sqlite", slots=2)
+    ended(spec, "stopped.sqlite", slots=2)
     arrived = len(_judgements("stopped.sqlite"))
     assert arrived == 10
     bench.fails = lambda n: False
     asked = len(bench.prompts)
-    summary, _ = carry_out(spec, "stopped.sqlite")
+    summary = ended(spec, "stopped.sqlite")
     assert summary.complete == 3
     assert len(bench.prompts) - asked == 36 - arrived

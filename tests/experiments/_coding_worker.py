@@ -14,7 +14,7 @@ from typing import Any
 from opinionsim.llm import RunCalls
 from opinionsim.measurement import Measuring
 from opinionsim.store import RunRecord
-from tests._running import carry_out
+from tests._running import ended
 
 
 def main(spec: str, store: str, log: str, number: str, moment: str) -> None:
@@ -47,4 +47,4 @@ def main(spec: str, store: str, log: str, number: str, moment: str) -> None:
     Measuring.__init__ = made  # type: ignore[method-assign]
     Measuring.code = logged  # type: ignore[method-assign]
     RunRecord.add_opinions = added  # type: ignore[method-assign]
-    carry_out(Path(spec), store)
+    ended(Path(spec), store)

@@ -16,7 +16,7 @@ from opinionsim.schedules import TieChange, tie_changes
 from opinionsim.simulation import Simulation
 from opinionsim.store import EdgeRow, Results, TieRow, open_store
 from opinionsim.testing import run_virtual
-from tests._running import SMALL, assert_same, carry_out, changed, watched
+from tests._running import SMALL, assert_same, carry_out, changed, ended, watched
 
 KINDS: dict[str, dict[str, Any]] = {
     "power": {"kind": "similarity", "steps": 10, "strength": 2.0, "form": "power"},
@@ -42,7 +42,7 @@ def test_a_run_is_the_same_at_any_slot_count_resumed_and_replayed(name: str) -> 
     assert summary.errors == {}
     for slots in (3, 64):
         assert_same(carry_out(spec, f"{slots}.sqlite", watched()[0], slots=slots)[1], sequential)
-    broken, _ = carry_out(spec, "broken.sqlite", watched(fails=lambda number: number == 15)[0])
+    broken = ended(spec, "broken.sqlite", watched(fails=lambda number: number == 15)[0])
     assert broken.complete == 0
     assert_same(carry_out(spec, "broken.sqlite", watched()[0])[1], sequential)
     assert [each.difference for each in replay(sequential)] == [""]

@@ -26,7 +26,7 @@ from opinionsim.messages import ChatMessage
 from opinionsim.store import open_store
 from opinionsim.testing import StubProvider, scripted_reply
 from tests._postgres import Server
-from tests._running import SMALL, assert_same, carry_out, changed, loaded
+from tests._running import SMALL, assert_same, changed, ended, loaded
 
 SWEEP = changed(
     SMALL,
@@ -191,7 +191,7 @@ def test_a_killed_workers_runs_finish_elsewhere_and_nothing_stored_is_asked_agai
     assert not _asked_again(stub) & stored
     assert summary.answered > 0
     assert runner.progress().complete == 8
-    carry_out(spec, "local.sqlite")
+    ended(spec, "local.sqlite")
     assert_same(loaded(url), loaded("local.sqlite"))
 
 
@@ -269,7 +269,7 @@ def test_two_clients_share_one_sweep(url: str, address: str) -> None:
 
 @pytest.mark.parametrize("slots", [1, 5])
 def test_a_budget_is_kept_and_spent(url: str, address: str, slots: int) -> None:
-    whole, _ = carry_out(SWEEP, "whole.sqlite")
+    whole = ended(SWEEP, "whole.sqlite")
     limited = changed(SWEEP, execution={"budget": {"calls": 31}, "max_concurrency": slots})
     summary = _carried_out(limited, url, address)
     assert (summary.made, summary.stopped) == (31, True)
@@ -291,7 +291,7 @@ def test_money_is_counted_by_the_table_of_whoever_started_the_sweep(url: str, ad
     Path("own.yaml").write_text(prices)
     spec = changed(SWEEP, execution={"prices": "own.yaml", "budget": {"money": 1e9}})
     summary = _carried_out(spec, url, address)
-    expected, _ = carry_out(spec, "local.sqlite")
+    expected = ended(spec, "local.sqlite")
     assert summary.paid._replace(cost=0.0) == expected.paid._replace(cost=0.0)
     # Workers finish in any order, and sums of money are rounded in the order of their terms.
     assert summary.paid.cost == pytest.approx(expected.paid.cost, rel=1e-12)

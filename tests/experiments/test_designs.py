@@ -13,7 +13,7 @@ import opinionsim as osim
 from opinionsim.analysis import tables
 from opinionsim.errors import StoreError
 from opinionsim.store import open_store
-from tests._running import SMALL, assert_same, carry_out, changed, loaded, watched
+from tests._running import SMALL, assert_same, carry_out, changed, ended, loaded, watched
 
 #: Calls of one run of the small experiment.
 CALLS = 12
@@ -40,13 +40,13 @@ def test_a_changed_specification_adds_a_design_and_hides_nothing() -> None:
     ],
 )
 def test_replicates_slots_budgets_and_labels_make_no_design(change: dict[str, Any]) -> None:
-    carry_out(SMALL, "one.sqlite")
+    ended(SMALL, "one.sqlite")
     again = carry_out(changed(SMALL, **change), "one.sqlite")[1]
     assert again.designs == (1,)
 
 
 def test_another_instrument_makes_a_design_of_the_same_runs() -> None:
-    carry_out(SMALL, "instruments.sqlite")
+    ended(SMALL, "instruments.sqlite")
     self_reports = {"classifier": {"name": "lexicon"}, "instruments": [{"variable": "tone", "classifier": "lexicon"}]}
     model, watch = watched()
     second = carry_out(changed(SMALL, measurement=self_reports), "instruments.sqlite", model)[1]
@@ -57,7 +57,7 @@ def test_another_instrument_makes_a_design_of_the_same_runs() -> None:
 
 
 def test_fewer_replicates_hide_no_run_that_was_begun() -> None:
-    carry_out(changed(SMALL, replicates=3), "fewer.sqlite")
+    ended(changed(SMALL, replicates=3), "fewer.sqlite")
     summary, results = carry_out(SMALL, "fewer.sqlite")
     assert summary.total == 1
     assert results.designs == (1,)
@@ -67,7 +67,7 @@ def test_fewer_replicates_hide_no_run_that_was_begun() -> None:
 
 def test_a_budget_is_over_all_designs_of_a_name() -> None:
     limited = changed(SMALL, execution={"budget": {"calls": CALLS + 3}, "max_concurrency": 1})
-    first, _ = carry_out(limited, "paid.sqlite")
+    first = ended(limited, "paid.sqlite")
     assert (first.made, first.exceeded) == (CALLS, "")
     second, results = carry_out(changed(limited, topic={"name": "flat-earth", "framing": "truth"}), "paid.sqlite")
     assert second.made == 3
@@ -76,24 +76,24 @@ def test_a_budget_is_over_all_designs_of_a_name() -> None:
 
 
 def test_what_is_forgotten_stays_paid_and_another_name_pays_for_itself() -> None:
-    carry_out(SMALL, "ledger.sqlite")
+    ended(SMALL, "ledger.sqlite")
     with open_store("ledger.sqlite") as store:
         (row,) = store.designs()
         store.forget([run.run_id for run in row.runs])
         assert store.usage([run.run_id for run in row.runs]).calls == 0
         assert store.spending()[row.experiment_id].calls == CALLS
     limited = changed(SMALL, execution={"budget": {"calls": CALLS + 5}, "max_concurrency": 1})
-    summary, _ = carry_out(limited, "ledger.sqlite")
+    summary = ended(limited, "ledger.sqlite")
     assert summary.made == 5
     assert summary.exceeded
-    other, _ = carry_out(changed(limited, name="other"), "ledger.sqlite")
+    other = ended(changed(limited, name="other"), "ledger.sqlite")
     assert (other.answered, other.made, other.exceeded) == (5, CALLS - 5, "")
 
 
 def test_a_table_takes_one_wording_of_the_prompts(checkout: Path) -> None:
     shutil.copytree(checkout / "opinionsim" / "prompts" / "default", "pack")
     spec = changed(SMALL, prompts="pack", replicates=2)
-    carry_out(spec, "wordings.sqlite")
+    ended(spec, "wordings.sqlite")
     template = Path("pack/write.j2")
     template.write_text(template.read_text(encoding="utf-8") + "\nBe brief.", encoding="utf-8")
     summary, results = carry_out(changed(spec, replicates=3), "wordings.sqlite")
@@ -119,9 +119,9 @@ def test_a_store_that_goes_away_under_a_sweep_is_an_error(how: str) -> None:
         if how == "replaced":
             shutil.copy("other.sqlite", "gone.sqlite")
 
-    carry_out(SMALL, "other.sqlite")
+    ended(SMALL, "other.sqlite")
     model, _ = watched(latency=lambda seed: 0.02, noticed=disturb)
     with pytest.raises(StoreError, match=r"was (deleted or moved|replaced by another) while it was being written"):
-        carry_out(changed(SMALL, replicates=8, interaction__steps=20), "gone.sqlite", model, slots=4)
+        ended(changed(SMALL, replicates=8, interaction__steps=20), "gone.sqlite", model, slots=4)
     if how == "replaced":
         assert_same(loaded("gone.sqlite"), loaded("other.sqlite"))

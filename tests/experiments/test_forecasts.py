@@ -8,7 +8,7 @@ import pytest
 
 import opinionsim as osim
 from opinionsim.experiments import load_experiment
-from tests._running import SMALL, carry_out, changed
+from tests._running import SMALL, changed, ended
 from tests.classifiers._judge import Bench, judge_model
 
 _JUDGE = {"name": "chat", "options": {"model": "maker:judge", "max_tokens": 10}}
@@ -81,7 +81,7 @@ def _bench(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_forecast_is_what_runs_of_the_scripted_model_take(name: str) -> None:
     spec = changed(SMALL, **{**STATIC, **ADAPTIVE}[name])
     experiment = load_experiment(spec)
-    summary, _ = carry_out(experiment, "taken.sqlite")
+    summary = ended(experiment, "taken.sqlite")
     assert summary.complete == summary.total
     # Replies are as long, and words have as many tokens, as the runs show.
     forecast, taken = osim.plan(experiment, store="taken.sqlite"), summary.paid

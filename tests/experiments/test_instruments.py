@@ -19,7 +19,7 @@ from opinionsim.errors import SpecError
 from opinionsim.experiments import load_experiment, replay
 from opinionsim.store import RunRecord, open_store
 from tests._processes import in_process
-from tests._running import SMALL, assert_same, carry_out, changed, content, loaded, watched
+from tests._running import SMALL, assert_same, carry_out, changed, content, ended, loaded, watched
 from tests.experiments import _coding_worker, _context_classifier
 
 HASH = "tests.experiments._context_classifier:HashClassifier"
@@ -77,7 +77,7 @@ def _drawn(draw: Callable[[Any], Any], results: Any) -> bytes:
 
 def test_what_is_coded_later_equals_what_is_coded_at_once() -> None:
     """Context and pairs are rebuilt from the store as they were when the run was under way."""
-    carry_out(STANCE, "later.sqlite")
+    ended(STANCE, "later.sqlite")
     model, watch = watched()
     later = carry_out(ALL, "later.sqlite", model)[1]
     assert watch.asked == []
@@ -94,14 +94,14 @@ def test_messages_from_outside_stand_in_the_context_of_what_is_coded_later() -> 
         SMALL, interaction={"kind": "external", "steps": 4, "messages": ["The Earth is round."]}, measurement={}
     )
     spec = changed(outside, measurement={"instruments": [CIVILITY]})
-    carry_out(outside, "later.sqlite")
+    ended(outside, "later.sqlite")
     later = carry_out(spec, "later.sqlite")[1]
     assert {item.context.received for item in _context_classifier.seen} == {("The Earth is round.",)}  # type: ignore[union-attr]
     assert_same(later, carry_out(spec, "once.sqlite")[1])
 
 
 def test_measuring_anew_never_changes_a_runs_status(monkeypatch: pytest.MonkeyPatch) -> None:
-    carry_out(STANCE, "status.sqlite")
+    ended(STANCE, "status.sqlite")
     seen = []
     add = RunRecord.add_opinions
 
@@ -111,7 +111,7 @@ def test_measuring_anew_never_changes_a_runs_status(monkeypatch: pytest.MonkeyPa
         add(self, rows)
 
     monkeypatch.setattr(RunRecord, "add_opinions", added)
-    carry_out(ALL, "status.sqlite")
+    ended(ALL, "status.sqlite")
     assert seen
     assert set(seen) == {"complete"}
 
@@ -161,7 +161,7 @@ def test_a_worker_killed_while_instruments_code_leaves_nothing_unmeasured(
 ) -> None:
     """No key that is stored is coded again, and in the end every key is there, whatever the moment of the kill."""
     store = "killed.sqlite" if kind == "sqlite" else request.getfixturevalue("postgres").database(str(tmp_path))
-    carry_out(STANCE, store)
+    ended(STANCE, store)
     complete = loaded(store).opinions
     for number, moment in ((1, "before"), (1, "after"), (2, "after"), (3, "before"), (2, "before")):
         before = _keys(store)

@@ -16,7 +16,7 @@ from opinionsim.experiments import Summary, assemble, load_experiment, under_way
 from opinionsim.store import CanaryRow, open_store
 from opinionsim.streams import digest
 from tests._editing import rewrite
-from tests._running import SMALL, Watch, WatchedModel, assert_same, carry_out, changed, loaded
+from tests._running import SMALL, Watch, WatchedModel, assert_same, carry_out, changed, ended, loaded
 
 SWEEP = changed(SMALL, replicates=3, sweep={"cognition.confirmation_bias": ["none", "strong"]})
 
@@ -28,7 +28,7 @@ def _carried_out(spec: dict[str, Any], store: str, **options: Any) -> Summary:
 
 @pytest.mark.parametrize("slots", [1, 7, 64])
 def test_a_budget_is_kept_and_what_is_missing_is_done_when_it_is_raised(slots: int) -> None:
-    whole, _ = carry_out(SWEEP, "whole.sqlite")
+    whole = ended(SWEEP, "whole.sqlite")
     limited = changed(SWEEP, execution={"budget": {"calls": 31}, "max_concurrency": slots})
     summary = _carried_out(limited, "limited.sqlite")
     assert summary.made == 31
@@ -54,7 +54,7 @@ def test_a_budget_counts_what_the_other_runs_of_the_experiment_have_paid() -> No
 
 def test_what_a_fresh_start_deletes_still_counts() -> None:
     spec = changed(SMALL, replicates=2)
-    carry_out(spec, "fresh.sqlite")
+    ended(spec, "fresh.sqlite")
     rewrite("fresh.sqlite", "UPDATE runs SET inputs = 'another wording'")
     rewrite("fresh.sqlite", "UPDATE journal SET prompt_hash = 'another question'")
     limited = changed(spec, execution={"budget": {"calls": 30}})
@@ -133,7 +133,7 @@ def test_a_limit_needs_a_longest_reply() -> None:
 
 
 def test_a_pilot_is_a_part_of_the_sweep_that_is_not_repeated() -> None:
-    whole, _ = carry_out(SWEEP, "whole.sqlite")
+    whole = ended(SWEEP, "whole.sqlite")
     experiment = load_experiment(SWEEP)
     pilot = _carried_out(SWEEP, "pilot.sqlite", only=experiment.pilot)
     assert (pilot.total, pilot.complete, pilot.made) == (2, 2, whole.made // 3)

@@ -17,7 +17,7 @@ from opinionsim.errors import SpecError, StoreError
 from opinionsim.experiments import LoadedParts, assemble, calls_by_run, load_experiment, preview
 from opinionsim.llm import ScriptedChatModel
 from opinionsim.schedules import critical_path
-from tests._running import SMALL, carry_out, changed
+from tests._running import SMALL, carry_out, changed, ended
 from tests.classifiers._judge import Bench, judge_model
 
 REPLY_TOKENS = 50
@@ -136,7 +136,7 @@ def test_what_a_judge_is_asked_is_forecast_to_the_character(
     spec = judged(kind, **measurement)
     forecast = forecast_of(spec)
     model = FixedModel()
-    summary, _ = carry_out(spec, "judged.sqlite", model)
+    summary = ended(spec, "judged.sqlite", model)
     assert summary.complete == 1
     agents, judge = (sum(each.input_characters for each in forecast.models if each.judges == own) for own in (0, 1))
     assert agents == pytest.approx(sum(model._asked), rel=0.05 if kind == "similarity" else 0)
@@ -187,13 +187,13 @@ def test_judges_of_a_sweep_share_runs_and_are_each_counted(bench: Bench) -> None
     forecast = forecast_of(spec)
     assert (forecast.cells, forecast.runs, forecast.texts) == (4, 1, 20)
     assert forecast.calls == count_calls(spec) == 14 + 10
-    assert carry_out(spec, "shared.sqlite", FixedModel())[0].paid.calls == forecast.calls
+    assert ended(spec, "shared.sqlite", FixedModel()).paid.calls == forecast.calls
     assert len(bench.prompts) == 10
 
 
 def test_what_a_store_shows_of_a_judge_is_no_matter_of_the_agents(bench: Bench) -> None:
     spec = judged()
-    carry_out(spec, "judged.sqlite", FixedModel())
+    ended(spec, "judged.sqlite", FixedModel())
     agents, judge = osim.plan(load_experiment(spec), store="judged.sqlite").models
     assert (agents.observed, judge.observed) == (10, 10)
     # A bench counts 100 tokens for a prompt and one for an answer.
@@ -272,7 +272,7 @@ def test_steps_that_may_go_by_are_forecast_as_if_none_did() -> None:
         spec = changed(SMALL, population={"size": 6}, interaction=interaction)
         forecast = forecast_of(spec)
         model = FixedModel()
-        carry_out(spec, f"{interaction['kind']}.sqlite", model)
+        ended(spec, f"{interaction['kind']}.sqlite", model)
         assert (forecast.calls, forecast.texts, forecast.longest_path) == (40, 40, None)
         assert 0 < len(model._asked) < 40
         assert sum(model._asked) < forecast.input_characters
@@ -321,7 +321,7 @@ def test_any_dyadic_run_is_forecast_to_the_character(
     )
     model = FixedModel()
     with tempfile.TemporaryDirectory() as folder:
-        summary = carry_out(spec, f"{folder}/any.sqlite", model)[0]
+        summary = ended(spec, f"{folder}/any.sqlite", model)
     assert summary.complete == 1
     assert forecast_of(spec).input_characters == sum(model._asked)
 
@@ -358,7 +358,7 @@ def test_one_run_of_each_condition_is_acted_out_and_stands_for_the_others() -> N
     # Framings differ in the claim alone.
     assert forecast.acted_out == 30 + 60
     model = FixedModel()
-    summary, _ = carry_out(spec, "conditions.sqlite", model)
+    summary = ended(spec, "conditions.sqlite", model)
     assert forecast.calls == summary.paid.calls
     assert forecast.output_tokens == forecast.calls * REPLY_TOKENS
     assert forecast.input_characters == pytest.approx(sum(model._asked), rel=0.02)
@@ -543,14 +543,14 @@ def test_what_a_store_shows_is_believed() -> None:
 
 
 def test_a_store_without_calls_of_the_experiment_changes_nothing() -> None:
-    carry_out(changed(SMALL, seed=1), "other.sqlite")
+    ended(changed(SMALL, seed=1), "other.sqlite")
     experiment = load_experiment(SMALL)
     forecast = osim.plan(experiment, store="other.sqlite")
     assert forecast.missing == replace(forecast, missing=None) == osim.plan(experiment)
 
 
 def test_texts_of_complete_runs_that_an_instrument_has_not_coded_are_missing(bench: Bench) -> None:
-    carry_out(changed(judged(), replicates=2, measurement={}), "coded.sqlite")
+    ended(changed(judged(), replicates=2, measurement={}), "coded.sqlite")
     spec = changed(judged(), replicates=3)
     missing = osim.plan(load_experiment(spec), store="coded.sqlite").missing
     assert missing is not None
@@ -558,7 +558,7 @@ def test_texts_of_complete_runs_that_an_instrument_has_not_coded_are_missing(ben
     assert (missing.runs, missing.calls, missing.texts) == (3, 2 * 10 + 20, 30)
     agents, judge = missing.models
     assert (agents.calls, judge.calls) == (10, 30)
-    carry_out(spec, "coded.sqlite")
+    ended(spec, "coded.sqlite")
     assert len(bench.prompts) == 30
     assert judge.input_characters == pytest.approx(sum(map(len, bench.prompts)), rel=0.05)
     done = osim.plan(load_experiment(spec), store="coded.sqlite").missing

@@ -29,7 +29,7 @@ from opinionsim.llm import Entry, Limits
 from opinionsim.simulation import Simulation
 from opinionsim.store import Results, RunState, Store, open_store
 from tests._editing import edit, rewrite
-from tests._running import SMALL, BluntClassifier, assert_same, carry_out, changed, content, loaded, watched
+from tests._running import SMALL, BluntClassifier, assert_same, carry_out, changed, content, ended, loaded, watched
 
 #: Both kinds of memory, every kind of turn, and a schedule that acts on opinions.
 MIXED = changed(
@@ -103,7 +103,7 @@ def test_replay_gives_every_turn_without_a_model(sequential: Results, monkeypatc
 
 
 def test_replay_tells_what_differs(tmp_path: Path) -> None:
-    carry_out(SMALL, "one.sqlite")
+    ended(SMALL, "one.sqlite")
     run_id = loaded("one.sqlite").runs["run_id"][0]
     rewrite("one.sqlite", "UPDATE turns SET agent = 3 - agent WHERE turn = 2")
     (found,) = replay(loaded("one.sqlite"))
@@ -156,14 +156,14 @@ def test_a_failed_run_does_not_stop_the_others() -> None:
     incomplete = results.runs[results.runs["status"] == "incomplete"]
     assert dict(zip(incomplete["run_id"], incomplete["error"], strict=True)) == summary.errors
     again, second = watched()
-    carry_out(spec, "failed.sqlite", again)
+    ended(spec, "failed.sqlite", again)
     assert not set(second.asked) & set(watch.answered)
     assert_same(loaded("failed.sqlite"), carry_out(spec, "whole.sqlite")[1])
 
 
 def test_a_reply_that_never_comes_stops_the_run() -> None:
     model, _ = watched(latency=lambda seed: 60.0)
-    summary, _ = carry_out(changed(SMALL, execution__timeout_s=0.05), "late.sqlite", model)
+    summary = ended(changed(SMALL, execution__timeout_s=0.05), "late.sqlite", model)
     (error,) = summary.errors.values()
     assert "no reply within 0.05 s" in error
 
@@ -290,7 +290,7 @@ def _uncounted(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("_uncounted")
 def test_cells_that_differ_in_classifier_share_runs() -> None:
     spec = changed(SMALL, replicates=2)
-    carry_out(spec, "coded.sqlite")
+    ended(spec, "coded.sqlite")
     alone = loaded("coded.sqlite").opinions
     model, watch = watched()
     both = changed(spec, sweep={"measurement.classifier": ["lexicon", BLUNT, {"name": BLUNT, "options": {"gain": 1}}]})
@@ -312,7 +312,7 @@ def test_cells_that_differ_in_classifier_share_runs() -> None:
     together = carry_out(both, "together.sqlite")[1]
     assert_same(results, together)
     BluntClassifier.coded = 0
-    carry_out(both, "coded.sqlite")
+    ended(both, "coded.sqlite")
     assert BluntClassifier.coded == 0
 
 
@@ -323,7 +323,7 @@ def test_another_instrument_under_the_same_name_is_refused(monkeypatch: pytest.M
     # As when the weights under a path were exchanged.
     monkeypatch.setattr(BluntClassifier, "options", property(lambda self: {"gain": 2, "weights": "other"}))
     with pytest.raises(SpecError, match=rf"measurement.classifier: '{BLUNT}' .*: weights was None and is 'other'"):
-        carry_out(changed(spec, replicates=2), "one.sqlite")
+        ended(changed(spec, replicates=2), "one.sqlite")
     assert_same(loaded("one.sqlite"), before)
     # As does a worker of a cluster whose own files are others.
     experiment = load_experiment(spec)
@@ -338,7 +338,7 @@ def test_another_instrument_under_the_same_name_is_refused(monkeypatch: pytest.M
 @pytest.mark.usefixtures("_uncounted")
 def test_a_text_that_cannot_be_coded_stops_no_other_run(monkeypatch: pytest.MonkeyPatch) -> None:
     spec = changed(SMALL, replicates=3)
-    carry_out(spec, "coded.sqlite")
+    ended(spec, "coded.sqlite")
     classify = BluntClassifier.classify
     asked = []
 
@@ -523,7 +523,7 @@ def test_fresh_redoes_the_affected_runs_alone(pack: Path) -> None:
     assert content(after.turns[after.turns["run_id"] == same]) == content(before.turns[before.turns["run_id"] == same])
     assert content(after.turns) != content(before.turns)
     assert_same(after, carry_out(spec, "anew.sqlite")[1])
-    summary, _ = carry_out(spec, "edited.sqlite", model, fresh=True)
+    summary = ended(spec, "edited.sqlite", model, fresh=True)
     assert (len(watch.asked), summary.complete) == (12, 2)
 
 
@@ -570,7 +570,7 @@ def test_an_unfinished_run_asks_nothing_in_a_second_wording(pack: Path, fresh: b
 def test_an_unfinished_run_goes_on_where_the_edit_touches_nothing_on_record(pack: Path) -> None:
     spec = _with_pack(interaction={"kind": "similarity", "steps": 6}, measurement={"probe": {"after": 1}})
     model, first = watched(fails=lambda n: n == 8)
-    carry_out(spec, "edited.sqlite", model)
+    ended(spec, "edited.sqlite", model)
     _edit(pack, "probe.j2", "Say it in a few sentences", "Say it briefly")
     again, second = watched()
     summary, results = carry_out(spec, "edited.sqlite", again)
@@ -673,7 +673,7 @@ def test_a_run_that_is_taken_over_stops_no_other_and_is_finished_in_the_end(numb
 @pytest.mark.usefixtures("_impatient")
 def test_a_run_that_is_taken_over_while_it_is_started_anew_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     model, _ = watched(fails=lambda n: n == 7)
-    carry_out(SMALL, "taken.sqlite", model, slots=1)
+    ended(SMALL, "taken.sqlite", model, slots=1)
     rewrite("taken.sqlite", "UPDATE journal SET prompt_hash = 'another question'")
     claim = Store.claim
     claims = []
@@ -691,7 +691,7 @@ def test_a_run_that_is_taken_over_while_it_is_started_anew_is_not_lost(monkeypat
 
 @pytest.mark.usefixtures("_uncounted", "_impatient")
 def test_a_run_that_others_finished_is_measured_as_this_experiment_wants(monkeypatch: pytest.MonkeyPatch) -> None:
-    carry_out(changed(SMALL, replicates=2), "others.sqlite")
+    ended(changed(SMALL, replicates=2), "others.sqlite")
     states = Store.states
     looks = []
 
@@ -731,7 +731,7 @@ def test_a_classifier_that_breaks_loses_no_reply_and_names_itself(monkeypatch: p
     assert set(results.runs["status"]) == {"complete"}
     assert all(results.runs["error"])
     again, second = watched()
-    summary, _ = carry_out(changed(SMALL, replicates=3), "broken.sqlite", again)
+    summary = ended(changed(SMALL, replicates=3), "broken.sqlite", again)
     assert summary.complete == 3
     assert watch.asked
     assert not second.asked
@@ -750,7 +750,7 @@ def test_a_defect_in_one_run_is_raised_when_the_others_are_over(monkeypatch: pyt
     monkeypatch.setattr(Simulation, "run", run)
     model, _ = watched()
     with pytest.raises(KeyError, match="a defect"):
-        carry_out(changed(SMALL, replicates=3), "defect.sqlite", model)
+        ended(changed(SMALL, replicates=3), "defect.sqlite", model)
     runs = loaded("defect.sqlite").runs
     assert sorted(runs["status"]) == ["complete", "complete", "incomplete"]
     assert "KeyError" in " ".join(runs["error"].dropna())

@@ -10,7 +10,7 @@ import pytest
 import opinionsim.prompts
 from opinionsim.errors import SpecError
 from opinionsim.experiments import load_experiment, replay
-from tests._running import SMALL, assert_same, carry_out, changed, watched
+from tests._running import SMALL, assert_same, carry_out, changed, ended, watched
 
 ASKED = changed(SMALL, measurement={"self_report": {"before": 1, "after": 2}})
 
@@ -97,10 +97,10 @@ def test_a_pack_without_the_template_is_told_at_once(tmp_path: Path) -> None:
     declared = (folder / "pack.yaml").read_text(encoding="utf-8").splitlines()
     kept = [line for line in declared if not line.startswith("  self-report:")]
     (folder / "pack.yaml").write_text("\n".join(kept), encoding="utf-8")
-    assert carry_out(changed(SMALL, prompts=str(folder)), "plain.sqlite")[0].complete == 1
+    assert ended(changed(SMALL, prompts=str(folder)), "plain.sqlite").complete == 1
     with pytest.raises(
         SpecError,
         match=r"prompts: prompt pack .*mine: no task template 'self-report', which act 'self-report' asks for",
     ):
-        carry_out(changed(ASKED, prompts=str(folder)), "asked.sqlite")
+        ended(changed(ASKED, prompts=str(folder)), "asked.sqlite")
     assert not Path("asked.sqlite").exists()
