@@ -6,20 +6,16 @@ for. Specifications, lists, the JSON Schema and the documentation read the regis
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 import json
 import pkgutil
 import re
 import sys
-import sysconfig
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import cache
-from importlib import import_module, metadata
-from pathlib import Path
+from importlib import import_module
 from typing import Annotated, Any, ClassVar, NamedTuple, Self, TypeVar
 
 from pydantic import (
@@ -35,6 +31,7 @@ from pydantic_core import CoreSchema, PydanticCustomError
 
 from opinionsim.documents import DocumentModel, validate
 from opinionsim.errors import OpinionSimError, SpecError
+from opinionsim.provenance import code_of
 
 __all__ = [
     "KINDS",
@@ -58,6 +55,8 @@ _Target = TypeVar("_Target")
 
 #: An import path: a module, a colon, and a name inside it.
 _PATH = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
+#: A name that is given to a part.
+_NAME = re.compile(r"[A-Za-z0-9][\w-]*")
 
 
 class _Kind(NamedTuple):
@@ -71,6 +70,8 @@ class _Kind(NamedTuple):
     """Groups of methods; a part must have at least one method of each group."""
     given: tuple[str, ...] = ()
     """Arguments that the package itself passes; they are no options."""
+    reserved: tuple[str, ...] = ()
+    """Names that mean something else."""
 
 
 #: The kinds of part.
@@ -84,7 +85,13 @@ KINDS: Mapping[str, _Kind] = {
         ("prompts", "token_budget", "start", "past", "kept", "leads"),
     ),
     "classifier": _Kind("classifier", "opinionsim.classifiers", (("classify", "rate"),), ("scale",)),
-    "chat_model": _Kind("chat model", "opinionsim.llm", (("invoke", "__call__"),), ("temperature", "max_tokens")),
+    "chat_model": _Kind(
+        "chat model",
+        "opinionsim.llm",
+        (("invoke", "__call__"),),
+        ("temperature", "max_tokens"),
+        ("scripted", "human", "replay", "equation"),
+    ),
     "selector": _Kind("selector", "opinionsim.schedules", (("__call__",),), ("texts",)),
     "metric": _Kind(
         "metric", "opinionsim.metrics", (("__call__",),), ("opinions", "range", "network", "groups", "initial")
@@ -94,7 +101,7 @@ KINDS: Mapping[str, _Kind] = {
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """A class, function or object that a specification can name.
+    """A class or function that a specification can name.
 
     Attributes
     ----------
@@ -103,7 +110,7 @@ class Part:
     name : str
         Name in specifications: that of a built-in part, or an import path ``package.module:Name``.
     target : object
-        The class or function; a chat model or a classifier may be an object as well.
+        The class or function.
     version : int or str
         Raised by the author when the behaviour changes; enters identities where it is not 0.
     outside : bool
@@ -111,10 +118,7 @@ class Part:
     importable : bool
         Whether other processes can import the part by its name.
     code : str
-        Version of the code of a part of the user's own at the time it was marked; empty where it has no file. A module
-        of an installed distribution is ``distribution==version``, any other ``sha256:`` and the digest of its file with
-        line ends normalised. The modules of base classes are included, except those of this package and of the standard
-        library. Imports of these modules are not included.
+        Code of a part of the user's own at the time it was marked, as :func:`opinionsim.provenance.code_of` gives it.
     """
 
     kind: str
@@ -227,8 +231,9 @@ def part(kind: str, *, name: str = "", version: int | str = 0) -> Callable[[_Tar
     Raises
     ------
     SpecError
-        If the kind is unknown, the name is that of a built-in part, a part that cannot be imported lacks a name or a
-        version, or a part that can be imported has a name.
+        If the kind is unknown; what is marked is neither a class nor a function, or is marked as another kind; the
+        name is that of a built-in part or no word; a part that cannot be imported lacks a name or a version, or a part
+        that can be imported has a name.
 
     Examples
     --------
@@ -250,10 +255,17 @@ def part(kind: str, *, name: str = "", version: int | str = 0) -> Callable[[_Tar
 
 
 def _enter(kind: str, target: Any, name: str, version: int | str) -> None:
-    module, qualname = getattr(target, "__module__", None), getattr(target, "__qualname__", None)
-    path = f"{module}:{qualname}"
-    outside = not f"{module}.".startswith(f"{__package__}.")
-    importable = module not in (None, "__main__") and bool(_PATH.fullmatch(path))
+    if not inspect.isclass(target) and not inspect.isfunction(inspect.unwrap(target)):
+        raise SpecError(
+            f"part: only a class or a function can be marked, and this is an object of the class "
+            f"{type(target).__name__}; mark a function that returns it"
+        )
+    path = f"{target.__module__}:{target.__qualname__}"
+    outside = not f"{target.__module__}.".startswith(f"{__package__}.")
+    importable = target.__module__ != "__main__" and bool(_PATH.fullmatch(path))
+    marked = _BY_TARGET.get(id(target))
+    if marked is not None and marked.kind != kind:
+        raise SpecError(f"part: {path} is marked as a part of kind {marked.kind!r} already")
     if outside and not importable and not (name and version):
         raise SpecError(
             f"part: {path} cannot be imported by another process; give it a name and a version: "
@@ -263,9 +275,11 @@ def _enter(kind: str, target: Any, name: str, version: int | str) -> None:
         raise SpecError(
             f"part: {path} is named by its import path, under which other processes find it; leave out name"
         )
-    if outside and name and name in built_in(kind):
+    if outside and name and not (isinstance(name, str) and _NAME.fullmatch(name)):
+        raise SpecError(f"part: name must be a word of letters, digits and hyphens; got {name!r}")
+    if outside and name and (name in built_in(kind) or name in KINDS[kind].reserved):
         raise SpecError(f"part: {name!r} is the name of a built-in {KINDS[kind].words}; give {path} another name")
-    entered = Part(kind, name or path, target, version, outside, importable, _code_of(target) if outside else "")
+    entered = Part(kind, name or path, target, version, outside, importable, code_of(target) if outside else "")
     _BY_NAME[kind][entered.name] = entered
     _BY_TARGET[id(target)] = entered
     if isinstance(target, type) and issubclass(target, KindModel):
@@ -339,7 +353,9 @@ def _imported(kind: str, reference: str) -> Part:
     """The marked object at an import path."""
     module, _, qualname = reference.partition(":")
     try:
-        target: Any = import_module(module)
+        # What a module prints is no part of a command's output.
+        with redirect_stdout(sys.stderr):
+            target: Any = import_module(module)
     except (Exception, SystemExit) as error:
         raise SpecError(f"{reference}: cannot import {module!r}: {type(error).__name__}: {error}") from error
     for name in qualname.split("."):
@@ -370,6 +386,8 @@ def name_of(value: Any) -> Any:
         return value
     found = _BY_TARGET.get(id(value))
     if found is not None and found.target is value:
+        if (latest := _BY_NAME[found.kind][found.name]) is not found and latest.target is not value:
+            raise SpecError(f"{found.name} is the name of another part by now; mark this one under another name")
         return found.name
     if callable(value) or hasattr(value, "invoke"):
         raise SpecError(f"{value!r:.80} is not marked as a part; mark it with @opinionsim.part(KIND)")
@@ -379,39 +397,6 @@ def name_of(value: Any) -> Any:
 def summary(part: Part) -> str:
     """The first line of a part's docstring."""
     return (inspect.getdoc(part.target) or "").strip().partition("\n")[0]
-
-
-# -- code ------------------------------------------------------------------------------------------------------------
-
-
-def _code_of(target: Any) -> str:
-    """The code of an object: see :attr:`Part.code`."""
-    classes = inspect.getmro(target if isinstance(target, type) else type(target))
-    names = [target.__module__] if inspect.isfunction(target) else [each.__module__ for each in classes]
-    top = {name: name.partition(".")[0] for name in dict.fromkeys(names)}
-    skipped = {__package__, "__main__", "builtins", *sys.stdlib_module_names}
-    return " ".join(dict.fromkeys(filter(None, (_code(name) for name in top if top[name] not in skipped))))
-
-
-def _code(module: str) -> str:
-    file = getattr(sys.modules.get(module), "__file__", None)
-    if not file:
-        return ""
-    installed = {Path(sysconfig.get_path(scheme)).resolve() for scheme in ("purelib", "platlib")}
-    if installed & set(Path(file).resolve().parents):
-        return _distribution(module.partition(".")[0])
-    text = Path(file).read_bytes().replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-    return f"sha256:{hashlib.sha256(text).hexdigest()}"
-
-
-@cache
-def _distribution(package: str) -> str:
-    """The installed distribution of a package, as ``distribution==version``."""
-    try:
-        return f"{metadata.distribution(package).name}=={metadata.version(package)}"
-    except metadata.PackageNotFoundError:
-        owner = metadata.packages_distributions().get(package, [""])[0]
-        return f"{owner}=={metadata.version(owner)}" if owner else package
 
 
 # -- in specifications -----------------------------------------------------------------------------------------------

@@ -115,7 +115,8 @@ class Simulation:
     async def end(self, error: OpinionSimError) -> None:
         """Start no further turn, and wait for calls in flight: their replies are paid for and belong in the journal."""
         self.engine.stop(error)
-        with suppress(OpinionSimError):
+        # The first failure, of whatever class, is the one that the caller has in hand.
+        with suppress(Exception):
             await self.engine.wait()
 
     async def _move_on(self, lookahead: int) -> None:

@@ -24,7 +24,7 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
         "errors",
         "streams",
         "documents",
-        "background compilation data evidence",
+        "background compilation data evidence provenance",
         "registry",
         "messages opinions",
         "topics",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,14 +13,14 @@ import pytest
 from distributed import LocalCluster
 
 import opinionsim as osim
-from opinionsim.errors import SpecError
+from opinionsim.errors import OpinionSimError, SpecError
 from opinionsim.experiments import manifest, under_way
 from opinionsim.registry import built_in, find
 from opinionsim.schedules import REVIEW, WRITE, SteppedInteraction, Turn, named
 from opinionsim.store import open_store
 from tests._postgres import Server
 from tests._processes import in_process, said
-from tests._running import SMALL, changed
+from tests._running import SMALL, changed, ended
 
 
 class Said(NamedTuple):
@@ -239,6 +240,149 @@ def test_an_error_names_file_line_and_field(folder: Path, monkeypatch: pytest.Mo
         osim.load_experiment(path)
 
 
+_FAULTY = """
+import opinionsim as osim
+from opinionsim.opinions import OpinionEstimates, OpinionScale
+from opinionsim.memory import find_memory
+from opinionsim.schedules import REVIEW, WRITE, Interaction, SteppedInteraction, Turn, named
+
+@osim.part("interaction")
+class NoAgent(SteppedInteraction):
+    acts = named(WRITE)
+
+    def turns(self, setting):
+        yield Turn(0, 1, 99, "write")
+
+@osim.part("interaction")
+class Ahead(SteppedInteraction):
+    acts = named(REVIEW)
+
+    def turns(self, setting):
+        yield Turn(0, 1, 0, "review", (1,))
+
+@osim.part("interaction")
+class Raising(SteppedInteraction):
+    acts = named(WRITE)
+
+    def turns(self, setting):
+        yield Turn(0, 1, 0, "write")
+        1 / 0
+
+@osim.part("interaction")
+class NoTurns(SteppedInteraction):
+    acts = named(WRITE)
+
+    def turns(self, setting):
+        yield (0, 1, 0, "write")
+
+@osim.part("network")
+class Far(__import__("opinionsim.networks").networks.NetworkKind):
+    def pairs(self, size, rng):
+        return [(0, size)]
+
+@osim.part("memory")
+class Silent(find_memory("cumulative")):
+    def prompt(self, *arguments):
+        return None
+
+@osim.part("memory")
+class Asking(find_memory("cumulative")):
+    async def remember(self, act, received, said, ask):
+        await ask("reflect", ())
+        return self
+
+@osim.part("classifier")
+class Wide:
+    name, needs_claim, reads_context, reads_about, options = "wide", False, False, False, {}
+
+    def __init__(self, scale):
+        self.scale = OpinionScale((1, 2, 3, 4, 5, 6, 7))
+
+    def classify(self, items):
+        return OpinionEstimates.from_probabilities(self.scale, [[1, 0, 0, 0, 0, 0, 0]] * len(items))
+
+@osim.part("metric")
+def on_network(opinions, network):
+    return 0.0
+
+@osim.part("metric")
+def words(opinions):
+    return "many"
+"""
+
+
+@pytest.fixture(scope="module")
+def faulty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A module of parts that break their contracts, ready to be imported."""
+    folder = tmp_path_factory.mktemp("faulty")
+    (folder / "faulty.py").write_text(_FAULTY, encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(folder))
+        yield
+
+
+@pytest.mark.usefixtures("faulty")
+@pytest.mark.parametrize(
+    ("field", "value", "problem"),
+    [
+        ("interaction", {"kind": "faulty:NoAgent"}, "faulty:NoAgent: turn 0 names act 'write' and agent 99"),
+        ("interaction", {"kind": "faulty:Ahead"}, "faulty:Ahead: turn 0 reads turn 1, which is not an earlier turn"),
+        ("interaction", {"kind": "faulty:NoTurns"}, "faulty:NoTurns: .* must yield objects of the class Turn"),
+        ("interaction", {"kind": "faulty:Raising"}, r"faulty:Raising failed in .*faulty\.py:\d+ with ZeroDivision"),
+        ("interaction", {"kind": "dyadic", "network": "faulty:Far"}, r"interaction\.network: "),
+        ("cognition", {"memory": "faulty:Silent"}, "of your own in it is faulty:Silent"),
+        ("cognition", {"memory": "faulty:Asking"}, "faulty:Asking asks 1 times .* its calls_per_event is 0"),
+        ("measurement", {"classifier": "faulty:Wide"}, "faulty:Wide codes on the points"),
+        ("measurement", {"metrics": ["faulty:on_network"]}, "faulty:on_network needs network"),
+        ("measurement", {"metrics": ["faulty:words"]}, "faulty:words failed with ValueError"),
+        ("measurement", {"metrics": ["bias", "bias"]}, "the metric bias is named twice"),
+    ],
+)
+def test_a_faulty_part_is_named_before_any_call(field: str, value: Any, problem: str) -> None:
+    spec = changed(SMALL, **{field: {**value, "steps": 2} if field == "interaction" else value})
+    with pytest.raises(OpinionSimError, match=problem):
+        osim.plan(osim.load_experiment(spec))
+
+
+def test_a_part_that_fails_in_a_run_stops_that_run_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "late.py").write_text(
+        """
+import opinionsim as osim
+from opinionsim.schedules import WRITE, Interaction, Schedule, Turn, named
+
+class Raises(Schedule):
+    acts, n_agents, steps = named(WRITE), 4, 2
+
+    def outline(self):
+        yield Turn(0, 1, 0, "write")
+
+    async def decide(self, outcomes):
+        yield Turn(0, 1, 0, "write")
+        await outcomes.reply(0)
+        raise ValueError("half way")
+
+@osim.part("interaction")
+class Late(Interaction):
+    steps: int = 2
+
+    def steps_for(self, size):
+        return self.steps
+
+    def schedule(self, setting):
+        return Raises()
+""",
+        encoding="utf-8",
+    )
+    dyadic = {"kind": "dyadic", "steps": 4}
+    spec = changed(SMALL, replicates=2, sweep={"interaction": [{"kind": "late:Late"}, dyadic]})
+    summary = ended(spec, "late.sqlite")
+    assert summary.complete == 2
+    assert len(summary.errors) == 2
+    assert all("late:Late failed in" in error and "ValueError: half way" in error for error in summary.errors.values())
+    del sys.modules["late"]
+
+
 class TestObjects:
     """Parts given as objects in Python."""
 
@@ -275,6 +419,32 @@ class TestObjects:
     def test_what_can_be_imported_is_named_by_its_path(self) -> None:
         with pytest.raises(SpecError, match="test_outside:_schedule is named by its import path"):
             osim.part("selector", name="mine")(_schedule)
+
+    @pytest.mark.parametrize(
+        ("kind", "given", "problem"),
+        [
+            ("selector", {"name": "scripted:one", "version": 1}, "must be a word"),
+            ("selector", {"name": 5, "version": 1}, "must be a word"),
+            ("chat_model", {"name": "scripted", "version": 1}, "is the name of a built-in chat model"),
+            ("chat_model", {"name": "openai:gpt-4o", "version": 1}, "must be a word"),
+        ],
+    )
+    def test_names_that_mean_something_else_are_refused(self, kind: str, given: dict[str, Any], problem: str) -> None:
+        with pytest.raises(SpecError, match=problem):
+            osim.part(kind, **given)(lambda texts: 0)
+
+    def test_only_classes_and_functions_are_marked_and_of_one_kind(self) -> None:
+        with pytest.raises(SpecError, match="only a class or a function can be marked"):
+            osim.part("chat_model", name="mine", version=1)(object())
+        with pytest.raises(SpecError, match="is marked as a part of kind 'interaction' already"):
+            osim.part("network")(Turnwise)
+
+    def test_an_object_whose_name_another_took_is_refused(self) -> None:
+        first, second = (osim.part("selector", name="nth", version=1)(lambda texts, n=n: n) for n in (0, 1))
+        spec = changed(SMALL, cognition={"draws": 2, "selector": second})
+        assert osim.load_experiment(spec).spec.cognition.selector.name == "nth"
+        with pytest.raises(SpecError, match="nth is the name of another part by now"):
+            osim.load_experiment(changed(SMALL, cognition={"draws": 2, "selector": first}))
 
     def test_an_object_that_is_not_marked_is_refused(self) -> None:
         with pytest.raises(SpecError, match=r"is not marked as a part; mark it with @opinionsim\.part"):

@@ -246,9 +246,9 @@ def further_table(
     axes = [axis for axis in varying if axis != "topic"] or list(varying)
     keys = ["run_id", "cell", "instrument_id", "kind"]
     names = [column for column in values.columns if column not in keys]
-    both = metrics.merge(values, on=keys)
+    both = metrics.merge(values.set_axis([*keys, *range(len(names))], axis="columns"), on=keys)
     # condition_metrics averages the columns bias and diversity, so each metric takes their place in turn.
-    frames = [_measure(runs, both.assign(bias=both[name], diversity=both[name]), axes, kind) for name in names]
+    frames = [_measure(runs, both.assign(bias=both[i], diversity=both[i]), axes, kind) for i in range(len(names))]
     frame, kind = frames[0]
     columns = [[_cell(*pair) for pair in zip(each["bias"], each["bias_se"], strict=True)] for each, _ in frames]
     labels = [[_level(value) for value in frame[axis]] for axis in axes]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from opinionsim.classifiers._base import Classifier
@@ -36,8 +37,14 @@ def load_classifier(name: str, scale: OpinionScale | None = None, /, **options: 
         If weights or packages that the classifier needs are missing.
     """
     part = NamedPart(name=name, options=options).found("classifier")
-    found: Classifier = part.build(scale=scale, options=options) if callable(part.target) else part.target
-    lacking = [each for each in ("scale", "options", "needs_claim") if not hasattr(found, each)] if part.outside else []
+    found: Classifier = part.build(scale=scale, options=options)
+    needed = {"scale": OpinionScale, "options": Mapping, "needs_claim": bool}
+    lacking = [each for each, kind in needed.items() if not isinstance(getattr(found, each, None), kind)]
     if lacking:
         raise SpecError(f"classifier {name} has no {', '.join(lacking)}, which every classifier needs")
+    if found.scale != (scale or OpinionScale()):
+        raise SpecError(
+            f"classifier {name} codes on the points {found.scale.points}, not on those asked for: "
+            f"{(scale or OpinionScale()).points}; let it take the scale that it is given"
+        )
     return found

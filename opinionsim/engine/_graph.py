@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from opinionsim.engine._contracts import Actor, calls_per_event
 from opinionsim.errors import ScheduleError
 from opinionsim.messages import Message, as_message
-from opinionsim.schedules import ActSpec, AnySchedule, Turn
+from opinionsim.schedules import ActSpec, AnySchedule, Turn, check_turn
 
 
 class Node:
@@ -51,8 +51,7 @@ class TurnGraph:
 
     def __init__(self, schedule: AnySchedule, actors: Sequence[Actor]) -> None:
         self.nodes: list[Node] = []
-        self._steps = schedule.steps
-        self._acts = schedule.acts
+        self._schedule = schedule
         self._actors = actors
         self._after = [calls_per_event(actor) for actor in actors]
         self._externals = {name: as_message(value) for name, value in schedule.externals.items()}
@@ -60,29 +59,13 @@ class TurnGraph:
 
     def take(self, turn: Turn) -> Node:
         """Check a turn against the contract and join it to the turns it depends on."""
-        index, nodes = turn.index, self.nodes
-        if index != len(nodes) or (nodes and turn.step < nodes[-1].turn.step):
-            raise ScheduleError(f"turn {index} of step {turn.step} is out of order; expected index {len(nodes)}")
-        if not 0 <= turn.step <= self._steps:
-            raise ScheduleError(f"turn {index} is of step {turn.step}; valid: 0..{self._steps}")
-        spec = self._acts.get(turn.act)
-        if spec is None or not 0 <= turn.agent < len(self._actors):
-            raise ScheduleError(
-                f"turn {index} names act {turn.act!r} and agent {turn.agent}; "
-                f"valid: {', '.join(self._acts)} and agents 0..{len(self._actors) - 1}"
-            )
+        nodes = self.nodes
+        spec = check_turn(turn, self._schedule, len(nodes), nodes[-1].turn.step if nodes else 0)
         node = Node(turn, spec, self._actors[turn.agent])
         for ref in turn.reads:
-            if isinstance(ref, int):
-                if not 0 <= ref < index:
-                    raise ScheduleError(f"turn {index} reads turn {ref}, which is not an earlier turn")
-                if nodes[ref].message is None:
-                    nodes[ref].readers.append(node)
-                    node.waiting += 1
-            elif ref.name not in self._externals:
-                raise ScheduleError(
-                    f"turn {index} reads external message {ref.name!r}, which the schedule does not hold"
-                )
+            if isinstance(ref, int) and nodes[ref].message is None:
+                nodes[ref].readers.append(node)
+                node.waiting += 1
         if spec.memory != "none":
             before = self._last_keeping.get(turn.agent)
             if before is not None and not before.done:

@@ -14,6 +14,7 @@ from opinionsim.errors import SpecError
 from opinionsim.experiments._cells import PlannedRun
 from opinionsim.experiments._equations import Equation, equation_of
 from opinionsim.experiments._model_spec import ModelSpec
+from opinionsim.experiments._outside import owned
 from opinionsim.experiments._resources import Resources
 from opinionsim.experiments._spec import ExperimentSpec
 from opinionsim.llm import Endpoint, ReplayOnly
@@ -148,6 +149,11 @@ def assemble(planned: PlannedRun, resources: Resources) -> Parts:
     SpecError
         If a resource of the specification does not exist or does not fit.
     """
+    with owned(planned.spec):
+        return _assembled(planned, resources)
+
+
+def _assembled(planned: PlannedRun, resources: Resources) -> Parts:
     spec = planned.spec
     topic = resources.topic(spec.topic)
     scale = spec.scale.scale()

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from functools import partial
 
 import numpy as np
 
 from opinionsim.documents import Document, KeyPath, fields_at, spell_path
-from opinionsim.errors import SpecError
+from opinionsim.errors import MeasurementError, SpecError
 from opinionsim.experiments._equations import check_equation
 from opinionsim.experiments._identity import RUN_FIELDS
+from opinionsim.experiments._outside import owned
 from opinionsim.experiments._resources import Resources, is_path
 from opinionsim.experiments._spec import ExperimentSpec, conflicts
 from opinionsim.llm import own_model
@@ -41,8 +43,9 @@ class Checks:
         SpecError
             One line a problem.
         """
-        found = list(_parts(spec)) or [*conflicts(spec), *self._separating(spec, document)]
-        found = found or list(self._references(spec))
+        found = list(_parts(spec))
+        with nullcontext() if found else owned(spec):
+            found = found or [*conflicts(spec), *self._separating(spec, document)] or list(self._references(spec))
         if found:
             lines = [(keys, line) for keys, problem in found for line in problem.split("\n")]
             raise SpecError("\n".join(str(_placed(document, keys, line)) for keys, line in lines))
@@ -88,6 +91,11 @@ class Checks:
             yield from _attempt(("interaction", "network"), lambda: network.check(size, self.resources.network))
         if spec.model.equation is not None:
             yield from _attempt(("model",), lambda: check_equation(spec))
+        if metrics := spec.measurement.metrics:
+            # Metrics import pandas, which few specifications need.
+            from opinionsim.metrics import check_metrics
+
+            yield from _attempt(("measurement", "metrics"), lambda: check_metrics(metrics, spec.scale.scale()))
 
     def _population(self, spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
         """Problems of personas: not found, off the scale, without attributes, or not fit for the initial opinions."""
@@ -168,7 +176,7 @@ def _attempt(keys: KeyPath, ask: Callable[[], object]) -> Iterator[tuple[KeyPath
     """The problem that `ask` raises, if it raises one."""
     try:
         ask()
-    except SpecError as error:
+    except (SpecError, MeasurementError) as error:
         yield keys, str(error)
 
 

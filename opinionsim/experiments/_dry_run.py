@@ -11,11 +11,12 @@ from functools import cached_property, partial
 import numpy as np
 
 from opinionsim.classifiers import Context, Item, asks
+from opinionsim.errors import SpecError
 from opinionsim.experiments._assembly import Parts
 from opinionsim.experiments._model_spec import ModelSpec
 from opinionsim.measurement import SELF_REPORT, Instrument
 from opinionsim.messages import ChatMessage, Message, Parse, Prompt, Reply, as_message
-from opinionsim.schedules import ActSpec, AdaptiveSchedule, Turn, critical_path, outline
+from opinionsim.schedules import ActSpec, AdaptiveSchedule, StaticSchedule, Turn, check_turn, critical_path, outline
 from opinionsim.topics import Claim, Framing
 
 #: Part of a turn in which reflective memories sum up.
@@ -79,7 +80,11 @@ class CountedTurns:
         self._turns, self._reads = Counter[str](), Counter[str]()
         acts, labels, kept = parts.schedule.acts, parts.model_labels, _Kept(parts.schedule.acts)
         found: defaultdict[Sort, list[int]] = defaultdict(list)
-        for turn in outline(parts.schedule):
+        step, static = 0, isinstance(parts.schedule, StaticSchedule)
+        for index, turn in enumerate(outline(parts.schedule)):
+            if static:
+                check_turn(turn, parts.schedule, index, step)
+                step = turn.step
             before, act = kept.before(turn), acts[turn.act]
             found[labels[turn.agent], turn.act] += [before] * act.draws
             if self._after and act.memory == "keep":
@@ -155,6 +160,7 @@ class DryRun:
     reply: Callable[[Sort], str]
     asked: defaultdict[Sort, list[tuple[int, int]]] = field(default_factory=lambda: defaultdict(list))
     _lengths: dict[Sort, _Lengths] = field(default_factory=dict)
+    _n_asked: int = 0
 
     def characters(self, sort: Sort, remembered: np.ndarray) -> int:
         """Characters of prompts of a sort; if none was made, as for this kind by another model, or for all kinds."""
@@ -198,8 +204,10 @@ class DryRun:
             ]
             actor = member.actor.fork() if act.memory == "fork" else member.actor
             ask = partial(self._ask, labels[turn.agent], turn.act, kept.before(turn))
+            before = self._n_asked
             await actor.act(turn, received, ask, published.append)
             most -= act.draws + (self.parts.calls_per_event if act.memory == "keep" else 0)
+            self._check_memory(act, self._n_asked - before)
             for each in judges if act.kind != SELF_REPORT else ():
                 read = tuple(message.text for message in received)
                 context = Context(read, *member.author) if each.context else None
@@ -207,6 +215,15 @@ class DryRun:
                 for about in others if each.about else [None]:
                     item = Item(published[-1].text, self.parts.claim, about, context)
                     await self._judge(each, turn.act, item, known)
+
+    def _check_memory(self, act: ActSpec, n_asked: int) -> None:
+        """Refuse a memory that asks more often than it declares."""
+        declared = self.parts.calls_per_event if act.memory == "keep" else 0
+        if n_asked > act.draws + declared:
+            raise SpecError(
+                f"cognition.memory: {self.parts.cognition.memory} asks {n_asked - act.draws} times for an "
+                f"event, and its calls_per_event is {declared}"
+            )
 
     async def _judge(
         self, each: Instrument, act: str, item: Item, known: dict[tuple[str, Item], list[tuple[int, int]]]
@@ -235,6 +252,7 @@ class DryRun:
     ) -> Reply:
         """Count a prompt, and return a placeholder."""
         sort = who, call_kind(act, part)
+        self._n_asked += 1
         self.asked[sort].append((remembered, Prompt.of(messages).characters))
         return Reply(self.reply(sort) if text is None else text)
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from traceback import extract_tb
 from typing import Any
 
-from opinionsim.errors import JournalMismatch, OpinionSimError, SpecError
+from opinionsim.errors import JournalMismatch, OpinionSimError, ScheduleError, SpecError
 from opinionsim.experiments._spec import ExperimentSpec
 from opinionsim.llm import own_model
 from opinionsim.registry import Part, find
@@ -29,6 +32,38 @@ def measuring_parts(spec: ExperimentSpec) -> dict[str, Part]:
     parts = [find("classifier", each.classifier.name) for each in spec.instruments]
     parts += [find("metric", each.name) for each in spec.measurement.metrics]
     return {part.name: part for part in parts if part.outside}
+
+
+@contextmanager
+def owned(spec: ExperimentSpec) -> Iterator[None]:
+    """Name the part of the user's own that an exception came from, in a run that has one; others pass unchanged."""
+    try:
+        yield
+    except ScheduleError as error:
+        if spec.interaction.kind in run_parts(spec):
+            raise ScheduleError(f"interaction {spec.interaction.kind}: {error}") from error
+        raise
+    except OpinionSimError:
+        raise
+    except Exception as error:
+        if (found := own_failure(spec, error)) is None:
+            raise
+        raise found from error
+
+
+def own_failure(spec: ExperimentSpec, error: Exception) -> SpecError | None:
+    """The error of a run that has parts of the user's own, with the last line of theirs; None if it has none."""
+    parts = run_parts(spec)
+    if not parts:
+        return None
+    files = {getattr(sys.modules.get(part.target.__module__), "__file__", None): name for name, part in parts.items()}
+    places = [(files[each.filename], each) for each in extract_tb(error.__traceback__) if each.filename in files]
+    said = f"{type(error).__name__}: {error}"
+    if places:
+        name, place = places[-1]
+        return SpecError(f"{name} failed in {place.filename}:{place.lineno} with {said}")
+    which = "is" if len(parts) == 1 else "are"
+    return SpecError(f"a run failed with {said}; of your own in it {which} {', '.join(parts)}")
 
 
 def run_code(spec: ExperimentSpec) -> dict[str, str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from statistics import fmean
@@ -23,6 +22,7 @@ from opinionsim.experiments._dry_run import CountedTurns, DryRun, Sort, question
 from opinionsim.experiments._forecast import Forecast, ModelForecast, spell_price
 from opinionsim.experiments._loaded import LoadedParts
 from opinionsim.experiments._model_spec import ModelSpec
+from opinionsim.experiments._outside import owned
 from opinionsim.llm import Usage
 from opinionsim.measurement import SELF_REPORT
 from opinionsim.messages import ChatMessage, Message, as_message
@@ -217,6 +217,8 @@ class _Planning:
         self._cells = [(run.run_id, id(run.cell)) for run in experiment.runs]
         self._loaded = loaded
         self._instruments = instruments_by_run(experiment.runs, loaded)
+        self._unusual: dict[str, None] = {}
+        self._unset: list[SpecError] = []
         self._turns = self._counted()
         read = {each.instrument_id: each for run_id in runs for each in self._instruments[run_id]}
         self.judges: dict[str, Model] = {}
@@ -231,7 +233,6 @@ class _Planning:
         self.models = list(dict.fromkeys([*agents, *self.judges.values()]))
         self._rates: Mapping[Model, Rates] = {}
         self._acted_out = 0
-        self._unusual: dict[str, None] = {}
 
     def _agent(self, model: ModelSpec, run: PlannedRun) -> Model:
         endpoint = self._loaded.endpoint(model, run.spec, self._resources.pack(run.spec.prompts))
@@ -251,13 +252,22 @@ class _Planning:
                 [acting, run.spec.cognition.model_dump(mode="json", include={"memory", "draws"}), run.block]
             )
             if key not in known:
-                known[key] = None
-                with suppress(SpecError):
-                    if run.spec.model.chat_models:
-                        known[key] = CountedTurns(assemble(run, self._resources))
+                known[key] = self._turns_of(run) if run.spec.model.chat_models else None
             if (turns := known[key]) is not None and turns.calls:
                 found[run_id] = turns
+        if self._unset and len(self._unset) == len(known):
+            raise self._unset[0]
         return found
+
+    def _turns_of(self, run: PlannedRun) -> CountedTurns | None:
+        """The turns of a run; None if it cannot be set up, as where its network is drawn without an edge."""
+        try:
+            parts = assemble(run, self._resources)
+        except SpecError as error:
+            self._unset.append(error)
+            return None
+        with owned(run.spec):
+            return CountedTurns(parts)
 
     def _awaited(self, run_id: str) -> set[str]:
         """The instruments whose opinions of reports a run's schedule waits for."""
@@ -318,7 +328,8 @@ class _Planning:
         judges = {each.instrument_id: each for other in alike for each in self._instruments[other]}
         asking = [each for identity, each in judges.items() if identity in self.judges]
         dry = DryRun(parts, reply)
-        background.run(dry.act_out(most / max(turns.calls, 1), most, asking))
+        with owned(run.spec):
+            background.run(dry.act_out(most / max(turns.calls, 1), most, asking))
         self._acted_out += sum(len(dry.asked.get(sort, ())) for sort in self.asked(run_id))
         return dry
 
@@ -446,6 +457,8 @@ class _Planning:
         for name in limits.exceeded_by(Usage(forecast.calls, tokens, forecast.cost or 0.0)):
             yield f"execution.budget.{name} = {getattr(limits, name):,} will stop the experiment before it is complete."
         yield from self._loaded.missing
+        if self._unset:
+            yield f"Some runs cannot be set up and count no call: {self._unset[0]}"
         yield from self._unusual
         yield from self._loaded.warnings()
 
@@ -507,6 +520,12 @@ def preview(experiment: Experiment, run: int = 0) -> Preview:
     parts = assemble(planned, experiment.resources)
     if parts.equation is not None:
         return Preview(planned.run_id, planned.cell.label, {}, parts.equation.setup.model.title)
+    with owned(planned.spec):
+        return Preview(planned.run_id, planned.cell.label, _first_prompts(parts))
+
+
+def _first_prompts(parts: Parts) -> dict[str, tuple[ChatMessage, ...]]:
+    """The prompt of the first turn of each act, as if nothing had happened yet."""
     cast = parts.cast()
     prompts: dict[str, tuple[ChatMessage, ...]] = {}
     for turn in outline(parts.schedule):
@@ -518,4 +537,4 @@ def preview(experiment: Experiment, run: int = 0) -> Preview:
             actor = cast[turn.agent].actor
             if isinstance(actor, PersonaActor):
                 prompts[turn.act] = actor.preview(turn.act, received)
-    return Preview(planned.run_id, planned.cell.label, prompts)
+    return prompts

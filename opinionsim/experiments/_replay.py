@@ -17,6 +17,7 @@ from opinionsim.experiments._cells import Experiment, PlannedRun, load_experimen
 from opinionsim.experiments._coding import opinion_rows
 from opinionsim.experiments._edges import edge_rows, moved_ties
 from opinionsim.experiments._measurement_spec import WantedInstrument
+from opinionsim.experiments._outside import blamed_on, changed_code, run_code
 from opinionsim.experiments._recording import agent_rows, turn_row
 from opinionsim.experiments._resources import Resources
 from opinionsim.llm import Entry, MemoryJournal, ReplayOnly, RunCalls, SlotPool
@@ -221,22 +222,23 @@ class _Computing:
 
 def _compared(planned: PlannedRun, resources: Resources, store: StoreReader, computing: _Computing) -> Replayed:
     run_id = planned.run_id
-    n_turns = 0
+    n_turns, changed = 0, ""
     try:
         store.require_sound(run_id)
+        changed = changed_code(store.states([run_id])[run_id].parts, run_code(planned.spec))
         turns = store.turns(run_id)
         n_turns = len(turns)
         parts = assemble(planned, resources)
         simulation = background.run(_replayed(planned, parts, store.entries(run_id)))
         differs = difference(turns, list(turn_rows(simulation))) or _other_cast(store, run_id, parts)
         if differs:
-            return Replayed(run_id, n_turns, differs)
+            return Replayed(run_id, n_turns, f"{differs}. {changed}" if changed else differs)
         instruments, unread = computing.of(run_id)
         opinions = store.opinions(run_id)
         coded = background.run(_coded(planned, parts, simulation, instruments, store.entries(run_id)))
         return Replayed(run_id, n_turns, _other_opinions(opinions, coded, instruments), len(coded), unread)
     except OpinionSimError as error:
-        return Replayed(run_id, n_turns, str(error))
+        return Replayed(run_id, n_turns, str(blamed_on(changed, error)))
 
 
 def difference(stored: list[TurnRow], again: list[TurnRow]) -> str:

@@ -12,7 +12,7 @@ from opinionsim.experiments._assembly import Parts, assemble
 from opinionsim.experiments._cells import PlannedRun
 from opinionsim.experiments._coding import opinion_rows, stored_texts
 from opinionsim.experiments._context import STOPPED, Context, Stopped, damage, together
-from opinionsim.experiments._outside import blamed_on
+from opinionsim.experiments._outside import blamed_on, own_failure
 from opinionsim.experiments._recording import Recording
 from opinionsim.experiments._replay import check_prompts
 from opinionsim.experiments._sorting import Pending, uncoded
@@ -164,9 +164,11 @@ async def play(context: Context, opened: Opened) -> Played:
         context.heed(failure)
     except Exception as failure:
         # A defect of the program stops this run only; it is raised when all other runs are over.
-        error = OpinionSimError(f"{type(failure).__name__}: {failure}")
+        error = own_failure(spec, failure)
+        if error is None:
+            error = OpinionSimError(f"{type(failure).__name__}: {failure}")
+            context.defect = context.defect or failure
         await simulation.end(error)
-        context.defect = context.defect or failure
     finally:
         del context.playing[run_id]
     return Played(opened, recording, simulation, measuring, calls, error)

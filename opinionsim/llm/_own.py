@@ -41,15 +41,10 @@ def load_own_model(name: str, settings: Mapping[str, Any], options: Mapping[str,
     from langchain_core.language_models import BaseChatModel
 
     part = find("chat_model", name)
-    found = part.target
-    if isinstance(found, BaseChatModel):
-        if options:
-            raise SpecError(f"chat model {name!r} is an object and takes no options; got {', '.join(options)}")
-    else:
-        taken = part.arguments()
-        part.check_options(options)
-        given = {key: value for key, value in settings.items() if key in taken and value is not None}
-        found = part.build(**given, options=options)
+    taken = part.arguments()
+    part.check_options(options)
+    given = {key: value for key, value in settings.items() if key in taken and value is not None}
+    found = part.build(**given, options=options)
     if not isinstance(found, BaseChatModel):
         raise SpecError(f"chat model {name!r} must be a langchain_core BaseChatModel; it made a {type(found).__name__}")
     return found

@@ -33,7 +33,7 @@ from opinionsim.metrics._moments import (
     relative_diversity,
     skewness,
 )
-from opinionsim.metrics._named import named_metrics
+from opinionsim.metrics._named import check_metrics, named_metrics
 from opinionsim.metrics._network import (
     active_link_density,
     assortativity,
@@ -80,6 +80,7 @@ __all__ = [
     "bimodality",
     "bootstrap_interval",
     "check_conditions",
+    "check_metrics",
     "class_transitions",
     "cluster_labels",
     "clusters",

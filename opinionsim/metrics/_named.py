@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from opinionsim.errors import MeasurementError
+from opinionsim.errors import MeasurementError, SpecError
 from opinionsim.metrics._frames import final_opinions
 from opinionsim.opinions import OpinionScale
 from opinionsim.registry import NamedPart, blamed
@@ -42,12 +42,40 @@ def named_metrics(
     MeasurementError
         If a metric needs a network, groups or initial opinions, or does not return a number.
     """
+    parts = [each if isinstance(each, NamedPart) else NamedPart.model_validate(each) for each in named]
     heads, finals = final_opinions(runs, opinions)
-    return heads.assign(**{each.name: [_value(each, values, scale) for values in finals] for each in map(_read, named)})
+    return heads.assign(
+        **{
+            label: [_value(each, values, scale) for values in finals]
+            for label, each in zip(_labels(parts), parts, strict=True)
+        }
+    )
 
 
-def _read(given: Any) -> NamedPart:
-    return given if isinstance(given, NamedPart) else NamedPart.model_validate(given)
+def check_metrics(named: Sequence[NamedPart], scale: OpinionScale) -> None:
+    """Refuse metrics that cannot be computed from final opinions, each tried on a few opinions.
+
+    Raises
+    ------
+    SpecError, MeasurementError
+        As :func:`named_metrics`, or if one is named twice.
+    """
+    _labels(named)
+    for each in named:
+        _value(each, np.array([scale.lowest, scale.lowest, scale.highest], dtype=float), scale)
+
+
+def _labels(named: Sequence[NamedPart]) -> list[str]:
+    """Headings of metrics: their names, with the options where a name is there several times."""
+    names = [each.name for each in named]
+    options = [", ".join(f"{name}={value}" for name, value in each.options.items()) for each in named]
+    found = [
+        f"{name}({told})" if told and names.count(name) > 1 else name for name, told in zip(names, options, strict=True)
+    ]
+    for label in found:
+        if found.count(label) > 1:
+            raise SpecError(f"the metric {label} is named twice")
+    return found
 
 
 def _value(named: NamedPart, opinions: np.ndarray, scale: OpinionScale) -> float:
@@ -62,8 +90,9 @@ def _value(named: NamedPart, opinions: np.ndarray, scale: OpinionScale) -> float
         raise MeasurementError(f"metric {named.name} needs {lacking[0]}, which a table of final opinions does not have")
     if not len(opinions):
         return np.nan
+    # Every metric gets a copy: one of the user's own may change it.
     with blamed(part):
-        found = np.asarray(compute(opinions), dtype=float)
+        found = np.asarray(compute(opinions.copy()), dtype=float)
     if found.ndim:
         raise MeasurementError(f"metric {named.name} must give one number; it gave an array of shape {found.shape}")
     return float(found)

@@ -207,6 +207,6 @@ def compute_metrics(
     passed = {"range": range, "network": network, "groups": groups, "initial": initial}
     given = {name: value for name, value in passed.items() if value is not None}
     return {
-        name: np.asarray(find_metric(name).function(values, **keywords))
+        name: np.asarray(find_metric(name).function(values.copy(), **keywords))
         for name, keywords in arguments(names, given, options).items()
     }

@@ -79,7 +79,7 @@ class NetworkKind(KindModel):
         (ndarray, ndarray), networkx graph or other
             Both ends of each undirected edge, or any network that :meth:`Network.of` takes, on N agents.
         """
-        raise NotImplementedError(f"{type(self).__name__} has no pairs(size, rng)")
+        refuse(f"{type(self).__name__} has no pairs(size, rng)")
 
     def build(self, size: int | None, rng: np.random.Generator, read: Reader | None = None) -> Network:
         """The network.

@@ -107,7 +107,7 @@ class Interaction(KindModel):
 
     def steps_for(self, size: int) -> int:
         """Steps T of a population of `size` agents."""
-        raise NotImplementedError
+        raise ScheduleError(f"{type(self).__name__} has no steps_for(size), the number of its steps")
 
     @property
     def needs(self) -> Sequence[str]:
@@ -159,13 +159,11 @@ class Interaction(KindModel):
 
     def decide(self, setting: Setting, outcomes: Outcomes) -> AsyncIterator[Turn]:
         """Turns in order, which may depend on the outcomes of turns already yielded."""
-        raise NotImplementedError
+        raise ScheduleError(f"{type(self).__name__} has no decide(setting, outcomes)")
 
     def outline(self, setting: Setting) -> Iterator[Turn]:
         """The most turns that :meth:`decide` can yield; forecasts count them."""
-        raise NotImplementedError(
-            f"{type(self).__name__} has no outline(setting), so that its turns cannot be forecast"
-        )
+        raise ScheduleError(f"{type(self).__name__} has no outline(setting), so that its turns cannot be forecast")
 
 
 class _Made(Schedule):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from inspect import iscoroutinefunction
+from numbers import Integral
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
@@ -273,6 +274,48 @@ def check_schedule(schedule: object) -> AnySchedule:
     if PARTICIPANT in schedule.others:
         raise ScheduleError(f"{kind}.others: participants are counted by n_agents; name another role")
     return schedule
+
+
+def check_turn(turn: Turn, schedule: AnySchedule, index: int, after: int) -> ActSpec:
+    """Return the act of a turn after checking the turn.
+
+    Parameters
+    ----------
+    turn : Turn
+        The turn.
+    schedule : StaticSchedule or AdaptiveSchedule
+        The schedule that yielded it.
+    index : int
+        Number of turns yielded before.
+    after : int
+        Step of the turn before, 0 if there is none.
+
+    Raises
+    ------
+    ScheduleError
+        If the turn is out of order, its act, agent or step does not exist, or it reads what it cannot read.
+    """
+    if not isinstance(turn, Turn):
+        raise ScheduleError(f"{type(schedule).__name__} must yield objects of the class Turn; got {turn!r:.80}")
+    if turn.index != index or (index and turn.step < after):
+        raise ScheduleError(f"turn {turn.index} of step {turn.step} is out of order; expected index {index}")
+    if not isinstance(turn.step, Integral) or not 0 <= turn.step <= schedule.steps:
+        raise ScheduleError(f"turn {index} is of step {turn.step}; valid: 0..{schedule.steps}")
+    act, members = schedule.acts.get(turn.act), n_members(schedule)
+    if act is None or not isinstance(turn.agent, Integral) or not 0 <= turn.agent < members:
+        raise ScheduleError(
+            f"turn {index} names act {turn.act!r} and agent {turn.agent}; "
+            f"valid: {', '.join(schedule.acts)} and agents 0..{members - 1}"
+        )
+    for ref in turn.reads:
+        if isinstance(ref, int):
+            if not 0 <= ref < index:
+                raise ScheduleError(f"turn {index} reads turn {ref}, which is not an earlier turn")
+        elif getattr(ref, "name", None) not in schedule.externals:
+            raise ScheduleError(
+                f"turn {index} reads external message {getattr(ref, 'name', ref)!r}, which the schedule does not hold"
+            )
+    return act
 
 
 @runtime_checkable

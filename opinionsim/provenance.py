@@ -1,0 +1,50 @@
+"""The code that a class or function consists of, as stores and manifests record it."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import sys
+import sysconfig
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+__all__ = ["code_of"]
+
+
+def code_of(target: Any) -> str:
+    """The version of the code of a class or function of the user's own; empty where it has no file.
+
+    A module of an installed distribution is ``distribution==version``, any other ``sha256:`` and the digest of its file
+    with line ends normalised. The modules of base classes are included, except those of this package and of the
+    standard library. Imports of these modules are not included.
+    """
+    names = [each.__module__ for each in inspect.getmro(target)] if inspect.isclass(target) else [target.__module__]
+    top = {name: name.partition(".")[0] for name in dict.fromkeys(names)}
+    skipped = {__package__, "__main__", "builtins"}
+    return " ".join(dict.fromkeys(filter(None, (_code(name) for name in top if top[name] not in skipped))))
+
+
+def _code(module: str) -> str:
+    file = getattr(sys.modules.get(module), "__file__", None)
+    if not file:
+        return ""
+    folders = set(Path(file).resolve().parents)
+    if folders & {Path(sysconfig.get_path(scheme)).resolve() for scheme in ("purelib", "platlib")}:
+        return _distribution(module.partition(".")[0])
+    if module.partition(".")[0] in sys.stdlib_module_names and Path(sysconfig.get_path("stdlib")).resolve() in folders:
+        return ""
+    text = Path(file).read_bytes().replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    return f"sha256:{hashlib.sha256(text).hexdigest()}"
+
+
+@cache
+def _distribution(package: str) -> str:
+    """The installed distribution of a package, as ``distribution==version``."""
+    try:
+        return f"{metadata.distribution(package).name}=={metadata.version(package)}"
+    except metadata.PackageNotFoundError:
+        owner = metadata.packages_distributions().get(package, [""])[0]
+        return f"{owner}=={metadata.version(owner)}" if owner else package
