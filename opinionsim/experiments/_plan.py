@@ -22,7 +22,7 @@ from opinionsim.experiments._dry_run import CountedTurns, DryRun, Sort, question
 from opinionsim.experiments._forecast import Forecast, ModelForecast, spell_price
 from opinionsim.experiments._loaded import LoadedParts
 from opinionsim.experiments._model_spec import ModelSpec
-from opinionsim.experiments._outside import owned
+from opinionsim.experiments._outside import owned, run_parts
 from opinionsim.llm import Usage
 from opinionsim.measurement import SELF_REPORT
 from opinionsim.messages import ChatMessage, Message, as_message
@@ -255,7 +255,8 @@ class _Planning:
                 known[key] = self._turns_of(run) if run.spec.model.chat_models else None
             if (turns := known[key]) is not None and turns.calls:
                 found[run_id] = turns
-        if self._unset and len(self._unset) == len(known):
+        if self._unset and len(self._unset) == len(known) and any(run_parts(run.spec) for run in self.runs.values()):
+            # No draw of a part of the user's own can be used: the part is at fault, and not chance.
             raise self._unset[0]
         return found
 
