@@ -249,7 +249,8 @@ def further_table(
     both = metrics.merge(values.set_axis([*keys, *range(len(names))], axis="columns"), on=keys)
     # condition_metrics averages the columns bias and diversity, so each metric takes their place in turn.
     frames = [_measure(runs, both.assign(bias=both[i], diversity=both[i]), axes, kind) for i in range(len(names))]
-    frame, kind = frames[0]
+    # n counts measured agents or runs, as beside bias; a metric may be undefined in some of them.
+    frame, kind = _measure(runs, metrics, axes, kind)
     columns = [[_cell(*pair) for pair in zip(each["bias"], each["bias_se"], strict=True)] for each, _ in frames]
     labels = [[_level(value) for value in frame[axis]] for axis in axes]
     units = [frame["n"].astype(str), frame["n_runs"].astype(str)]

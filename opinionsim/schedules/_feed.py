@@ -126,7 +126,7 @@ class FeedInteraction(OpinionInteraction):
     posts: int = Field(3, ge=1, le=MAX_SIZE)
     """Posts shown at a time, at most: the latest one of each author."""
     ranking: Literal["similarity", "recency", "random"] = "similarity"
-    """Which authors come first: those of similar opinion, those who wrote last, or any."""
+    """Order of authors: by similar opinion, by recent post, or at random."""
     strength: float = Field(1.0, ge=0)
     """With ranking by similarity, fall of the log-odds of being shown next per scale unit; 0 ranks at random."""
 

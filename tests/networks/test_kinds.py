@@ -244,7 +244,7 @@ class Wheel(NetworkKind):
 
 @part("network")
 class Odd(NetworkKind):
-    """Whatever it is told."""
+    """A network of given pairs."""
 
     made: ClassVar[Any] = None
 
