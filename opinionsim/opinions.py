@@ -11,7 +11,10 @@ import numpy as np
 
 from opinionsim.errors import MeasurementError, SpecError
 
-__all__ = ["OpinionEstimates", "OpinionScale"]
+__all__ = ["OpinionEstimates", "OpinionScale", "ambiguous"]
+
+#: Least probability on each side of the middle of the scale that makes a text ambiguous.
+_BOTH_SIDES = 0.25
 
 #: Verbal anchors by scale size. The five-point row is Chuang et al. 2023 (A2); the others follow its wording.
 _LABELS: dict[int, tuple[str, ...]] = {
@@ -221,3 +224,22 @@ class OpinionEstimates:
         """Probability of the first choice less that of the second, shape (n,)."""
         ranked = np.sort(self.probabilities, axis=1)
         return np.asarray(ranked[:, -1] - ranked[:, -2])
+
+
+def ambiguous(probabilities: np.ndarray) -> np.ndarray:
+    """Which texts are coded at both ends of the scale at once.
+
+    Parameters
+    ----------
+    probabilities : ndarray (n, k)
+        Over the points of a scale, lowest first; NaN for no answer.
+
+    Returns
+    -------
+    ndarray (n,) of bool
+        True where the points below the middle of the scale have a probability of at least 0.25 together, and those
+        above it as well. The value of such a text says which side is a little likelier, and hides that both are.
+    """
+    k = probabilities.shape[1]
+    below, above = probabilities[:, : k // 2], probabilities[:, (k + 1) // 2 :]
+    return np.asarray((below.sum(axis=1) >= _BOTH_SIDES) & (above.sum(axis=1) >= _BOTH_SIDES))

@@ -9,14 +9,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from opinionsim.analysis._missing import missing_tables
     from opinionsim.analysis._tables import Table, further_table, table, table1, table2, tables
     from opinionsim.analysis._transcript import transcript
 
-__all__ = ["Table", "further_table", "table", "table1", "table2", "tables", "transcript"]
+__all__ = ["Table", "further_table", "missing_tables", "table", "table1", "table2", "tables", "transcript"]
 
 
 def __getattr__(name: str) -> Any:
     """Load a public name from its module on first use (PEP 562)."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{'_transcript' if name == 'transcript' else '_tables'}"), name)
+    home = {"transcript": "_transcript", "missing_tables": "_missing"}.get(name, "_tables")
+    return getattr(import_module(f"{__name__}.{home}"), name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -17,6 +18,10 @@ from opinionsim.metrics import condition_axes, condition_metrics, one_wording, o
 _TABLE_AXES = ("framing", "confirmation_bias")
 #: Units of standard errors, in words.
 _UNITS = {"topic": "topics", "replicate": "replicates", "seed": "seeds", "block": "seeds and replicates"}
+#: Causes of missing texts in words; the others were cut off.
+_CAUSES = {"refused": "refused", "empty": "empty", "off_scale": "without a stated opinion"}
+#: Difference between conditions, in shares of the messages to be read, above which unheard messages are reported.
+_UNEQUAL = 0.05
 _MINUS = "\N{MINUS SIGN}"
 
 
@@ -161,15 +166,15 @@ def table(
         As for :func:`table1`.
     """
     runs, left_out = one_wording(runs, wording)
-    varying = condition_axes(_read(runs))
+    varying = condition_axes(usable_runs(runs))
     axes = list(by) if by is not None else ([axis for axis in varying if axis != "topic"] or list(varying))
-    frame, kind = _measure(runs, metrics, axes, kind)
-    header = (*_headings(axes), "B", "D", "n", "runs")
+    frame, kind = measured(runs, metrics, axes, kind)
+    header = (*headings(axes), "B", "D", "n", "runs")
     rows = [
         (
-            *(_level(row[axis]) for axis in axes),
-            _cell(row["bias"], row["bias_se"]),
-            _cell(row["diversity"], row["diversity_se"]),
+            *(level_text(row[axis]) for axis in axes),
+            cell_text(row["bias"], row["bias_se"]),
+            cell_text(row["diversity"], row["diversity_se"]),
             str(row["n"]),
             str(row["n_runs"]),
         )
@@ -205,11 +210,11 @@ def tables(
     if complete.empty:
         raise SpecError(f"no run is complete, so there is nothing to tabulate; {len(runs)} are not")
     made = []
-    read = _read(runs)
+    read = usable_runs(runs)
     # Where no cell measures stance, the loop still runs, and the table is refused with the reason.
     for evidence in dict.fromkeys((complete if read.empty else read)["evidence"]):
         own = runs[runs["evidence"] == evidence]
-        usable = _read(own)
+        usable = usable_runs(own)
         axes = set(condition_axes(usable))
         if axes & set(_TABLE_AXES) and axes <= {*_TABLE_AXES, "memory", "topic"}:
             made.append(table1(own, metrics, kind))
@@ -242,20 +247,20 @@ def further_table(
         As for :func:`table1`.
     """
     runs, left_out = one_wording(runs, wording)
-    varying = condition_axes(_read(runs))
+    varying = condition_axes(usable_runs(runs))
     axes = [axis for axis in varying if axis != "topic"] or list(varying)
     keys = ["run_id", "cell", "instrument_id", "kind"]
     names = [column for column in values.columns if column not in keys]
     both = metrics.merge(values.set_axis([*keys, *range(len(names))], axis="columns"), on=keys)
     # condition_metrics averages the columns bias and diversity, so each metric takes their place in turn.
-    frames = [_measure(runs, both.assign(bias=both[i], diversity=both[i]), axes, kind) for i in range(len(names))]
+    frames = [measured(runs, both.assign(bias=both[i], diversity=both[i]), axes, kind) for i in range(len(names))]
     # n counts measured agents or runs, as beside bias; a metric may be undefined in some of them.
-    frame, kind = _measure(runs, metrics, axes, kind)
-    columns = [[_cell(*pair) for pair in zip(each["bias"], each["bias_se"], strict=True)] for each, _ in frames]
-    labels = [[_level(value) for value in frame[axis]] for axis in axes]
+    frame, kind = measured(runs, metrics, axes, kind)
+    columns = [[cell_text(*pair) for pair in zip(each["bias"], each["bias_se"], strict=True)] for each, _ in frames]
+    labels = [[level_text(value) for value in frame[axis]] for axis in axes]
     units = [frame["n"].astype(str), frame["n_runs"].astype(str)]
     rows = list(zip(*labels, *columns, *units, strict=True))
-    header = (*_headings(axes), *names, "n", "runs")
+    header = (*headings(axes), *names, "n", "runs")
     numbers = frame[[*axes, "kind", "evidence", "n", "over", "n_runs", "validation"]].assign(
         **{name: each["bias"] for name, (each, _) in zip(names, frames, strict=True)},
         **{f"{name}_se": each["bias_se"] for name, (each, _) in zip(names, frames, strict=True)},
@@ -272,11 +277,11 @@ def _telling(left_out: pd.DataFrame, wording: str | None, made: Table) -> Table:
     return replace(made, notes=(*made.notes, f"{said[0].upper()}{said[1:]}; --wording takes them instead."))
 
 
-def _measure(
+def measured(
     runs: pd.DataFrame, metrics: pd.DataFrame, by: Sequence[str], kind: str | None
 ) -> tuple[pd.DataFrame, str]:
     """Numbers of a table, and the kind of text they are read from."""
-    complete = _read(runs)
+    complete = usable_runs(runs)
     usable = _own(complete, metrics)
     present = [name for name in KINDS if name in set(usable["kind"])]
     if not present:
@@ -290,7 +295,7 @@ def _measure(
     return condition_metrics(complete, usable[usable["kind"] == chosen], by), chosen
 
 
-def _read(runs: pd.DataFrame) -> pd.DataFrame:
+def usable_runs(runs: pd.DataFrame) -> pd.DataFrame:
     """Complete runs of cells in which stance is measured; of all cells where the frame lacks this column."""
     complete = runs[runs["status"] == "complete"]
     return complete[complete["instrument_id"].notna()] if "instrument_id" in complete.columns else complete
@@ -310,26 +315,26 @@ def _own(runs: pd.DataFrame, metrics: pd.DataFrame) -> pd.DataFrame:
 
 def _crossed(name: str, runs: pd.DataFrame, metrics: pd.DataFrame, row_axes: Sequence[str], kind: str | None) -> Table:
     """A table with `row_axes` down and a pair of columns B, D for each memory across."""
-    frame, kind = _measure(runs, metrics, [*row_axes, "memory"], kind)
+    frame, kind = measured(runs, metrics, [*row_axes, "memory"], kind)
     memories = order_levels(frame["memory"])
     blank = ("",) * len(row_axes)
     header = (
         (*blank, *(text for memory in memories for text in (str(memory), ""))),
-        (*_headings(row_axes), *(["B", "D"] * len(memories))),
+        (*headings(row_axes), *(["B", "D"] * len(memories))),
     )
     rows = []
     for labels, block in frame.groupby(list(row_axes), sort=False, dropna=False):
         by_memory = {row["memory"]: row for row in block.to_dict("records")}
-        cells = [_level(label) for label in labels]
+        cells = [level_text(label) for label in labels]
         for memory in memories:
             row = by_memory.get(memory)
             cells += (
                 ["", ""]
                 if row is None
-                else [_cell(row["bias"], row["bias_se"]), _cell(row["diversity"], row["diversity_se"])]
+                else [cell_text(row["bias"], row["bias_se"]), cell_text(row["diversity"], row["diversity_se"])]
             )
         rows.append(tuple(cells))
-    heading = f"{name}: final opinions by {', '.join(_headings(row_axes))} and memory"
+    heading = f"{name}: final opinions by {', '.join(headings(row_axes))} and memory"
     return _finish(heading, runs, metrics, frame, kind, header, rows, len(row_axes))
 
 
@@ -343,7 +348,19 @@ def _finish(
     rows: Sequence[tuple[str, ...]],
     n_labels: int,
 ) -> Table:
-    """Add title and notes to the cells, and blank labels that repeat the row above."""
+    """The table of final opinions with its notes."""
+    return finished(heading, frame, header, rows, n_labels, _notes(runs, metrics, frame, kind))
+
+
+def finished(
+    heading: str,
+    frame: pd.DataFrame,
+    header: tuple[tuple[str, ...], ...],
+    rows: Sequence[tuple[str, ...]],
+    n_labels: int,
+    notes: Sequence[str],
+) -> Table:
+    """A table of these cells, with its evidence stated; labels that repeat the row above are left blank."""
     statement = evidence_statement(frame["evidence"])
     shown = [rows[0]] if rows else []
     for above, row in pairwise(rows):
@@ -351,14 +368,13 @@ def _finish(
         while same < n_labels - 1 and row[same] == above[same]:
             same += 1
         shown.append(("",) * same + row[same:])
-    notes = (f"Evidence: {statement}.", *_notes(runs, metrics, frame, kind))
-    return Table(f"{statement} | {heading}", header, tuple(shown), n_labels, frame, notes)
+    return Table(f"{statement} | {heading}", header, tuple(shown), n_labels, frame, (f"Evidence: {statement}.", *notes))
 
 
 def _notes(runs: pd.DataFrame, metrics: pd.DataFrame, frame: pd.DataFrame, kind: str) -> list[str]:
     """Notes on conventions, exclusions, rates and the instrument."""
     complete = runs[runs["status"] == "complete"]
-    read = _read(runs)
+    read = usable_runs(runs)
     of_kind = metrics[metrics["kind"] == kind]
     used = _own(read, of_kind)
     others = runs.loc[runs["status"] != "complete", "status"].value_counts()
@@ -376,6 +392,7 @@ def _notes(runs: pd.DataFrame, metrics: pd.DataFrame, frame: pd.DataFrame, kind:
         f"Agents never measured: {_rate(used['n_never'].sum(), used['n_agents'].sum())}. "
         f"Texts without an answer: {_missing(used)}.",
         _instrument(kind, instruments),
+        *_unequal_exposure(frame),
     ]
     players = played_by(read["model"].astype(str), read["evidence"])
     if players:
@@ -400,6 +417,22 @@ def _notes(runs: pd.DataFrame, metrics: pd.DataFrame, frame: pd.DataFrame, kind:
     return notes
 
 
+def _unequal_exposure(frame: pd.DataFrame) -> list[str]:
+    """A note where messages were refused, empty or skipped much more often in one condition than in another."""
+    rates = frame["unheard_rate"].dropna()
+    if rates.empty or rates.max() - rates.min() <= _UNEQUAL:
+        return []
+    axes = list(frame.columns[: list(frame.columns).index("kind")])
+    most, least = (
+        ", ".join(level_text(value) for value in frame.loc[place, axes]) for place in (rates.idxmax(), rates.idxmin())
+    )
+    return [
+        f"Of the messages to be read, nobody received {rates.max():.1%} under {most}, but {rates.min():.1%} under "
+        f"{least}: refused, empty or skipped. Who is heard differs between these conditions, and B with it; see "
+        "docs/missing.md."
+    ]
+
+
 def _instrument(kind: str, names: str) -> str:
     """The kind of text that opinions were read from, and the classifier."""
     if kind == "self-report":
@@ -413,9 +446,9 @@ def _missing(used: pd.DataFrame) -> str:
     rate = _rate(n_missing, used["n_texts"].sum())
     if not n_missing:
         return rate
-    causes = {cause: used[f"n_{cause}"].sum() for cause in ("refused", "empty", "truncated")}
-    told = ", ".join(f"{count} {cause}" for cause, count in causes.items())
-    return f"{rate}: {told}, {n_missing - sum(causes.values())} without a stated opinion"
+    causes = {cause: used[f"n_{name}"].sum() for name, cause in _CAUSES.items()}
+    causes["cut off"] = n_missing - sum(causes.values())
+    return f"{rate}: {', '.join(f'{count} {cause}' for cause, count in causes.items() if count)}"
 
 
 def _rate(part: float, whole: float) -> str:
@@ -423,7 +456,7 @@ def _rate(part: float, whole: float) -> str:
     return f"{part / whole:.1%} ({part:.0f} of {whole:.0f})" if whole else "none (0 of 0)"
 
 
-def _cell(mean: float, error: float) -> str:
+def cell_text(mean: float, error: float = math.nan) -> str:
     """A mean with its standard error as printed, two decimals."""
     if pd.isna(mean):
         return "undefined"
@@ -432,7 +465,7 @@ def _cell(mean: float, error: float) -> str:
     return spelled if pd.isna(error) else f"{spelled}±{error:.2f}"
 
 
-def _headings(axes: Sequence[str]) -> list[str]:
+def headings(axes: Sequence[str]) -> list[str]:
     """Column headings of conditions: the last part of each path in words, or the whole path where that repeats."""
     short = [axis.rsplit(".", 1)[-1].replace("_", " ") for axis in axes]
     return [
@@ -440,6 +473,6 @@ def _headings(axes: Sequence[str]) -> list[str]:
     ]
 
 
-def _level(value: Any) -> str:
+def level_text(value: Any) -> str:
     """A level as printed; a dash where the axis does not apply."""
     return "-" if pd.isna(value) else str(value)

@@ -77,14 +77,19 @@ def table(
     allow_parts: AllowParts = False,
     as_json: AsJson = False,
 ) -> None:
-    """Print bias and diversity of final opinions by condition, and the metrics that the experiment names."""
-    from opinionsim.analysis import further_table, tables
+    """Print bias and diversity of final opinions by condition, what is missing, and metrics that are named.
+
+    The metrics are those that the experiment names.
+    """
+    from opinionsim.analysis import further_table, missing_tables, tables
     from opinionsim.metrics import named_metrics, run_metrics, scale_of
 
     results = read_results(store, experiment, design)
-    measured = run_metrics(results.runs, results.opinions, results.agents, ddof)
+    frames = (results.runs, results.opinions, results.agents)
+    measured = run_metrics(*frames, ddof, turns=results.turns)
     chosen = None if kind is None else kind.value
     made = tables(results.runs, measured, chosen, wording)
+    made += missing_tables(*frames, results.turns, chosen, wording, ddof)
     further = _further_metrics(results, allow_parts)
     if further:
         values = named_metrics(results.runs, results.opinions, further, scale_of(results.opinions))

@@ -6,6 +6,7 @@ import asyncio
 import heapq
 import math
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Collection, Coroutine, Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -175,7 +176,7 @@ class Engine:
         return (await self.reply(turn)).decision
 
     async def opinion(self, turn: int, instrument: str = "stance") -> float:
-        """Measured opinion of a turn already yielded; NaN where its message is no answer."""
+        """Measured opinion of a turn already yielded; NaN where its message is refused, empty or skipped."""
         name = type(self.schedule).__name__
         if instrument not in self.schedule.needs:
             declared = ", ".join(self.schedule.needs) or "none"
@@ -183,7 +184,7 @@ class Engine:
         if self._rate is None:
             raise ScheduleError(f"{name} acts on {instrument!r}, and nothing measures it here: give the engine a rate")
         message = await self.reply(turn)
-        if message.condition != "answered":
+        if not message.passed_on:
             return math.nan
         return await self._rate(self._nodes[turn].turn, message, instrument)
 
@@ -282,9 +283,13 @@ class Engine:
             if witness is not None and witness.full:
                 await witness.room()
             received = self.graph.received(turn)
-            if turn.reads and not received and node.spec.unread == "skip":
+            unread = node.spec.unread if turn.reads and not received else "ask"
+            if unread == "skip":
                 self._publish(node, Message("", "", turn.agent, "skipped", self._roles[turn.agent], turn.act))
             else:
+                if unread != "ask":
+                    node.turn = turn = replace(turn, act=unread)
+                    node.spec = self.schedule.acts[unread]
                 spec = node.spec
                 reading = self._plain.get(spec.name)
                 if reading is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -22,7 +22,7 @@ from opinionsim.networks import Network, NetworkKind
 from opinionsim.opinions import OpinionScale
 from opinionsim.personas import Persona, Population, draw_population
 from opinionsim.prompts import PromptPack
-from opinionsim.schedules import AnySchedule, Setting, named, with_probes
+from opinionsim.schedules import AnySchedule, Setting, named, with_probes, without_turns
 from opinionsim.streams import stream
 from opinionsim.topics import Claim, Topic
 
@@ -134,7 +134,7 @@ def _attributes(persona: Persona) -> dict[str, str]:
     return {**persona.attributes, **({"background": persona.background} if persona.background else {})}
 
 
-def assemble(planned: PlannedRun, resources: Resources) -> Parts:
+def assemble(planned: PlannedRun, resources: Resources, left_out: Collection[int] = ()) -> Parts:
     """Load and draw everything that a planned run needs; makes no call.
 
     Parameters
@@ -143,6 +143,8 @@ def assemble(planned: PlannedRun, resources: Resources) -> Parts:
         The run.
     resources : Resources
         Source of topics, personas, prompts, messages and networks.
+    left_out : collection of int
+        Turns that it leaves out because another run skipped them; by default none.
 
     Raises
     ------
@@ -150,10 +152,10 @@ def assemble(planned: PlannedRun, resources: Resources) -> Parts:
         If a resource of the specification does not exist or does not fit.
     """
     with owned(planned.spec):
-        return _assembled(planned, resources)
+        return _assembled(planned, resources, left_out)
 
 
-def _assembled(planned: PlannedRun, resources: Resources) -> Parts:
+def _assembled(planned: PlannedRun, resources: Resources, left_out: Collection[int]) -> Parts:
     spec = planned.spec
     topic = resources.topic(spec.topic)
     scale = spec.scale.scale()
@@ -173,14 +175,13 @@ def _assembled(planned: PlannedRun, resources: Resources) -> Parts:
         models = spec.model.assign(population.personas, _drawing(planned, "models"))
         labels = tuple(map(spec.model.agent_label, models))
     probe, asked = spec.measurement.probe, spec.measurement.self_report
+    probed = with_probes(with_probes(schedule, probe.before, probe.after), asked.before, asked.after, "self-report")
     return Parts(
         topic=topic,
         claim=topic.claim(spec.topic.framing),
         population=population,
         network=network,
-        schedule=with_probes(
-            with_probes(schedule, probe.before, probe.after), asked.before, asked.after, "self-report"
-        ),
+        schedule=without_turns(probed, left_out),
         pack=resources.pack(spec.prompts),
         scale=scale,
         cognition=_cognition(spec),

@@ -29,9 +29,8 @@ from opinionsim.experiments._measurement_spec import WantedInstrument
 from opinionsim.experiments._outside import require_importable
 from opinionsim.experiments._overrides import Overrides, apply_overrides, plain_values, replaced, split_path
 from opinionsim.experiments._resources import Resources
-from opinionsim.experiments._spec import (
-    ExperimentSpec,
-)
+from opinionsim.experiments._skips import with_sources
+from opinionsim.experiments._spec import ExperimentSpec
 from opinionsim.measurement import STANCE
 from opinionsim.registry import known
 from opinionsim.streams import canonical_json, digest
@@ -66,12 +65,15 @@ class Cell:
         Specification of its runs, without a sweep.
     fields : dict
         Fields that enter the identity of its runs, as JSON values.
+    source : Cell or None
+        The cell whose skipped turns its runs leave out; None where they leave out none.
     """
 
     label: str
     axes: dict[str, Any]
     spec: ExperimentSpec
     fields: dict[str, Any] = field(repr=False)
+    source: Cell | None = field(default=None, repr=False)
 
     @cached_property
     def instruments(self) -> tuple[WantedInstrument, ...]:
@@ -122,6 +124,12 @@ class PlannedRun:
     def stream_key(self) -> tuple[Any, ...]:
         """Values that enter the key of each random stream, after seed, purpose and replicate."""
         return self.cell.stream_key
+
+    @property
+    def source_id(self) -> str | None:
+        """Identity of the run whose skipped turns it leaves out; None where it leaves out none."""
+        source = self.cell.source
+        return None if source is None else _identity.run_id(source.spec, source.fields, self.replicate)
 
 
 @dataclass(frozen=True)
@@ -295,7 +303,7 @@ def _build(document: Document, resources: Resources) -> Experiment:
     if problems:
         lines = list(problems)[:_MAX_PROBLEMS]
         raise SpecError("\n".join([*lines, *(["and more"] if len(problems) > _MAX_PROBLEMS else [])]))
-    found = tuple(cells.values())
+    found = tuple(with_sources(list(cells.values())))
     total = sum(cell.spec.replicates for cell in found)
     if total > _MAX_RUNS:
         raise document.error(("replicates",), f"{len(found)} cells make {total} runs; at most {_MAX_RUNS} are possible")

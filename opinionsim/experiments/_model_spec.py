@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, Discriminator, Field, RootModel, Tag
+from pydantic import AfterValidator, ConfigDict, Discriminator, Field, RootModel, Tag
 
 from opinionsim.documents import DocumentModel, KeyPath
 from opinionsim.errors import SpecError
+from opinionsim.llm import ReplyPolicy, Treatment
+from opinionsim.messages import Condition
 from opinionsim.personas import Persona, Population
 from opinionsim.registry import Options
 
@@ -25,37 +27,51 @@ def _no_fields(options: dict[str, Any]) -> dict[str, Any]:
     return options
 
 
-class ReaskSpec(DocumentModel):
-    """Ask again, and keep the last reply."""
+class NoAnswerSpec(DocumentModel):
+    """Treatment of refused, or of empty replies."""
 
-    reask: int = Field(ge=1, le=100)
-    """Most times to ask again."""
+    reask: int = Field(2, ge=0, le=100)
+    """Most times to ask again, each with another seed."""
+    then: Literal["skip", "fail"] = "skip"
+    """`skip` leaves the last one out of what others receive and counts it as missing; `fail` ends its run."""
 
 
-_ReplyPolicy = Literal["keep", "fail"] | ReaskSpec
+class CutOffSpec(DocumentModel):
+    """Treatment of replies cut off at max_tokens."""
+
+    reask: int = Field(1, ge=0, le=10)
+    """Most times to ask again, each time with double the length; never where max_tokens is null."""
+    then: Literal["missing", "measure", "fail"] = "missing"
+    """The last one is passed on as it stands, and coded. In tables and figures it is `missing`, or counts (`measure`);
+    this changes no run. `fail` ends its run."""
 
 
 class RepliesSpec(DocumentModel):
-    """Treatment of replies that are no answers. Kept replies are measured as missing and flagged to readers."""
+    """Treatment of replies that are no answers."""
 
-    refused: _ReplyPolicy = "keep"
-    """The model declined, or a filter of its provider withheld the text."""
-    empty: _ReplyPolicy = "keep"
+    refused: NoAnswerSpec = Field(default_factory=NoAnswerSpec)
+    """The model declined, left its role without an answer, or a filter of its provider withheld the text."""
+    empty: NoAnswerSpec = Field(default_factory=NoAnswerSpec)
     """No text arrived."""
-    truncated: _ReplyPolicy = "keep"
+    truncated: CutOffSpec = Field(default_factory=CutOffSpec)
     """The reply was cut off at max_tokens."""
 
-    def policy(self) -> Mapping[Any, Any]:
+    def policy(self) -> ReplyPolicy:
         """The policy in the form of :class:`opinionsim.llm.Endpoint`."""
-        stated = {"refused": self.refused, "empty": self.empty, "truncated": self.truncated}
-        return {name: todo.reask if isinstance(todo, ReaskSpec) else todo for name, todo in stated.items()}
+        stated: dict[Condition, NoAnswerSpec | CutOffSpec] = {
+            "refused": self.refused,
+            "empty": self.empty,
+            "truncated": self.truncated,
+        }
+        return {
+            condition: Treatment(each.reask, "fail" if each.then == "fail" else "take")
+            for condition, each in stated.items()
+        }
 
-
-def _spelled_replies(value: Any) -> Any:
-    """Expand a text such as ``fail``, or ``{reask: 2}``, to all three cases."""
-    if isinstance(value, str) or (isinstance(value, dict) and set(value) == {"reask"}):
-        return dict.fromkeys(("refused", "empty", "truncated"), value)
-    return value
+    def identity(self) -> dict[str, Any]:
+        """What enters the identity of a run: how often questions are asked again."""
+        stated = self.model_dump(mode="json", exclude_defaults=True)
+        return {name: {"reask": each["reask"]} for name, each in stated.items() if "reask" in each}
 
 
 class _Agents:
@@ -123,14 +139,12 @@ class ModelSpec(DocumentModel, _Agents):
     """`scripted`, provider and model as in `openai:gpt-4o-mini`, or `hf:` and the path or name of local weights."""
     temperature: float | None = Field(0.7, ge=0, le=2)
     """Sampling temperature; null sends none, which some models require."""
-    max_tokens: int | None = Field(300, ge=1, le=_MAX_INT)
+    max_tokens: int | None = Field(1000, ge=1, le=_MAX_INT)
     """Longest reply; null leaves it to the provider."""
     options: Annotated[Options, AfterValidator(_no_fields)] = Field(default_factory=dict)
     """Further arguments of the model, such as base_url or reasoning_effort."""
-    replies: Annotated[
-        RepliesSpec, BeforeValidator(_spelled_replies, json_schema_input_type=_ReplyPolicy | RepliesSpec)
-    ] = Field(default_factory=RepliesSpec)
-    """Treatment of refused, empty and truncated replies: `keep`, `fail`, or `{reask: k}`; for all or for each."""
+    replies: RepliesSpec = Field(default_factory=RepliesSpec)
+    """Treatment of refused, empty and truncated replies."""
 
     @property
     def chat_models(self) -> tuple[ModelSpec, ...]:
@@ -139,9 +153,10 @@ class ModelSpec(DocumentModel, _Agents):
 
     def identity(self) -> dict[str, Any]:
         """Fields that differ from their defaults, without the name of the variable that holds a key."""
-        fields = self.model_dump(mode="json", exclude_defaults=True, exclude={"options"})
+        fields = self.model_dump(mode="json", exclude_defaults=True, exclude={"options", "replies"})
         options = {name: value for name, value in self.options.items() if name != "api_key_env"}
-        return {**fields, "options": options} if options else fields
+        replies = self.replies.identity()
+        return {**fields, **({"options": options} if options else {}), **({"replies": replies} if replies else {})}
 
     def assign(self, personas: Sequence[Persona], rng: np.random.Generator) -> tuple[ModelSpec, ...]:
         """The same model for all agents."""

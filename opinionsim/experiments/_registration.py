@@ -72,6 +72,7 @@ class Registration:
                 planned.cell.label,
                 planned.cell.axes,
                 {each.instrument_id: tuple(sorted(each.kinds)) for each in planned.cell.instruments},
+                planned.spec.counts_cut_off,
             )
             for planned in experiment.runs
         )

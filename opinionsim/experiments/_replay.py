@@ -20,6 +20,7 @@ from opinionsim.experiments._measurement_spec import WantedInstrument
 from opinionsim.experiments._outside import blamed_on, changed_code, run_code
 from opinionsim.experiments._recording import agent_rows, turn_row
 from opinionsim.experiments._resources import Resources
+from opinionsim.experiments._skips import turns_left_out
 from opinionsim.llm import Entry, MemoryJournal, ReplayOnly, RunCalls, SlotPool
 from opinionsim.measurement import Instrument, Measuring, Queues, recorded_rating
 from opinionsim.messages import ChatMessage, Message
@@ -94,7 +95,7 @@ def replay(results: Results) -> list[Replayed]:
         return [_compared(run, experiment.resources, store, computing) for run in complete]
 
 
-async def replay_run(planned: PlannedRun, resources: Resources, records: Iterable[Entry]) -> list[TurnRow]:
+async def replay_run(planned: PlannedRun, resources: Resources, records: Sequence[Entry]) -> list[TurnRow]:
     """The turns of a run, rebuilt from its calls without a model.
 
     Parameters
@@ -103,7 +104,7 @@ async def replay_run(planned: PlannedRun, resources: Resources, records: Iterabl
         The run.
     resources : Resources
         Resources of the specification.
-    records : iterable of Entry
+    records : sequence of Entry
         Journal of the run.
 
     Raises
@@ -113,7 +114,8 @@ async def replay_run(planned: PlannedRun, resources: Resources, records: Iterabl
     StoreError
         If a call is missing.
     """
-    return list(turn_rows(await _replayed(planned, assemble(planned, resources), records)))
+    parts = assemble(planned, resources, turns_left_out(records))
+    return list(turn_rows(await _replayed(planned, parts, records)))
 
 
 async def _replayed(planned: PlannedRun, parts: Parts, records: Iterable[Entry]) -> Simulation:
@@ -144,7 +146,7 @@ async def check_prompts(planned: PlannedRun, resources: Resources, records: Sequ
         If a stored reply answers another prompt.
     """
     calls = RunCalls(planned.run_id, MemoryJournal(records), _Unanswered(), SlotPool(1))
-    engine = _on_record(planned, assemble(planned, resources), calls).engine
+    engine = _on_record(planned, assemble(planned, resources, turns_left_out(records)), calls).engine
     engine.start()
     idle = 0
     while engine.error is None and idle < _IDLE_TURNS:
@@ -228,14 +230,15 @@ def _compared(planned: PlannedRun, resources: Resources, store: StoreReader, com
         changed = changed_code(store.states([run_id])[run_id].parts, run_code(planned.spec))
         turns = store.turns(run_id)
         n_turns = len(turns)
-        parts = assemble(planned, resources)
-        simulation = background.run(_replayed(planned, parts, store.entries(run_id)))
+        entries = store.entries(run_id)
+        parts = assemble(planned, resources, turns_left_out(entries))
+        simulation = background.run(_replayed(planned, parts, entries))
         differs = difference(turns, list(turn_rows(simulation))) or _other_cast(store, run_id, parts)
         if differs:
             return Replayed(run_id, n_turns, f"{differs}. {changed}" if changed else differs)
         instruments, unread = computing.of(run_id)
         opinions = store.opinions(run_id)
-        coded = background.run(_coded(planned, parts, simulation, instruments, store.entries(run_id)))
+        coded = background.run(_coded(planned, parts, simulation, instruments, entries))
         return Replayed(run_id, n_turns, _other_opinions(opinions, coded, instruments), len(coded), unread)
     except OpinionSimError as error:
         return Replayed(run_id, n_turns, str(blamed_on(changed, error)))

@@ -9,7 +9,7 @@ from opinionsim.experiments._context import Context, Progress, Summary, together
 from opinionsim.experiments._executors import Executor
 from opinionsim.experiments._registration import Registration
 from opinionsim.experiments._runs import measure_finished
-from opinionsim.experiments._sorting import sort_out
+from opinionsim.experiments._sorting import Pending, sort_out
 
 
 class Runner:
@@ -46,6 +46,12 @@ class Runner:
         """Dispatch nothing more; calls in flight run to their end. To be called on the event loop."""
         self._context.stop()
 
+    async def _carry_out(self, pending: list[Pending]) -> None:
+        """Carry out runs; those that leave out what others skipped when the others are over."""
+        for waiting in (False, True):
+            if turn := [each for each in pending if (each.planned.source_id is not None) == waiting]:
+                await self._executor.carry_out(turn)
+
     async def execute(self) -> Summary:
         """Carry out the runs, and the coding, that are not done yet.
 
@@ -77,7 +83,7 @@ class Runner:
             if watched:
                 await context.in_store(store.save_canary, await canaries.ask("start"))
             beforehand = context.complete | {planned.run_id for planned in unmeasured}
-            await together(self._executor.carry_out(pending), measure_finished(context, unmeasured))
+            await together(self._carry_out(pending), measure_finished(context, unmeasured))
             if watched and not context.stopped:
                 await context.in_store(store.save_canary, await canaries.ask("end"))
             if context.registers:

@@ -15,6 +15,7 @@ from opinionsim.experiments._context import STOPPED, Context, Stopped, damage, t
 from opinionsim.experiments._outside import blamed_on, own_failure
 from opinionsim.experiments._recording import Recording
 from opinionsim.experiments._replay import check_prompts
+from opinionsim.experiments._skips import SKIPS, skipped_entry, turns_left_out
 from opinionsim.experiments._sorting import Pending, uncoded
 from opinionsim.llm import RunCalls
 from opinionsim.measurement import Author, Measuring, Text
@@ -98,7 +99,7 @@ async def open_anew(context: Context, pending: Pending) -> Opened | None:
 async def _checked(context: Context, pending: Pending, record: RunRecord) -> Parts:
     """The parts of a run, once its record is checked: models and prompts must be those it was made with."""
     planned, resources = pending.planned, context.experiment.resources
-    parts = assemble(planned, resources)
+    parts = assemble(planned, resources, await _left_out(context, planned, record))
     if parts.equation is not None:
         await context.in_opening(parts.equation.work_out)
     _require_weights(context, pending, parts, record)
@@ -110,6 +111,28 @@ async def _checked(context: Context, pending: Pending, record: RunRecord) -> Par
             raise blamed_on(pending.changed, error) from error
         await context.in_opening(context.store.save_inputs, pending.run_id, *pending.inputs)
     return parts
+
+
+async def _left_out(context: Context, planned: PlannedRun, record: RunRecord) -> frozenset[int]:
+    """The turns that a run leaves out; taken from its source, and put on record, when it begins.
+
+    Raises
+    ------
+    SpecError
+        If its source is not complete.
+    """
+    source, entry = planned.source_id, record.lookup(SKIPS)
+    if source is None:
+        return frozenset()
+    if entry is None:
+        if (await context.in_opening(context.store.states, [source]))[source].status != "complete":
+            label = planned.spec.interaction.skips.cell  # type: ignore[attr-defined]
+            raise SpecError(
+                f"it leaves out the turns that run {source} of cell {label!r} skipped, and that run is not complete"
+            )
+        entry = skipped_entry(await context.in_opening(context.store.turns, source))
+        record.append(entry)
+    return turns_left_out([entry])
 
 
 def _require_weights(context: Context, pending: Pending, parts: Parts, record: RunRecord) -> None:

@@ -219,6 +219,11 @@ class ExperimentSpec(DocumentModel):
         return self.measurement.wanted(self.scale.scale())
 
     @property
+    def counts_cut_off(self) -> bool:
+        """Whether tables and figures count opinions coded from texts that were cut off."""
+        return any(model.replies.truncated.then == "measure" for model in self.model.chat_models)
+
+    @property
     def acts(self) -> list[ActSpec]:
         """The acts of a run's turns; none where agents follow an equation."""
         if self.model.equation is not None:
@@ -327,6 +332,9 @@ def _agent_conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
     if "chat models" not in interaction.played_by:
         problem = f"{interaction.kind!r} is for classic models: give model: {{classic: NAME}}, or another kind"
         yield ("interaction", "kind"), problem
+    counted = {model.replies.truncated.then for model in spec.model.chat_models} - {"fail"}
+    if len(counted) > 1:
+        yield ("model",), "replies.truncated.then: one model says missing and another measure; tables need one rule"
     if spec.population.continuous:
         yield (
             ("population", "initial_opinions"),

@@ -13,11 +13,12 @@ from opinionsim.llm._slots import Lane, SlotPool
 
 if TYPE_CHECKING:
     from opinionsim.llm._budget import Budget, Limits, Usage
-    from opinionsim.llm._caller import CallSite, Endpoint, ReplayOnly, ReplyPolicy, RetryPolicy, RunCalls
+    from opinionsim.llm._caller import CallSite, Endpoint, ReplayOnly, RetryPolicy, RunCalls
     from opinionsim.llm._canary import CanaryReply, ask_canary, canary_prompts, compare_canaries
     from opinionsim.llm._given import GivenReplies
     from opinionsim.llm._models import ModelClient, load_chat_model
     from opinionsim.llm._own import own_model
+    from opinionsim.llm._policy import ASKED_AGAIN, ReplyPolicy, Treatment
     from opinionsim.llm._prices import Price, PriceTable, load_prices
     from opinionsim.llm._providers import planning, warnings_for
     from opinionsim.llm._reply import ParsedReply, read_reply
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from opinionsim.llm._seat import Person, Seat
 
 __all__ = [
+    "ASKED_AGAIN",
     "PRESETS",
     "Budget",
     "CallSite",
@@ -51,6 +53,7 @@ __all__ = [
     "Seat",
     "SlotPool",
     "Source",
+    "Treatment",
     "Usage",
     "ask_canary",
     "canary_prompts",
@@ -66,7 +69,8 @@ __all__ = [
 
 _HOME = {
     **dict.fromkeys(("Budget", "Limits", "Usage"), "_budget"),
-    **dict.fromkeys(("CallSite", "Endpoint", "RetryPolicy", "ReplayOnly", "ReplyPolicy", "RunCalls"), "_caller"),
+    **dict.fromkeys(("CallSite", "Endpoint", "RetryPolicy", "ReplayOnly", "RunCalls"), "_caller"),
+    **dict.fromkeys(("ASKED_AGAIN", "ReplyPolicy", "Treatment"), "_policy"),
     "GivenReplies": "_given",
     **dict.fromkeys(("Person", "Seat"), "_seat"),
     **dict.fromkeys(("Price", "PriceTable", "load_prices"), "_prices"),

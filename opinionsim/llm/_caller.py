@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
-from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from langchain_core.messages import AIMessage
@@ -17,6 +17,7 @@ from opinionsim.errors import JournalMismatch, ModelCallError, OpinionSimError, 
 from opinionsim.llm._budget import Budget, Usage, bound_tokens
 from opinionsim.llm._failures import Failure, classify_failure, wait_s
 from opinionsim.llm._journal import Entry, EntryKey, Journal
+from opinionsim.llm._policy import ASKED_AGAIN, ReplyPolicy
 from opinionsim.llm._prices import Price
 from opinionsim.llm._reply import ParsedReply, read_reply
 from opinionsim.llm._seat import Seat
@@ -24,18 +25,11 @@ from opinionsim.llm._slots import Lane, SlotPool, Verdict
 from opinionsim.messages import AS_IS, ChatMessage, Condition, Prompt, Reading, Reply
 from opinionsim.streams import call_seed
 
-#: What to do with a reply that is no answer: ``keep`` it as it is, ``fail``, or ask again up to this many times and
-#: then keep it.
-ReplyPolicy = Mapping[Condition, Literal["keep", "fail"] | int]
-
 #: The finish reason on record where a provider refused the prompt with an error instead of a reply.
 FILTERED = "content_filter"
 
 #: Seconds between two looks at a journal that is behind.
 _LOOK_S = 0.02
-
-#: The default: such replies are kept and measured as missing; agents do not receive the refused and empty ones.
-KEEP_ALL: ReplyPolicy = MappingProxyType({"refused": "keep", "empty": "keep", "truncated": "keep"})
 
 
 class CallSite(Protocol):
@@ -54,15 +48,29 @@ class CallSite(Protocol):
 class Client(Protocol):
     """Makes single calls: :class:`opinionsim.llm.ModelClient`, or a stand-in for it."""
 
-    async def call(self, messages: Prompt, seed: int) -> AIMessage:
-        """Make one attempt at one call; raises whatever the model raises."""
+    async def call(self, messages: Prompt, seed: int, max_tokens: int | None = None) -> AIMessage:
+        """Make one attempt at one call; raises whatever the model raises.
+
+        `max_tokens` is given where the reply may be longer than the model's own limit.
+        """
         ...
+
+
+class _Question(NamedTuple):
+    """A call that the journal does not hold."""
+
+    key: EntryKey
+    prompt: Prompt
+    priority: float
+    asked: Endpoint | Seat
+    cut_off: int
+    """Number of earlier replies to the same part that were cut off."""
 
 
 class ReplayOnly:
     """Stands in for the chat model where a run must be answered by its journal alone."""
 
-    async def call(self, messages: Iterable[ChatMessage], seed: int) -> AIMessage:
+    async def call(self, messages: Iterable[ChatMessage], seed: int, max_tokens: int | None = None) -> AIMessage:
         """Refuse."""
         raise StoreError("replay needs a call that the store does not hold; finish the run with `opinionsim run`")
 
@@ -92,11 +100,15 @@ class Endpoint:
     networked: bool = False
     price: Price | None = None
     max_tokens: int | None = None
-    replies: ReplyPolicy = field(default_factory=lambda: KEEP_ALL)
+    replies: ReplyPolicy = field(default_factory=lambda: ASKED_AGAIN)
 
-    def worst(self, prompt: Iterable[ChatMessage]) -> Usage:
-        """The most a call can use, as far as that can be bounded beforehand."""
-        tokens, longest = bound_tokens(prompt), self.max_tokens or 0
+    def longest(self, cut_off: int) -> int | None:
+        """Longest reply after `cut_off` replies to the same question were cut off: double the length each time."""
+        return None if self.max_tokens is None else self.max_tokens * 2**cut_off
+
+    def worst(self, prompt: Iterable[ChatMessage], longest: int | None = None) -> Usage:
+        """The most a call can use, as far as that can be bounded beforehand; `longest` is by default `max_tokens`."""
+        tokens, longest = bound_tokens(prompt), longest or self.max_tokens or 0
         return Usage(1, tokens + longest, self.cost(tokens, longest) or 0.0)
 
     def cost(
@@ -230,7 +242,8 @@ class RunCalls:
         prompt = Prompt.of(messages)
         everybody = endpoint or self._answering
         asked = everybody[turn.agent] if isinstance(everybody, Sequence) else everybody
-        rejected = missing = 0
+        rejected = 0
+        missing: Counter[Condition] = Counter()
         for attempt in count():
             key = EntryKey(turn.index, part, attempt)
             entry = self.journal.lookup(key)
@@ -240,8 +253,9 @@ class RunCalls:
                 self.answered += 1
                 verdict = self._read_again(entry, turn, reading)
             else:
-                reply, latency_s = await self._reply(turn, key, prompt, priority, asked)
-                verdict = _judged(reply, asked.replies, missing, reading, part)
+                question = _Question(key, prompt, priority, asked, missing["truncated"])
+                reply, latency_s = await self._reply(turn, question)
+                verdict = _judged(reply, asked, missing, reading, part)
                 person = isinstance(asked, Seat)
                 entry = Entry(
                     key,
@@ -273,8 +287,8 @@ class RunCalls:
             if verdict.verdict == "accepted":
                 return Reply(entry.text, entry.condition, verdict.decision)
             if entry.condition != "answered":
-                missing += 1
-                failure = entry.reason if asked.replies[entry.condition] == "fail" else ""
+                missing[entry.condition] += 1
+                failure = entry.reason if verdict.ends else ""
             else:
                 rejected += 1
                 if reading.after == "none" and rejected == reading.attempts:
@@ -299,20 +313,18 @@ class RunCalls:
             )
         return verdict
 
-    async def _reply(
-        self, turn: CallSite, key: EntryKey, prompt: Prompt, priority: float, asked: Endpoint | Seat
-    ) -> tuple[ParsedReply, float]:
+    async def _reply(self, turn: CallSite, question: _Question) -> tuple[ParsedReply, float]:
         """What a model or a person answers, and the seconds it took."""
+        asked = question.asked
         try:
             if isinstance(asked, Seat):
-                return await self._answer(turn, key.part, prompt, asked)
-            seed = call_seed(self.run_id, *key)
+                return await self._answer(turn, question.key.part, question.prompt, asked)
             if self._budget is None:
-                return await self._call(prompt, seed, priority, asked)
-            worst = asked.worst(prompt)
+                return await self._call(question, asked)
+            worst = asked.worst(question.prompt, asked.longest(question.cut_off))
             reservation = await self._budget.reserve(worst)
             try:
-                reply, latency_s = await self._call(prompt, seed, priority, asked)
+                reply, latency_s = await self._call(question, asked)
                 reservation.settle(_used(asked, reply, worst))
                 return reply, latency_s
             finally:
@@ -342,8 +354,9 @@ class RunCalls:
             answer.cancel()
         return answer.result(), clock() - began
 
-    async def _call(self, prompt: Prompt, seed: int, priority: float, endpoint: Endpoint) -> tuple[ParsedReply, float]:
+    async def _call(self, question: _Question, endpoint: Endpoint) -> tuple[ParsedReply, float]:
         """A model's reply, and the seconds it took; attempts that failed are repeated with the same seed."""
+        seed = call_seed(self.run_id, *question.key)
         allowed = {"transient": self._retry.transient, "rate-limited": self._retry.rate_limited}
         failed = dict.fromkeys(allowed, 0)
         pool, client = self._slots, endpoint.client
@@ -352,12 +365,12 @@ class RunCalls:
         while True:
             pool.check(client)
             await self._until_kept()
-            await self._take_slot(lane, priority, client)
+            await self._take_slot(lane, question.priority, client)
             if self.journal.behind or pool.refuses(client):
                 lane.release("failed")
                 continue
             began = clock()
-            got = await self._attempt(lane, prompt, seed, endpoint)
+            got = await self._attempt(lane, question, seed, endpoint)
             if isinstance(got, AIMessage):
                 return _read(got), clock() - began
             if got.kind == "content-filter":
@@ -372,7 +385,7 @@ class RunCalls:
             self.repeated += 1
             await self._pause(sum(failed.values()), got, seed, client)
 
-    async def _attempt(self, lane: Lane, prompt: Prompt, seed: int, endpoint: Endpoint) -> AIMessage | Failure:
+    async def _attempt(self, lane: Lane, question: _Question, seed: int, endpoint: Endpoint) -> AIMessage | Failure:
         """The model's message, or its failure; uses a slot that is already taken, and frees it."""
         verdict: Verdict = "failed"
         retry_after_s = None
@@ -381,7 +394,11 @@ class RunCalls:
                 raise asyncio.CancelledError
             try:
                 async with asyncio.timeout(self._retry.timeout_s) as limit:
-                    message = await endpoint.client.call(prompt, seed)
+                    if question.cut_off:
+                        longest = endpoint.longest(question.cut_off)
+                        message = await endpoint.client.call(question.prompt, seed, max_tokens=longest)
+                    else:
+                        message = await endpoint.client.call(question.prompt, seed)
                 verdict = "ok"
                 return message
             except StoreError:
@@ -493,6 +510,8 @@ class _Verdict(NamedTuple):
     """``accepted``, ``rejected`` or ``unparsed``."""
     reason: str = ""
     decision: Any = None
+    ends: bool = False
+    """Whether a rejected reply that is no answer ends the run."""
     failure: Exception | SystemExit | None = None
     """Error of a `parse` that failed; raised after the journal has the reply, which was paid for."""
 
@@ -509,14 +528,21 @@ def _parsed(reading: Reading, part: str, text: str) -> _Verdict:
         return _Verdict("unparsed", f"parse failed with {type(error).__name__}: {error}", failure=error)
 
 
-def _judged(reply: ParsedReply, policy: ReplyPolicy, missing: int, reading: Reading, part: str) -> _Verdict:
+def _judged(
+    reply: ParsedReply, asked: Endpoint | Seat, missing: Mapping[Condition, int], reading: Reading, part: str
+) -> _Verdict:
     """Verdict on a reply: of the act's `parse` on an answer, of the policy on any other reply.
 
-    `missing` counts the earlier replies to this part that were no answers.
+    `missing` counts the earlier replies to this part that were no answers, by condition.
     """
     if reply.condition == "answered":
         return _parsed(reading, part, reply.text)
-    todo = policy[reply.condition]
-    if todo == "keep" or (isinstance(todo, int) and missing >= todo):
+    if isinstance(asked, Seat):
         return _Verdict("accepted")
-    return _Verdict("rejected", f"the reply was {reply.condition}")
+    policy = asked.replies[reply.condition]
+    # Without a limit that could be doubled, the same question would be cut off again.
+    unbounded = reply.condition == "truncated" and asked.max_tokens is None
+    over = unbounded or missing.get(reply.condition, 0) >= policy.reask
+    if over and policy.then == "take":
+        return _Verdict("accepted")
+    return _Verdict("rejected", f"the reply was {reply.condition}", ends=over)

@@ -48,6 +48,8 @@ class Entry:
         and count against budgets.
     condition : str
         ``answered``, ``refused``, ``empty`` or ``truncated``.
+    flag : str
+        ``note`` where an answer comes with a remark out of role, ``suspected`` where it may be a refusal; else empty.
     reasoning : str
         The model's reasoning before its answer; part of no message and no memory.
     prompt : Prompt or None
@@ -88,6 +90,7 @@ class Entry:
     latency_s: float | None = None
     arrived_at: float | None = None
     condition: Condition = "answered"
+    flag: str = ""
     reasoning: str = ""
     cached_tokens: int | None = None
     reasoning_tokens: int | None = None

@@ -91,11 +91,12 @@ class LocalChatModel(BaseChatModel):
         """Queue a call."""
         from opinionsim.llm._local_decoder import Question
 
-        seed = options.pop("seed", self.seed)
+        seed, max_tokens = options.pop("seed", self.seed), options.pop("max_tokens", None)
         if stop or options:
             raise ValueError(f"a local model takes no {', '.join(options) or 'stop sequences'} with a call")
         prompt = tuple(convert_to_openai_messages(messages, text_format="string"))
-        return self._batcher.submit(Question(prompt, seed), sum(len(message["content"] or "") for message in prompt))
+        length = sum(len(message["content"] or "") for message in prompt)
+        return self._batcher.submit(Question(prompt, seed, max_tokens), length)
 
     def _result(self, answer: Answer) -> ChatResult:
         usage = UsageMetadata(

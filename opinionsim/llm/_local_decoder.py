@@ -73,6 +73,8 @@ class Question(NamedTuple):
 
     messages: tuple[dict[str, Any], ...]
     seed: int | None
+    max_tokens: int | None = None
+    """Longest reply, tokens; None for the model's own limit."""
 
 
 class Answer(NamedTuple):
@@ -146,7 +148,6 @@ class Decoder:
             In order; :class:`PromptError` where a prompt cannot be taken.
         """
         answers: list[Answer | Exception] = [PromptError()] * len(questions)
-        longest = self._sampling.max_tokens or _LONGEST
         groups: dict[tuple[int, int], list[int]] = {}
         prompts: dict[int, tuple[list[int], bool]] = {}
         for index, question in enumerate(questions):
@@ -155,6 +156,7 @@ class Decoder:
             except PromptError as error:
                 answers[index] = error
                 continue
+            longest = question.max_tokens or self._sampling.max_tokens or _LONGEST
             room = longest if self.context is None else min(longest, self.context - len(prompts[index][0]))
             # Rows run until the last one ends. A row without room for the longest reply runs alone.
             groups.setdefault((room, -1 if room == longest else index), []).append(index)

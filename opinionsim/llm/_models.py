@@ -29,6 +29,7 @@ from opinionsim.llm._providers import (
     check_request,
     connected,
     endpoint_of,
+    lengthened,
     prepared,
     provider_of,
     seeding,
@@ -253,11 +254,18 @@ class ModelClient:
         self._seeding = "call" if scripted else seeding(self.model)
         self._blocking = type(model)._agenerate is BaseChatModel._agenerate
 
-    async def call(self, messages: Iterable[ChatMessage], seed: int) -> AIMessage:
-        """Make one attempt at one call; raises whatever the model raises."""
+    async def call(self, messages: Iterable[ChatMessage], seed: int, max_tokens: int | None = None) -> AIMessage:
+        """Make one attempt at one call; raises whatever the model raises.
+
+        `max_tokens` is given where the reply may be longer than the model's own limit.
+        """
         prompt = Prompt.of(messages)
         options: dict[str, Any] = {"seed": seed} if self._seeding == "call" else {}
         model = self.model.model_copy(update={"seed": seed}) if self._seeding == "copy" else self.model
+        if max_tokens is not None and model._llm_type == "opinionsim-local":
+            options["max_tokens"] = max_tokens
+        elif max_tokens is not None:
+            model = lengthened(model, max_tokens)
         if self._blocking:
 
             def invoke() -> AIMessage:

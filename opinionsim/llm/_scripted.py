@@ -17,7 +17,7 @@ from itertools import count
 from statistics import NormalDist
 from struct import Struct
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
@@ -32,6 +32,10 @@ from opinionsim.prompts import BLOCKS, Marks, load_pack
 from opinionsim.streams import digest
 
 T = TypeVar("T")
+
+
+#: Positions at which the model refuses.
+_Side = Literal["both", "negative", "positive"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +62,8 @@ class ScriptedParameters:
         The same under strong confirmation bias. Default 0: such posts are dismissed.
     refusal_rate : float
         Probability that a reply is a refusal, in [0, 1]. Default 0.
+    refusal_side : {"both", "negative", "positive"}
+        Side of neutral on which its position must be for it to refuse. Default both.
 
     Raises
     ------
@@ -72,10 +78,15 @@ class ScriptedParameters:
     weak_bias: float = 0.4
     strong_bias: float = 0.0
     refusal_rate: float = 0.0
+    refusal_side: _Side = "both"
 
     def __post_init__(self) -> None:
         for name in ("susceptibility", "pull_strength", "weak_bias", "strong_bias", "refusal_rate"):
             _check(name, getattr(self, name), 0.0, 1.0, "a number from 0 to 1")
+        if self.refusal_side not in (valid := get_args(_Side)):
+            raise SpecError(
+                f"scripted model: refusal_side must be one of {', '.join(valid)}; got {self.refusal_side!r}"
+            )
         _check("noise", self.noise, 0.0, math.inf, "a finite number of scale units, 0 or more")
         if self.pull is not None:
             _check("pull", self.pull, -math.inf, math.inf, "a point of the scale, or none")
@@ -539,6 +550,11 @@ class ScriptedChatModel(BaseChatModel):
     ) -> ChatResult:
         return self._reply(messages, kwargs.get("seed", 0))
 
+    def _refuses_at(self, position: float) -> bool:
+        """Whether the position is on the side on which the model refuses."""
+        side, beyond = self.parameters.refusal_side, position - self.scale.neutral
+        return side == "both" or (beyond < 0 if side == "negative" else beyond > 0)
+
     def _reply(self, messages: list[BaseMessage], seed: int | None) -> ChatResult:
         """Read the prompt, move, draw, and put it into words."""
         if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int)):
@@ -546,10 +562,10 @@ class ScriptedChatModel(BaseChatModel):
         prompt = _understand(messages, self.marks, self.scale)
         greedy = self.temperature == 0
         draws = _Draws(prompt.key if greedy else f"{prompt.key}:{seed or 0}")
-        if draws.uniform() < self.parameters.refusal_rate:
+        centre = _moved(prompt, self.parameters, self.scale)
+        if draws.uniform() < self.parameters.refusal_rate and self._refuses_at(centre):
             text = draws.pick(phrases.REFUSALS)
         else:
-            centre = _moved(prompt, self.parameters, self.scale)
             spread = self.parameters.noise * self.temperature
             if prompt.act == "self-report":
                 text = str(_point(centre, spread, greedy, self.scale, draws))

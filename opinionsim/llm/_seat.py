@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from types import MappingProxyType
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 from opinionsim.errors import SpecError
 from opinionsim.llm._reply import ParsedReply
@@ -61,9 +60,6 @@ class Seat:
 
     person: Person
     timeout_s: float | None = None
-
-    #: Refused, empty and truncated answers are kept.
-    replies: ClassVar[Mapping[Any, Any]] = MappingProxyType({"refused": "keep", "empty": "keep", "truncated": "keep"})
 
     def __post_init__(self) -> None:
         if not callable(getattr(self.person, "answer", None)):

@@ -289,8 +289,11 @@ class Measuring:
 
 
 def _told(scale: OpinionScale, text: Text) -> Estimate | None:
-    """Estimate of a text that is no answer or a closed one; None where a classifier must read it."""
-    if text.condition != "answered":
+    """Estimate of a text that is no answer or a closed one; None where a classifier must read it.
+
+    A text that was cut off is read as it stands; tables decide whether it counts.
+    """
+    if text.condition not in ("answered", "truncated"):
         return Estimate(math.nan, (math.nan,) * len(scale), math.nan)
     if text.kind != SELF_REPORT:
         return None

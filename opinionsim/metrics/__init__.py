@@ -25,6 +25,7 @@ from opinionsim.metrics._dip import dip, dip_p_value
 from opinionsim.metrics._frames import run_metrics, step_metrics, trajectories
 from opinionsim.metrics._groups import distinctness, group_consensus, group_count, group_divergence, size_parity
 from opinionsim.metrics._instruments import cut, scale_of, stance_rows
+from opinionsim.metrics._missing import SIDES, exposure
 from opinionsim.metrics._moments import (
     extreme_share,
     extremeness,
@@ -67,6 +68,7 @@ __all__ = [
     "CLASSES",
     "METRICS",
     "NOT_SET",
+    "SIDES",
     "Distribution",
     "ExitProbability",
     "FirstTime",
@@ -104,6 +106,7 @@ __all__ = [
     "ei_index",
     "esteban_ray",
     "exit_probability",
+    "exposure",
     "extreme_share",
     "extremeness",
     "find_metric",

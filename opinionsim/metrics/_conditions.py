@@ -55,7 +55,13 @@ _LEVELS = (
 )  # fmt: skip
 
 #: Counts that are averaged over replicates and topics; never a condition.
-_COUNTS = ("n_texts", "n_missing", "n_refused", "n_empty", "n_truncated", "n_agents", "n_never")
+_COUNTS = (
+    "n_texts", "n_missing", "n_refused", "n_empty", "n_truncated", "n_off_scale", "n_ambiguous", "n_skipped",
+    "n_refused_at_first", "n_flagged", "n_agents", "n_never", "n_failed_reflections", "n_readings", "n_unheard",
+    "sparse",
+)  # fmt: skip
+#: Shares of texts and skipped turns.
+_CAUSES = ("refused_at_first", "refused", "empty", "truncated", "off_scale", "skipped", "ambiguous", "flagged")
 
 
 def order_levels(values: Iterable[Any]) -> list[Any]:
@@ -244,10 +250,14 @@ def condition_metrics(
     Returns
     -------
     DataFrame
-        One row a condition, kind of text and evidence: the columns `by`, ``kind, evidence, bias, bias_se,
-        diversity, diversity_se, n, over, n_runs, never_measured_rate, missing_rate, refused_rate,
-        empty_rate, truncated_rate, validation, ddof``. ``n`` is the number of units with a bias. The last three rates
-        are parts of ``missing_rate`` (:func:`run_metrics`). Standard errors are population SD/sqrt(n), and NaN
+        One row a condition, kind of text and evidence: the columns `by`, ``kind, evidence, bias, bias_se, diversity,
+        diversity_se, n, over, n_runs, n_sparse, n_agents, n_measured, never_measured_rate, bias_low, bias_high,
+        mean_age, missing_rate, refused_at_first_rate, refused_rate, empty_rate, truncated_rate, off_scale_rate,
+        skipped_rate, ambiguous_rate, flagged_rate, unheard_rate, n_failed_reflections, validation, ddof``. ``n`` is
+        the number of units with a bias. ``n_sparse`` of the ``n_runs`` runs measured fewer than half of their agents;
+        they count. ``unheard_rate`` is the share of the messages to be read that nobody received; the rates from
+        ``missing_rate`` to ``flagged_rate`` are shares of texts and skipped turns (:func:`run_metrics`), NaN where
+        the metrics were made without turns and only these tell. Standard errors are population SD/sqrt(n), and NaN
         for fewer than two units.
 
     Raises
@@ -275,9 +285,11 @@ def condition_metrics(
     keys = [*axes, "kind", "evidence"]
     _check_once(joined, keys)
     _check_scales(joined, keys)
-    units = joined.groupby([*keys, unit], dropna=False, sort=False)[["bias", "diversity"]].mean()
+    means = ["bias", "diversity", "bias_low", "bias_high", "mean_age"]
+    units = joined.groupby([*keys, unit], dropna=False, sort=False)[means].mean()
     grouped = units.groupby(level=list(range(len(keys))), dropna=False, sort=False)
-    counts = joined.groupby(keys, dropna=False, sort=False)[list(_COUNTS)].sum()
+    counts = joined.groupby(keys, dropna=False, sort=False)[list(_COUNTS)].sum(min_count=1)
+    turns = counts["n_texts"] + counts["n_skipped"].fillna(0)
     n = grouped.count()
     error = grouped.std(ddof=0).where(n > 1) / n**0.5
     frame = pd.DataFrame(
@@ -289,11 +301,15 @@ def condition_metrics(
             "n": n["bias"],
             "over": unit,
             "n_runs": joined.groupby(keys, dropna=False, sort=False).size(),
+            "n_sparse": counts["sparse"].astype(int),
+            "n_agents": counts["n_agents"],
+            "n_measured": counts["n_agents"] - counts["n_never"],
             "never_measured_rate": counts["n_never"] / counts["n_agents"],
-            **{
-                f"{cause}_rate": counts[f"n_{cause}"] / counts["n_texts"]
-                for cause in ("missing", "refused", "empty", "truncated")
-            },
+            **{name: grouped[name].mean() for name in ("bias_low", "bias_high", "mean_age")},
+            "missing_rate": (counts["n_missing"] + counts["n_skipped"].fillna(0)) / turns,
+            **{f"{cause}_rate": counts[f"n_{cause}"] / turns for cause in _CAUSES},
+            "unheard_rate": counts["n_unheard"] / counts["n_readings"].where(counts["n_readings"] > 0),
+            "n_failed_reflections": counts["n_failed_reflections"],
             "validation": joined.groupby(keys, dropna=False, sort=False)["validation"].agg(validation_statement),
         }
     ).reset_index()

@@ -7,13 +7,16 @@ measured nor counted.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
 
 from opinionsim.evidence import instrument_validation, validation_statement
 from opinionsim.metrics._instruments import OPINION_COLUMNS, point_columns, points_of, require, scale_of, stance_rows
+from opinionsim.metrics._missing import TURN_COLUMNS, counts_of_kind, counts_of_run
 from opinionsim.metrics._opinions import check_ddof, nearest_points
 from opinionsim.opinions import OpinionScale
 
@@ -22,6 +25,18 @@ _AGENT_COLUMNS = ("run_id", "agent", "assigned_opinion")
 
 #: Values of column `condition` of an opinions frame for texts that are no answers.
 _CAUSES = ("refused", "empty", "truncated")
+#: Counts of texts without a value, with the condition of the text; of any condition for None.
+_MISSING: Mapping[str, str | None] = MappingProxyType(
+    {
+        "n_missing": None,
+        "n_refused": "refused",
+        "n_empty": "empty",
+        "n_truncated": "truncated",
+        "n_off_scale": "answered",
+    }
+)
+#: Runs with a smaller share of measured agents are marked.
+_ENOUGH = 0.5
 
 
 def _cells(runs: pd.DataFrame) -> pd.DataFrame:
@@ -53,7 +68,8 @@ class _Grid:
     step: np.ndarray
     value: np.ndarray
     measured: np.ndarray
-    missing: np.ndarray
+    age: np.ndarray
+    missing: dict[str, np.ndarray]
 
 
 def _heads(cells: pd.DataFrame, stance: pd.DataFrame) -> pd.DataFrame:
@@ -94,23 +110,29 @@ def _grid(runs: pd.DataFrame, opinions: pd.DataFrame, kind: str) -> _Grid:
     # Rows are in turn order, so the last of several texts of a step stays.
     grid[position[has_value]] = value[has_value]
     measured = ~np.isnan(grid)
+    without, condition = position[~has_value], stance["condition"].to_numpy(object)[~has_value]
+    source = _last_known(grid, start[track])
     return _Grid(
         heads=heads,
         length=length,
         group=tracks[track],
         agent=(np.arange(len(tracks)) - first_track[tracks])[track],
         step=np.arange(start[-1]) - start[track],
-        value=_carry_forward(grid, start[track]),
+        value=np.where(source >= 0, grid[np.maximum(source, 0)], np.nan) if len(grid) else grid,
         measured=measured,
-        missing=np.bincount(position[~has_value], minlength=len(grid)),
+        age=np.where(source >= 0, np.arange(len(grid)) - source, np.nan),
+        missing={
+            name: np.bincount(without[condition == cause] if cause else without, minlength=len(grid))
+            for name, cause in _MISSING.items()
+        },
     )
 
 
-def _carry_forward(values: np.ndarray, start: np.ndarray) -> np.ndarray:
-    """Replace NaN by the last value before it in its track; `start` is the first position of each entry's track."""
+def _last_known(values: np.ndarray, start: np.ndarray) -> np.ndarray:
+    """Position of the last value up to each entry of its track, -1 before any; `start` is where the track begins."""
     source = np.where(np.isnan(values), -1, np.arange(len(values)))
     source = np.maximum.accumulate(source) if len(values) else source
-    return np.where(source >= start, values[np.maximum(source, 0)], np.nan) if len(values) else values
+    return np.where(source >= start, source, -1)
 
 
 def trajectories(
@@ -129,11 +151,11 @@ def trajectories(
     -------
     DataFrame
         One row a run, cell, instrument of stance, participant and step 0..T, in this order: ``run_id, cell,
-        instrument_id, agent, step, value, measured, assigned_opinion, evidence``. A cell without such texts has one
-        row a participant and step. ``value`` is NaN until the agent is first measured; of several values at one
-        step the last turn's stays. ``measured`` is True where a value was measured at this step. A text without a
-        value changes nothing. ``assigned_opinion`` is the opinion the agent was told to hold at the start; it never
-        enters ``value``.
+        instrument_id, agent, step, value, measured, age, assigned_opinion, evidence``. A cell without such texts has
+        one row a participant and step. ``value`` is NaN until the agent is first measured; of several values at one
+        step the last turn's stays. ``measured`` is True where a value was measured at this step; ``age`` is the
+        number of steps since then. A text without a value changes nothing. ``assigned_opinion`` is the opinion the
+        agent was told to hold at the start; it never enters ``value``.
 
     Raises
     ------
@@ -156,6 +178,7 @@ def trajectories(
             "step": grid.step,
             "value": grid.value,
             "measured": grid.measured,
+            "age": grid.age,
         }
     )
     assigned = agents[list(_AGENT_COLUMNS)].drop_duplicates(["run_id", "agent"])
@@ -179,8 +202,10 @@ def step_metrics(runs: pd.DataFrame, opinions: pd.DataFrame, kind: str = "report
     -------
     DataFrame
         One row a run, cell, instrument of stance and step 0..T: ``run_id, cell, instrument_id, step, bias,
-        diversity, n_measured, n_never, n_missing, ddof, evidence``. By this step, ``n_measured`` agents have been
-        measured and ``n_never`` have not, and ``n_missing`` texts had no value.
+        diversity, n_measured, n_never, mean_age, n_missing, n_refused, n_empty, n_truncated, n_off_scale, ddof,
+        evidence``. By this step, ``n_measured`` agents have been measured, on average ``mean_age`` steps ago, and
+        ``n_never`` have not. So far ``n_missing`` texts had no value: those that are refused, empty, cut off and not
+        counted, and answers in which no opinion was found (``n_off_scale``).
 
     Raises
     ------
@@ -195,9 +220,14 @@ def step_metrics(runs: pd.DataFrame, opinions: pd.DataFrame, kind: str = "report
     cell = first[grid.group] + grid.step
     present = ~np.isnan(grid.value)
     n, mean, spread = _moments(cell[present], grid.value[present], int(first[-1]), ddof)
-    fresh = np.bincount(cell, weights=grid.missing, minlength=first[-1]).astype(int)
-    total = np.concatenate([[0], np.cumsum(fresh)])
+    _, age, _ = _moments(cell[present], grid.age[present], int(first[-1]), 0)
     heads = grid.heads.iloc[group]
+
+    def so_far(missing: np.ndarray) -> np.ndarray:
+        fresh = np.bincount(cell, weights=missing, minlength=first[-1]).astype(int)
+        total = np.concatenate([[0], np.cumsum(fresh)])
+        return np.asarray(total[first[group] + step + 1] - total[first[group]])
+
     return pd.DataFrame(
         {
             "run_id": heads["run_id"].array,
@@ -208,7 +238,8 @@ def step_metrics(runs: pd.DataFrame, opinions: pd.DataFrame, kind: str = "report
             "diversity": spread,
             "n_measured": n,
             "n_never": heads["n_agents"].to_numpy(int) - n,
-            "n_missing": total[first[group] + step + 1] - total[first[group]],
+            "mean_age": age,
+            **{name: so_far(missing) for name, missing in grid.missing.items()},
             "ddof": ddof,
             "evidence": heads["evidence"].array,
         }
@@ -225,16 +256,16 @@ def _moments(group: np.ndarray, value: np.ndarray, size: int, ddof: int) -> tupl
     return n, mean, np.sqrt(variance)
 
 
-def _finals(stance: pd.DataFrame, group: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Last measured value of each (group, agent) as (group, value); `stance` is in turn order within a group."""
-    value = stance["value"].to_numpy(float)
-    kept = ~np.isnan(value)
-    group, agent, value = group[kept], stance["agent"].to_numpy(int)[kept], value[kept]
+def _finals(stance: pd.DataFrame, group: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Last measured value of each (group, agent) as (group, value, step); `stance` is in turn order within a group."""
+    kept = np.flatnonzero(stance["value"].notna().to_numpy())
+    group, agent = group[kept], stance["agent"].to_numpy(int)[kept]
     order = np.lexsort((agent, group))
-    group, agent, value = group[order], agent[order], value[order]
+    group, agent, kept = group[order], agent[order], kept[order]
     last = np.ones(len(group), dtype=bool)
     last[:-1] = (group[1:] != group[:-1]) | (agent[1:] != agent[:-1])
-    return group[last], value[last]
+    rows = kept[last]
+    return group[last], stance["value"].to_numpy(float)[rows], stance["step"].to_numpy(int)[rows]
 
 
 def _shares(group: np.ndarray, value: np.ndarray, n: np.ndarray, scale: OpinionScale) -> dict[str, np.ndarray]:
@@ -292,9 +323,33 @@ def final_opinions(runs: pd.DataFrame, opinions: pd.DataFrame) -> tuple[pd.DataF
     stance = _stance(_cells(runs), opinions)
     group = stance.groupby(["row", "instrument_id", "kind"], dropna=False).ngroup().to_numpy(int)
     _, first = np.unique(group, return_index=True)
-    final_group, final = _finals(stance, group)
+    final_group, final, _ = _finals(stance, group)
     heads = stance.iloc[first][["run_id", "cell", "instrument_id", "kind"]].reset_index(drop=True)
     return heads, [final[final_group == number] for number in range(len(heads))]
+
+
+def _ends(stance: pd.DataFrame, group: np.ndarray, size: int, scale: OpinionScale) -> tuple[np.ndarray, np.ndarray]:
+    """Lowest and highest point of the scale of each group: its instrument's own, or `scale` where that is unknown."""
+    ends = np.array([[scale.lowest, scale.highest]] * size, dtype=float).reshape(size, 2)
+    if "scale" in stance.columns:
+        for text, part in stance.groupby("scale"):
+            points = [int(point) for point in str(text).split(",")]
+            ends[np.unique(group[part.index.to_numpy(int)])] = (min(points), max(points))
+    return ends[:, 0], ends[:, 1]
+
+
+#: What only turns tell of a run and kind of text, and of a run.
+_TOLD = ("n_skipped", "n_refused_at_first", "n_flagged")
+_TOLD_OF_RUN = ("n_failed_reflections", "n_readings", "n_unheard")
+
+
+def _with_turns(frame: pd.DataFrame, turns: pd.DataFrame | None) -> pd.DataFrame:
+    """Metrics with counts of turns; NaN without a turns frame."""
+    if turns is None:
+        return frame.assign(**dict.fromkeys((*_TOLD, *_TOLD_OF_RUN), np.nan))
+    require(turns, "turns", TURN_COLUMNS)
+    frame = frame.join(counts_of_kind(turns), on=["run_id", "kind"]).join(counts_of_run(turns), on="run_id")
+    return frame.assign(**{name: frame[name].fillna(0).astype(int) for name in (*_TOLD, *_TOLD_OF_RUN)})
 
 
 def run_metrics(
@@ -303,6 +358,7 @@ def run_metrics(
     agents: pd.DataFrame,
     ddof: int = 0,
     scale: OpinionScale | None = None,
+    turns: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
     """Metrics of the final opinions of every run: each participant's last measured value.
 
@@ -314,18 +370,29 @@ def run_metrics(
         Correction of the standard deviation (:func:`diversity`); repeated in column ``ddof``.
     scale : OpinionScale, optional
         Points at which shares are counted; default the points of all instruments of stance in these runs.
+    turns : DataFrame, optional
+        Frame of the same store. Without it, what only turns tell is NaN: skipped turns, first replies, flags, failed
+        reflections, readings.
 
     Returns
     -------
     DataFrame
         One row a run, cell, instrument of stance and kind of text present: ``run_id, cell, instrument_id,
-        classifier, kind, bias, diversity, ddof, n_agents, n_measured, n_never, never_measured_rate,
-        n_texts, n_missing, n_refused, n_empty, n_truncated, missing_rate, share_<point>..., assigned_bias,
-        assigned_diversity, evidence, validation``.
+        classifier, kind, bias, diversity, ddof, n_agents, n_measured, n_never, never_measured_rate, sparse,
+        mean_age, bias_low, bias_high, n_texts, n_missing, n_refused, n_empty, n_truncated, n_off_scale, n_ambiguous,
+        n_skipped, n_refused_at_first, n_flagged, n_failed_reflections, n_readings, n_unheard, missing_rate,
+        share_<point>..., assigned_bias, assigned_diversity, evidence, validation``.
         Bias and diversity are NaN where no agent was measured, shares also at points that are not on the
-        scale of the instrument. ``never_measured_rate`` is a share of the participants, ``missing_rate`` of
-        their texts. Among the ``n_missing`` texts without a value, ``n_refused`` are refusals, ``n_empty`` have no
-        text and ``n_truncated`` were cut off; the others are answers in which the instrument found no opinion. A
+        scale of the instrument. ``never_measured_rate`` is a share of the participants; ``sparse`` is True where
+        it is above one half. ``mean_age`` is the number of steps by which the carried-forward opinions are old, mean
+        over measured agents. ``bias_low`` and ``bias_high`` are the bias if all agents without an opinion were at
+        the lowest, or the highest, point. Of ``n_texts``, ``n_missing`` have no value, ``n_refused`` are refusals,
+        ``n_empty`` have no text, ``n_truncated`` were cut off, ``n_off_scale`` are answers in which the instrument
+        found no opinion, and ``n_ambiguous`` are coded at both ends of the scale. ``n_skipped`` turns were asked
+        nothing, since nothing was left to read. ``missing_rate`` is the share of texts and skipped turns without a
+        value. ``n_refused_at_first`` turns had a refusal for their first reply, ``n_flagged`` a flagged one for their
+        last. For the whole run, ``n_failed_reflections`` left a memory as it was, and of ``n_readings`` messages
+        that turns were to read, ``n_unheard`` were received by nobody. A
         neutral opinion is a value. ``assigned_bias`` and ``assigned_diversity`` describe the opinions assigned at the
         start and are no measurement. ``validation`` is that of the run, or that of :func:`instrument_validation` for
         an instrument that the runs frame does not name; empty for self-reports.
@@ -343,7 +410,8 @@ def run_metrics(
     check_ddof(ddof)
     cells = _cells(runs)
     scaled = [column for column in opinions.columns if column == "scale"]
-    stance = _stance(cells, opinions, *scaled, *point_columns(opinions))
+    marked = [column for column in opinions.columns if column == "ambiguous"]
+    stance = _stance(cells, opinions, *scaled, *marked, *point_columns(opinions))
     own_points = scale is None and not stance.empty
     if scale is None:
         # Without a measurement there may be no columns to read a scale from.
@@ -353,16 +421,21 @@ def run_metrics(
     heads = stance.iloc[first]
     head_cells = cells.iloc[heads["row"].to_numpy(int)]
     size = len(heads)
-    final_group, final = _finals(stance, group)
+    final_group, final, step = _finals(stance, group)
     n, mean, spread = _moments(final_group, final, size, ddof)
+    steps = runs.drop_duplicates("run_id").set_index("run_id")["steps"]
+    age = heads["run_id"].map(steps).to_numpy(float)[final_group] - step
     n_texts = np.bincount(group, minlength=size)
     missing = stance["value"].isna().to_numpy()
     n_missing = np.bincount(group[missing], minlength=size)
-    causes = {
-        f"n_{cause}": np.bincount(group[missing & (stance["condition"] == cause).to_numpy(bool)], minlength=size)
-        for cause in _CAUSES
-    }
+    has = {cause: (stance["condition"] == cause).to_numpy(bool) for cause in ("answered", *_CAUSES)}
+    told = {f"n_{cause}": np.bincount(group[has[cause]], minlength=size) for cause in _CAUSES}
+    told["n_off_scale"] = np.bincount(group[missing & has["answered"]], minlength=size)
+    split = stance["ambiguous"].to_numpy(bool) & ~missing if marked else np.zeros(len(stance), dtype=bool)
+    told["n_ambiguous"] = np.bincount(group[split], minlength=size)
     n_agents = head_cells["n_agents"].to_numpy(int)
+    low, high = _ends(stance, group, size, scale)
+    total = np.bincount(final_group, weights=final, minlength=size)
     frame = pd.DataFrame(
         {
             **{column: heads[column].array for column in ("run_id", "cell", "instrument_id", "classifier", "kind")},
@@ -373,13 +446,19 @@ def run_metrics(
             "n_measured": n,
             "n_never": n_agents - n,
             "never_measured_rate": (n_agents - n) / n_agents,
+            "sparse": n < _ENOUGH * n_agents,
+            "mean_age": _moments(final_group, age, size, 0)[1],
+            "bias_low": (total + (n_agents - n) * low) / n_agents,
+            "bias_high": (total + (n_agents - n) * high) / n_agents,
             "n_texts": n_texts,
             "n_missing": n_missing,
-            **causes,
-            "missing_rate": n_missing / n_texts,
-            **_shares(final_group, final, n, scale),
+            **told,
         }
     )
+    frame = _with_turns(frame, turns)
+    skipped = frame["n_skipped"].fillna(0)
+    frame["missing_rate"] = (n_missing + skipped) / (n_texts + skipped)
+    frame = pd.concat([frame, pd.DataFrame(_shares(final_group, final, n, scale))], axis="columns")
     if own_points:
         frame = _without_foreign_points(frame, stance, first, scale)
     frame = frame.join(_assigned(cells, agents, ddof), on="run_id")

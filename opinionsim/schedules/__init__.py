@@ -23,6 +23,7 @@ from opinionsim.schedules._interaction import (
     Setting,
     SteppedInteraction,
 )
+from opinionsim.schedules._posts import PostsInteraction, without_turns
 from opinionsim.schedules._probes import with_probes
 from opinionsim.schedules._remembered import RememberedReports
 from opinionsim.schedules._rewiring import RewiringDyads, TieChange, tie_changes
@@ -76,6 +77,7 @@ __all__ = [
     "InteractionField",
     "NetworkedInteraction",
     "Outcomes",
+    "PostsInteraction",
     "Ref",
     "RememberedReports",
     "ReportsInteraction",
@@ -97,4 +99,5 @@ __all__ = [
     "outline",
     "tie_changes",
     "with_probes",
+    "without_turns",
 ]

@@ -9,7 +9,8 @@ import numpy as np
 from opinionsim.networks import AnyNetwork, Neighbours
 from opinionsim.registry import part
 from opinionsim.schedules._acts import REVIEW, WRITE
-from opinionsim.schedules._interaction import NetworkedInteraction, Setting
+from opinionsim.schedules._interaction import Setting
+from opinionsim.schedules._posts import PostsInteraction
 from opinionsim.schedules._turns import Schedule, Turn, named
 
 
@@ -50,15 +51,13 @@ class Broadcast(Schedule):
 
 
 @part("interaction", name="broadcast")
-class BroadcastInteraction(NetworkedInteraction):
+class BroadcastInteraction(PostsInteraction):
     """In each step a random speaker writes a post and all its neighbours review it."""
-
-    acts = Broadcast.acts
 
     def turns_a_step(self, size: int) -> int:
         """As many as agents on the complete network; a post and about one review on others."""
         return size if self.network.kind == "complete" else 1
 
-    def schedule(self, setting: Setting) -> Broadcast:
+    def arranged(self, setting: Setting) -> Broadcast:
         """Random broadcasts on the run's network."""
         return Broadcast(setting.joined, self.steps_for(setting.size), setting.rng)

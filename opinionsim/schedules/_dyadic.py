@@ -10,7 +10,8 @@ from opinionsim.errors import SpecError
 from opinionsim.networks import AnyNetwork, Neighbours
 from opinionsim.registry import part
 from opinionsim.schedules._acts import REVIEW, WRITE
-from opinionsim.schedules._interaction import NetworkedInteraction, Setting
+from opinionsim.schedules._interaction import Setting
+from opinionsim.schedules._posts import PostsInteraction
 from opinionsim.schedules._turns import Schedule, Turn, named
 
 
@@ -93,11 +94,9 @@ class Dyads(Schedule):
 
 
 @part("interaction", name="dyadic")
-class DyadicInteraction(NetworkedInteraction):
+class DyadicInteraction(PostsInteraction):
     """In each step a random speaker writes a post and a random neighbour reviews it."""
 
-    acts = Dyads.acts
-
-    def schedule(self, setting: Setting) -> Dyads:
+    def arranged(self, setting: Setting) -> Dyads:
         """Random dyads on the run's network."""
         return Dyads(setting.joined, self.steps_for(setting.size), setting.rng)

@@ -11,7 +11,8 @@ from opinionsim.errors import SpecError
 from opinionsim.networks import AnyNetwork, Neighbours
 from opinionsim.schedules._acts import REVIEW, WRITE
 from opinionsim.schedules._dyadic import dyad_turns
-from opinionsim.schedules._interaction import NetworkedInteraction, Setting
+from opinionsim.schedules._interaction import Setting
+from opinionsim.schedules._posts import PostsInteraction
 from opinionsim.schedules._turns import AnySchedule, Outcomes, Schedule, Turn, named
 
 
@@ -85,10 +86,9 @@ class OpinionSchedule(Schedule):
         self._seed = seed
 
 
-class OpinionInteraction(NetworkedInteraction):
+class OpinionInteraction(PostsInteraction):
     """Base of interactions in which the stance of agents decides which ones meet."""
 
-    acts = OpinionSchedule.acts
     made: ClassVar[type[OpinionSchedule]]
     """Class of its schedule."""
 
@@ -102,9 +102,9 @@ class OpinionInteraction(NetworkedInteraction):
         """True: opinions measured during the run decide which agents meet."""
         return True
 
-    def schedule(self, setting: Setting) -> AnySchedule:
+    def arranged(self, setting: Setting) -> AnySchedule:
         """The schedule of the run; assigned opinions count until opinions are measured."""
-        own = self.model_dump(exclude={"kind", "network", "steps", "exposures"})
+        own = self.model_dump(exclude={"kind", "network", "steps", "exposures", "on_skip", "skips"})
         steps = self.steps_for(setting.size)
         build: Any = self.made
         made: AnySchedule = build(setting.joined, steps, opinions=setting.assigned, seed=setting.seed, **own)

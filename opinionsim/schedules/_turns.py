@@ -93,7 +93,8 @@ class ActSpec:
         ``stop`` ends the run with an error; ``none`` publishes the last reply with the decision None.
     unread : str
         Treatment of a turn all of whose messages are refused, empty or skipped: ``skip`` publishes a skipped message
-        without a call; ``ask`` asks without the messages.
+        without a call; ``ask`` asks without the messages; the name of another act of the schedule, with the same
+        `memory` and `background`, has that act carried out in its place, under the same index and by the same agent.
     background : bool
         Whether a step counts as over while the act's turns are still under way.
     """
@@ -111,7 +112,7 @@ class ActSpec:
     parse: Parse | None = None
     attempts: int = 3
     after: Literal["stop", "none"] = "stop"
-    unread: Literal["skip", "ask"] = "ask"
+    unread: str = "ask"
     background: bool = False
 
     def __post_init__(self) -> None:
@@ -127,7 +128,6 @@ class ActSpec:
             "labelling": ("anonymous", "numbered", "named", "you-other"),
             "memory": ("keep", "fork", "none"),
             "after": ("stop", "none"),
-            "unread": ("skip", "ask"),
         }
         for name, valid in choices.items():
             if getattr(self, name) not in valid:
@@ -263,6 +263,7 @@ def check_schedule(schedule: object) -> AnySchedule:
     for name, act in schedule.acts.items():
         if not isinstance(act, ActSpec) or act.name != name:
             raise ScheduleError(f"{kind}.acts: {name!r} must lead to the ActSpec of that name; got {act!r:.80}")
+        _check_unread(kind, act, schedule.acts)
     for name in ("others", "needs"):
         names = getattr(schedule, name)
         if (
@@ -274,6 +275,21 @@ def check_schedule(schedule: object) -> AnySchedule:
     if PARTICIPANT in schedule.others:
         raise ScheduleError(f"{kind}.others: participants are counted by n_agents; name another role")
     return schedule
+
+
+def _check_unread(kind: str, act: ActSpec, acts: Mapping[str, ActSpec]) -> None:
+    """Refuse an act in whose place another cannot be carried out."""
+    if act.unread in ("skip", "ask"):
+        return
+    instead = acts.get(act.unread)
+    if instead is None:
+        valid = ", ".join(["skip", "ask", *acts])
+        raise ScheduleError(f"{kind}.acts: act {act.name!r}: unread must be one of {valid}; got {act.unread!r}")
+    if (instead.memory, instead.background) != (act.memory, act.background):
+        raise ScheduleError(
+            f"{kind}.acts: act {instead.name!r} cannot be carried out in the place of {act.name!r}: both must have the "
+            "same memory and background"
+        )
 
 
 def check_turn(turn: Turn, schedule: AnySchedule, index: int, after: int) -> ActSpec:

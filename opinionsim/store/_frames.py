@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sqlalchemy import Connection, Select, Table
+from sqlalchemy import Connection, Select, Table, or_, select
 
 from opinionsim.errors import DamagedError
+from opinionsim.opinions import ambiguous
 from opinionsim.store import _schema
 from opinionsim.store._cells import cells
 from opinionsim.store._journal import texts_of, with_texts
@@ -38,15 +39,17 @@ COLUMNS: Mapping[str, Mapping[str, Any]] = {
     "agents": _typed_columns("run_id agent:int64 name role assigned_opinion:float64 model evidence"),
     "edges": _typed_columns("run_id source:int64 target:int64 weight:float64 since:int64 until:Int64 evidence"),
     "turns": _typed_columns(
-        "run_id turn:int64 step:int64 agent:int64 act kind reads:object message condition evidence"
+        "run_id turn:int64 step:int64 agent:int64 act kind reads:object message condition first_condition flag "
+        "failed_reflections:int64 evidence"
     ),
     "opinions": _typed_columns(
         "run_id cell block instrument_id classifier variable scale kind turn:int64 about:Int64 step:int64 agent:int64 "
-        "assigned_opinion:float64 condition value:float64 expectation:float64 margin:float64 off_scale:float64 evidence"
+        "assigned_opinion:float64 condition value:float64 coded:float64 expectation:float64 margin:float64 "
+        "off_scale:float64 ambiguous:bool evidence"
     ),
     "calls": _typed_columns(
-        "run_id turn:int64 part attempt:int64 step:int64 agent:int64 act verdict reason condition prompt_hash reply "
-        "reasoning seed:Int64 dropped:int64 finish_reason model input_tokens:Int64 output_tokens:Int64 "
+        "run_id turn:int64 part attempt:int64 step:int64 agent:int64 act verdict reason condition flag prompt_hash "
+        "reply reasoning seed:Int64 dropped:int64 finish_reason model input_tokens:Int64 output_tokens:Int64 "
         "cached_tokens:Int64 reasoning_tokens:Int64 cost:float64 latency_s:float64 arrived_at:float64 evidence"
     ),
 }
@@ -102,14 +105,39 @@ def edges(connection: Connection, design: DesignRow) -> pd.DataFrame:
 def turns(connection: Connection, design: DesignRow) -> pd.DataFrame:
     """One row a turn."""
     table = _schema.turns
-    authors = _authors(connection, design)
+    authors, told = _authors(connection, design), _replies(connection, design)
     records = []
     for row in _of_runs(connection, design, table, _schema.with_text(table)):
         values = {**row._mapping, "reads": _schema.read_json(table, row, "reads")}
+        values |= {
+            "first_condition": "skipped" if row.condition == "skipped" else "answered",
+            "flag": "",
+            "failed_reflections": 0,
+        }
+        values |= told.get((row.run_id, row.turn), {})
         values["message"] = _schema.checked_text(row.text_id, row.text)
         values["evidence"] = authors[row.run_id, row.agent].evidence
         records.append(tuple(values[name] for name in COLUMNS["turns"]))
     return _frame("turns", records, {}, ["run_id", "turn"])
+
+
+def _replies(connection: Connection, design: DesignRow) -> dict[tuple[str, int], dict[str, Any]]:
+    """What the journal says of turns whose first reply was no answer, or was flagged, or whose reflection failed."""
+    table, entry = _schema.journal, _schema.journal.c
+    replied, accepted = entry.part.startswith("reply"), entry.verdict == "accepted"
+    first = (entry.part == "reply") & (entry.attempt == 0) & (entry.condition != "answered")
+    reflected = (entry.part == "reflect") & accepted & entry.condition.in_(("refused", "empty"))
+    wanted = or_(first, reflected, replied & accepted & (entry.flag != ""))
+    found: dict[tuple[str, int], dict[str, Any]] = {}
+    for row in _of_runs(connection, design, table, select(table).where(wanted)):
+        own = found.setdefault((row.run_id, row.turn), {})
+        if row.part == "reflect":
+            own["failed_reflections"] = own.get("failed_reflections", 0) + 1
+        elif row.verdict == "accepted" and row.flag:
+            own["flag"] = own.get("flag") or row.flag
+        if row.part == "reply" and row.attempt == 0 and row.condition != "answered":
+            own["first_condition"] = row.condition
+    return found
 
 
 def calls(connection: Connection, design: DesignRow) -> pd.DataFrame:
@@ -197,16 +225,18 @@ def _opinion_records(
     authors: Mapping[tuple[str, int], Any],
 ) -> Iterator[tuple[Any, ...]]:
     """Records of the opinions of one instrument of a cell; `p` has the probabilities, one row a record."""
-    ranked = np.sort(p, axis=1)
+    ranked, split = np.sort(p, axis=1), ambiguous(p)
     expectation, margin = p @ np.asarray(instrument.points, dtype=float), ranked[:, -1] - ranked[:, -2]
     scale = ",".join(str(point) for point in sorted(instrument.points))
-    for row, mean, gap in zip(rows, expectation, margin, strict=True):
+    for row, mean, gap, both in zip(rows, expectation, margin, split, strict=True):
         turn = turns[row.run_id, row.turn]
         author = authors[row.run_id, turn.agent]
+        counts = cell.counts_cut_off or turn.condition != "truncated"
         yield (
             *(row.run_id, cell.cell, cell.block, row.instrument_id, instrument.classifier, instrument.variable),
             *(scale, turn.kind, row.turn, _schema.from_index(row.about), turn.step, turn.agent),
-            *(author.assigned_opinion, turn.condition, row.value, mean, gap, row.off_scale, author.evidence),
+            *(author.assigned_opinion, turn.condition, row.value if counts else None, row.value, mean, gap),
+            *(row.off_scale, bool(both), author.evidence),
         )
 
 

@@ -193,7 +193,7 @@ class Results:
         """One row a run, cell, instrument and kind of text: :func:`opinionsim.metrics.run_metrics` with ddof 0."""
         from opinionsim.metrics import run_metrics
 
-        return run_metrics(self.runs, self.opinions, self.agents, ddof=0)
+        return run_metrics(self.runs, self.opinions, self.agents, ddof=0, turns=self.turns)
 
     def prompt(self, run: str | int, turn: int, part: str = "reply", attempt: int = 0) -> list[ChatMessage]:
         """The literal prompt of a call, or of a person's answer.

@@ -39,6 +39,8 @@ class ExperimentRun:
         Value on each swept axis, by dotted path.
     instruments : dict of str to tuple of str
         Every instrument of the cell, by id, with the kinds of text it reads there.
+    counts_cut_off : bool
+        Whether opinions coded from texts that were cut off count in tables and figures of the cell.
     """
 
     run_id: str
@@ -48,6 +50,7 @@ class ExperimentRun:
     cell: str
     axes: Mapping[str, Any] = field(default_factory=dict)
     instruments: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    counts_cut_off: bool = False
 
 
 @dataclass(frozen=True, slots=True)

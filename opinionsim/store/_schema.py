@@ -165,7 +165,7 @@ journal = _table(
     "journal",
     "run_id turn:int part attempt:int",
     "entry:int experiment_id source step:int agent:int act prompt_hash text_id verdict reason seed:int? dropped:int "
-    "finish_reason model input_tokens:int? output_tokens:int? latency_s:float? arrived_at:float? condition "
+    "finish_reason model input_tokens:int? output_tokens:int? latency_s:float? arrived_at:float? condition flag "
     "reasoning_id? cached_tokens:int? reasoning_tokens:int? cost:float?",
 )
 #: The journal's replies of models. Queries about calls read these: they alone cost money and count against budgets.

@@ -44,10 +44,12 @@ class Client:
         self.latency = latency
         self.prompts: list[tuple[ChatMessage, ...]] = []
         self.seeds: list[int] = []
+        self.lengths: list[int | None] = []
 
-    async def call(self, messages: Sequence[ChatMessage], seed: int) -> AIMessage:
+    async def call(self, messages: Sequence[ChatMessage], seed: int, max_tokens: int | None = None) -> AIMessage:
         self.prompts.append(tuple(messages))
         self.seeds.append(seed)
+        self.lengths.append(max_tokens)
         number = len(self.seeds)
         await asyncio.sleep(self.latency)
         reply = self.replies[number - 1]

@@ -8,12 +8,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from langchain_core.messages import AIMessage
 
 from opinionsim import messages
 from opinionsim.errors import BudgetExceeded, JournalMismatch, ModelCallError, StoreError
 from opinionsim.llm import (
+    ASKED_AGAIN,
     Budget,
     Endpoint,
     Entry,
@@ -25,6 +27,7 @@ from opinionsim.llm import (
     RetryPolicy,
     RunCalls,
     SlotPool,
+    Treatment,
     Usage,
 )
 from opinionsim.messages import ChatMessage, Prompt, Reply, prompt_hash
@@ -476,18 +479,46 @@ def test_stop_ends_a_back_off_at_once() -> None:
 
 
 @pytest.mark.parametrize("condition", MISSING)
-def test_a_reply_that_is_no_answer_is_kept_and_flagged(condition: str) -> None:
-    desk = Desk(Client(MISSING[condition]))
+def test_a_reply_that_is_no_answer_is_asked_for_again_and_then_taken_as_what_it_is(condition: str) -> None:
+    again = 1 if condition == "truncated" else 2
+    desk = Desk([Endpoint(Client(*[MISSING[condition]] * (1 + again)), max_tokens=40)] * 3)
     reply = run_virtual(desk.ask(PICKY))
     assert reply.condition == condition
-    (record,) = desk.journal.records
-    assert (record.condition, record.verdict) == (condition, "accepted")
+    assert [(each.condition, each.verdict) for each in desk.journal.records] == [
+        *[(condition, "rejected")] * again,
+        (condition, "accepted"),
+    ]
     assert run_virtual(Desk(ReplayOnly(), desk.journal).ask(PICKY)) == reply
+
+
+def test_a_reply_that_was_cut_off_is_asked_for_again_with_double_the_length() -> None:
+    client = Client(MISSING["empty"], MISSING["truncated"], MISSING["truncated"], "Yes.")
+    policy = {**ASKED_AGAIN, "truncated": Treatment(2)}
+    endpoint = Endpoint(client, max_tokens=40, replies=policy)
+    budget = Budget(Limits(tokens=10**6))
+    assert run_virtual(Desk([endpoint] * 3, budget=budget).ask()) == Reply("Yes.")
+    assert client.lengths == [None, None, 80, 160]
+    bounds = [endpoint.worst(PROMPT, endpoint.longest(cut_off)).tokens for cut_off in range(3)]
+    assert np.diff(bounds).tolist() == [40, 80]
+
+
+def test_a_longer_reply_is_within_the_budget_or_not_asked_for() -> None:
+    endpoint = Endpoint(Client(MISSING["truncated"], "Yes."), max_tokens=40)
+    room = endpoint.worst(PROMPT, 80).tokens - 1
+    desk = Desk([endpoint] * 3, budget=Budget(Limits(tokens=room + endpoint.worst(PROMPT).tokens)))
+    with pytest.raises(BudgetExceeded, match="tokens"):
+        run_virtual(desk.ask())
+    assert [record.condition for record in desk.journal.records] == ["truncated"]
+
+
+def test_a_reply_without_a_limit_of_ours_is_not_asked_for_again_when_it_was_cut_off() -> None:
+    desk = Desk(Client(MISSING["truncated"]))
+    assert run_virtual(desk.ask()).condition == "truncated"
 
 
 @pytest.mark.parametrize("condition", MISSING)
 def test_a_reply_that_is_no_answer_may_stop_the_run(condition: str) -> None:
-    policy = {**dict.fromkeys(MISSING, "keep"), condition: "fail"}
+    policy = {**dict.fromkeys(MISSING, Treatment()), condition: Treatment(0, "fail")}
     client = Client(MISSING[condition], MISSING[condition], "Yes.")
     endpoints = [Endpoint(client, replies=policy)] * 3
     desk = Desk(endpoints)
@@ -499,8 +530,8 @@ def test_a_reply_that_is_no_answer_may_stop_the_run(condition: str) -> None:
     assert len(set(client.seeds)) == 3
 
 
-def test_asking_again_is_bounded_and_keeps_what_comes_last() -> None:
-    policy = dict.fromkeys(MISSING, 2)
+def test_asking_again_is_bounded_and_takes_what_comes_last() -> None:
+    policy = dict.fromkeys(MISSING, Treatment(2))
     twice = Client(MISSING["empty"], MISSING["refused"], "Yes.", "No.")
     desk = Desk([Endpoint(twice, replies=policy)] * 3)
     assert run_virtual(desk.ask()) == Reply("Yes.")
@@ -517,15 +548,15 @@ def test_asking_again_is_bounded_and_keeps_what_comes_last() -> None:
 
 def test_attempts_for_no_answers_and_for_bad_answers_are_counted_apart() -> None:
     replies = Client(MISSING["empty"], "far too long", MISSING["empty"], "far too long", "Yes.")
-    desk = Desk([Endpoint(replies, replies=dict.fromkeys(MISSING, 2))] * 3)
+    desk = Desk([Endpoint(replies, replies=dict.fromkeys(MISSING, Treatment(2)))] * 3)
     assert run_virtual(desk.ask(PICKY)) == Reply("Yes.", decision="YES.")
     assert [record.key.attempt for record in desk.journal.records] == [0, 1, 2, 3, 4]
 
 
 def test_a_provider_that_filters_the_prompt_has_refused() -> None:
-    desk = Desk(Client(_Filtered("the prompt was flagged")))
+    desk = Desk(Client(*[_Filtered("the prompt was flagged")] * 3))
     assert run_virtual(desk.ask()) == Reply("", "refused")
-    assert desk.journal.records[0].finish_reason == "content_filter"
+    assert [record.finish_reason for record in desk.journal.records] == ["content_filter"] * 3
 
 
 def _told(tokens_in: int, tokens_out: int) -> AIMessage:
@@ -573,7 +604,9 @@ def test_each_agent_has_its_own_model() -> None:
 
 def test_what_a_filter_refuses_counts_as_a_call() -> None:
     budget = Budget(Limits(calls=2))
-    desk = Desk([Endpoint(Client(*[_Filtered("flagged")] * 9), replies=dict.fromkeys(MISSING, 5))] * 3, budget=budget)
+    desk = Desk(
+        [Endpoint(Client(*[_Filtered("flagged")] * 9), replies=dict.fromkeys(MISSING, Treatment(5)))] * 3, budget=budget
+    )
     with pytest.raises(BudgetExceeded):
         run_virtual(desk.ask())
     assert (budget.paid.calls, len(desk.journal.records), desk.slots.in_flight) == (2, 2, 0)

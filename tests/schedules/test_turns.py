@@ -103,7 +103,6 @@ def test_acts_are_declared_by_name_and_for_good() -> None:
         ({"draws": 0}, "draws must be a whole number of at least 1; got 0"),
         ({"attempts": 0}, "attempts must be a whole number of at least 1; got 0"),
         ({"after": "retry"}, "after must be one of stop, none; got 'retry'"),
-        ({"unread": "wait"}, "unread must be one of skip, ask; got 'wait'"),
         ({"memory": "forget"}, "memory must be one of keep, fork, none; got 'forget'"),
         ({"labelling": "you"}, "labelling must be one of anonymous, numbered, named, you-other; got 'you'"),
     ],

@@ -1,0 +1,25 @@
+"""What to do with replies that are no answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Literal, NamedTuple
+
+from opinionsim.messages import Condition
+
+
+class Treatment(NamedTuple):
+    """Treatment of the replies to a question that are no answers, in one condition."""
+
+    reask: int = 0
+    """How often the question is asked again, each time with another seed."""
+    then: Literal["take", "fail"] = "take"
+    """Whether the last reply is taken as what it is, or ends the run."""
+
+
+#: Treatment of replies by their condition: refused, empty, truncated.
+ReplyPolicy = Mapping[Condition, Treatment]
+
+#: The default: asked again, those that were cut off with double the length; then taken as what they are.
+ASKED_AGAIN: ReplyPolicy = MappingProxyType({"refused": Treatment(2), "empty": Treatment(2), "truncated": Treatment(1)})

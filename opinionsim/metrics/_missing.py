@@ -1,0 +1,121 @@
+"""What is missing in runs, and what that does to who is heard."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from opinionsim.metrics._instruments import OPINION_COLUMNS, require, stance_rows
+
+#: Columns of a turns frame that are counted.
+TURN_COLUMNS = (
+    "run_id",
+    "turn",
+    "agent",
+    "kind",
+    "reads",
+    "condition",
+    "first_condition",
+    "failed_reflections",
+    "flag",
+)
+#: Conditions of messages that nobody receives.
+_UNHEARD = ("refused", "empty", "skipped")
+#: Sides of neutral, by the sign of an author's last measured opinion.
+SIDES = {-1.0: "negative", 0.0: "neutral", 1.0: "positive"}
+
+
+def counts_of_kind(turns: pd.DataFrame) -> pd.DataFrame:
+    """Turns of each run and kind of text that were skipped, refused at first, or flagged.
+
+    Returns
+    -------
+    DataFrame
+        Indexed by ``run_id, kind``: ``n_skipped, n_refused_at_first, n_flagged``.
+    """
+    counted = pd.DataFrame(
+        {
+            "n_skipped": turns["condition"] == "skipped",
+            "n_refused_at_first": turns["first_condition"] == "refused",
+            "n_flagged": turns["flag"] != "",
+        }
+    )
+    return counted.groupby([turns["run_id"], turns["kind"]]).sum().astype(int)
+
+
+def counts_of_run(turns: pd.DataFrame) -> pd.DataFrame:
+    """Failed reflections of each run, and how often a message that was to be read was received by nobody.
+
+    Returns
+    -------
+    DataFrame
+        Indexed by ``run_id``: ``n_failed_reflections``; ``n_readings``, messages of the run that turns were to read;
+        ``n_unheard``, those of them that were refused, empty or skipped.
+    """
+    failed = turns.groupby("run_id")["failed_reflections"].sum().rename("n_failed_reflections")
+    pairs = readings(turns)
+    unheard = pairs["condition"].isin(_UNHEARD)
+    read = unheard.groupby(pairs["run_id"]).agg(n_readings="size", n_unheard="sum")
+    return failed.to_frame().join(read).fillna(0).astype(int)
+
+
+def readings(turns: pd.DataFrame) -> pd.DataFrame:
+    """One row for each message of a run that a turn was to read: ``run_id, reader``, and columns of the message."""
+    reads = turns[["run_id", "turn", "reads"]].explode("reads").rename(columns={"turn": "reader"})
+    own = reads[[isinstance(ref, int) for ref in reads["reads"]]]
+    named = own.assign(turn=own["reads"].astype("int64")).drop(columns="reads")
+    columns = ["run_id", "turn", "agent", "condition", "first_condition"]
+    return named.merge(turns[columns], on=["run_id", "turn"], how="inner")
+
+
+def exposure(runs: pd.DataFrame, turns: pd.DataFrame, opinions: pd.DataFrame, kind: str = "report") -> pd.DataFrame:
+    """Who was to be heard, and who was: refusals by side of their author.
+
+    Speakers of one opinion who refuse are heard less often, and the reports of their listeners fall away with them.
+    Mean opinions then differ between conditions, even if nobody influences anybody.
+
+    Parameters
+    ----------
+    runs, turns, opinions : DataFrame
+        Frames of a store; only runs in `runs` are used.
+    kind : str
+        Kind of text from which the opinions of authors are coded.
+
+    Returns
+    -------
+    DataFrame
+        One row a run, cell and instrument of stance: ``run_id, cell, instrument_id, kind``. For each side (negative,
+        neutral, positive by the author's last measured opinion before; unmeasured where there is none)
+        ``n_<side>``, the messages that turns of the run were to read; ``n_<side>_at_first`` and ``n_<side>_refused``,
+        those of them whose first reply, and whose last one, was a refusal. ``intended`` and ``delivered``, the mean
+        last opinion of the authors of all these messages, and of those that were received; NaN without any.
+        ``evidence``.
+
+    Raises
+    ------
+    MeasurementError
+        If a frame lacks a column.
+    """
+    require(runs, "runs", ("run_id", "cell", "evidence"))
+    require(turns, "turns", TURN_COLUMNS)
+    heads = runs[["run_id", "cell", "evidence"]].drop_duplicates(["run_id", "cell"])
+    stance = stance_rows(runs, opinions)[[*OPINION_COLUMNS]]
+    stance = stance[(stance["kind"] == kind) & stance["value"].notna()]
+    keys = ["run_id", "cell", "instrument_id"]
+    instruments = stance[keys].drop_duplicates()
+    pairs = readings(turns[turns["run_id"].isin(set(heads["run_id"]))])
+    asked = pairs.merge(instruments, on="run_id").sort_values("turn", kind="stable")
+    known = stance[[*keys, "agent", "turn", "value"]].sort_values("turn", kind="stable")
+    joined = pd.merge_asof(asked, known, on="turn", by=[*keys, "agent"], allow_exact_matches=False)
+    side = np.sign(joined["value"]).map(SIDES).fillna("unmeasured")
+    refused, first = joined["condition"] == "refused", joined["first_condition"] == "refused"
+    columns = {}
+    for name in (*SIDES.values(), "unmeasured"):
+        own = side == name
+        columns |= {f"n_{name}": own, f"n_{name}_at_first": own & first, f"n_{name}_refused": own & refused}
+    groups = [joined[key] for key in keys]
+    counts = pd.DataFrame(columns).groupby(groups).sum().astype(int)
+    received = joined["value"].where(~joined["condition"].isin(_UNHEARD))
+    means = pd.DataFrame({"intended": joined["value"], "delivered": received}).groupby(groups).mean()
+    frame = counts.join(means).reset_index().merge(heads, on=["run_id", "cell"])
+    return frame.assign(kind=kind)[[*keys, "kind", *counts.columns, "intended", "delivered", "evidence"]]
