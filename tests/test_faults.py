@@ -196,8 +196,14 @@ def test_a_sweep_killed_half_way_under_faults_asks_for_nothing_it_has(stub: Stub
 # --- what is done about replies that are no answers --------------------------------------------------------------
 
 
+def replies(reask: int, then: str | None = None) -> dict[str, dict[str, Any]]:
+    """The same treatment of replies of every kind that are no answers."""
+    told = {"reask": reask} | ({} if then is None else {"then": then})
+    return dict.fromkeys(("refused", "empty", "truncated"), told)
+
+
 def test_fail_ends_the_run_whose_reply_is_no_answer(stub: StubProvider) -> None:
-    spec = changed(SPEC, replicates=8, model__replies="fail")
+    spec = changed(SPEC, replicates=8, model__replies=replies(0, "fail"))
     stub.faults = Faults(tries=evenly(0.2, QUICK), requests=evenly(0.05, ("empty", "truncated", "refused")))
     summary, results = carry_out(spec, "s.sqlite")
     log = settled(stub)
@@ -230,7 +236,7 @@ def test_fail_ends_the_run_whose_reply_is_no_answer(stub: StubProvider) -> None:
 
 
 def test_fail_ends_the_run_anew_where_the_reply_is_none_again(stub: StubProvider) -> None:
-    spec = changed(SPEC, interaction__steps=1, model__replies="fail")
+    spec = changed(SPEC, interaction__steps=1, model__replies=replies(0, "fail"))
     for attempts in (1, 2, 3):
         stub.faults = Faults(requests={"refused": 1.0})
         summary, results = carry_out(spec, "s.sqlite", slots=1)
@@ -239,7 +245,7 @@ def test_fail_ends_the_run_anew_where_the_reply_is_none_again(stub: StubProvider
 
 
 def test_asking_again_mends_what_is_a_matter_of_the_try(stub: StubProvider) -> None:
-    spec = changed(SPEC, replicates=6, model__replies={"reask": 5})
+    spec = changed(SPEC, replicates=6, model__replies=replies(5))
     stub.faults = Faults(tries={**evenly(0.2, QUICK), **evenly(0.2, ("empty", "truncated", "refused"))})
     summary, results = carry_out(spec, "s.sqlite")
     log = settled(stub)
@@ -257,7 +263,7 @@ def test_asking_again_mends_what_is_a_matter_of_the_try(stub: StubProvider) -> N
     assert_paid_once(log, calls)
 
 
-def test_asking_again_in_vain_keeps_the_last_reply(stub: StubProvider) -> None:
+def test_asking_again_in_vain_takes_the_last_reply_as_what_it_is(stub: StubProvider) -> None:
     spec = changed(SPEC, interaction__steps=2, model__replies={"empty": {"reask": 2}})
     stub.faults = Faults(requests={"empty": 1.0})
     summary, results = carry_out(spec, "s.sqlite")

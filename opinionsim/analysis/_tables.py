@@ -424,7 +424,7 @@ def _unequal_exposure(frame: pd.DataFrame) -> list[str]:
         return []
     axes = list(frame.columns[: list(frame.columns).index("kind")])
     most, least = (
-        ", ".join(level_text(value) for value in frame.loc[place, axes]) for place in (rates.idxmax(), rates.idxmin())
+        ", ".join(level_text(value) for value in frame[axes].loc[place]) for place in (rates.idxmax(), rates.idxmin())
     )
     return [
         f"Of the messages to be read, nobody received {rates.max():.1%} under {most}, but {rates.min():.1%} under "

@@ -22,7 +22,7 @@ from opinionsim.llm._prices import Price
 from opinionsim.llm._reply import ParsedReply, read_reply
 from opinionsim.llm._seat import Seat
 from opinionsim.llm._slots import Lane, SlotPool, Verdict
-from opinionsim.messages import AS_IS, ChatMessage, Condition, Prompt, Reading, Reply
+from opinionsim.messages import AS_IS, ChatMessage, Prompt, Reading, Reply
 from opinionsim.streams import call_seed
 
 #: The finish reason on record where a provider refused the prompt with an error instead of a reply.
@@ -243,7 +243,7 @@ class RunCalls:
         everybody = endpoint or self._answering
         asked = everybody[turn.agent] if isinstance(everybody, Sequence) else everybody
         rejected = 0
-        missing: Counter[Condition] = Counter()
+        missing: Counter[bool] = Counter()
         for attempt in count():
             key = EntryKey(turn.index, part, attempt)
             entry = self.journal.lookup(key)
@@ -253,7 +253,7 @@ class RunCalls:
                 self.answered += 1
                 verdict = self._read_again(entry, turn, reading)
             else:
-                question = _Question(key, prompt, priority, asked, missing["truncated"])
+                question = _Question(key, prompt, priority, asked, missing[True])
                 reply, latency_s = await self._reply(turn, question)
                 verdict = _judged(reply, asked, missing, reading, part)
                 person = isinstance(asked, Seat)
@@ -287,7 +287,7 @@ class RunCalls:
             if verdict.verdict == "accepted":
                 return Reply(entry.text, entry.condition, verdict.decision)
             if entry.condition != "answered":
-                missing[entry.condition] += 1
+                missing[entry.condition == "truncated"] += 1
                 failure = entry.reason if verdict.ends else ""
             else:
                 rejected += 1
@@ -529,11 +529,11 @@ def _parsed(reading: Reading, part: str, text: str) -> _Verdict:
 
 
 def _judged(
-    reply: ParsedReply, asked: Endpoint | Seat, missing: Mapping[Condition, int], reading: Reading, part: str
+    reply: ParsedReply, asked: Endpoint | Seat, missing: Mapping[bool, int], reading: Reading, part: str
 ) -> _Verdict:
     """Verdict on a reply: of the act's `parse` on an answer, of the policy on any other reply.
 
-    `missing` counts the earlier replies to this part that were no answers, by condition.
+    `missing` counts the earlier replies to this part that were no answers, those that were cut off under True.
     """
     if reply.condition == "answered":
         return _parsed(reading, part, reply.text)
@@ -541,8 +541,8 @@ def _judged(
         return _Verdict("accepted")
     policy = asked.replies[reply.condition]
     # Without a limit that could be doubled, the same question would be cut off again.
-    unbounded = reply.condition == "truncated" and asked.max_tokens is None
-    over = unbounded or missing.get(reply.condition, 0) >= policy.reask
+    cut_off = reply.condition == "truncated"
+    over = missing.get(cut_off, 0) >= policy.reask or (cut_off and asked.max_tokens is None)
     if over and policy.then == "take":
         return _Verdict("accepted")
     return _Verdict("rejected", f"the reply was {reply.condition}", ends=over)

@@ -13,7 +13,8 @@ class Treatment(NamedTuple):
     """Treatment of the replies to a question that are no answers, in one condition."""
 
     reask: int = 0
-    """How often the question is asked again, each time with another seed."""
+    """How often the question is asked again at most, each time with another seed; refused and empty replies to it are
+    counted together, those that were cut off apart."""
     then: Literal["take", "fail"] = "take"
     """Whether the last reply is taken as what it is, or ends the run."""
 

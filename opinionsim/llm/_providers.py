@@ -222,7 +222,7 @@ def _openai_options(options: Mapping[str, Any], address: str, max_tokens: int | 
 
 def lengthened(model: BaseChatModel, max_tokens: int) -> BaseChatModel:
     """A copy of a model whose replies may be longer; one without a limit that is known by name stays as it is."""
-    fields = {name: max_tokens for name in LENGTHS if isinstance(getattr(model, name, None), int)}
+    fields: dict[str, Any] = {name: max_tokens for name in LENGTHS if isinstance(getattr(model, name, None), int)}
     for extra in ("extra_body", "model_kwargs"):
         given = getattr(model, extra, None)
         if isinstance(given, Mapping) and any(name in given for name in LENGTHS):

@@ -34,8 +34,9 @@ from opinionsim.streams import digest
 T = TypeVar("T")
 
 
-#: Positions at which the model refuses.
+#: Positions at which the model refuses, and what it refuses.
 _Side = Literal["both", "negative", "positive"]
+_Refused = Literal["all", "posts"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,8 @@ class ScriptedParameters:
         Probability that a reply is a refusal, in [0, 1]. Default 0.
     refusal_side : {"both", "negative", "positive"}
         Side of neutral on which its position must be for it to refuse. Default both.
+    refusal_of : {"all", "posts"}
+        Whether it refuses any reply, or only to write posts. Default all.
 
     Raises
     ------
@@ -79,14 +82,14 @@ class ScriptedParameters:
     strong_bias: float = 0.0
     refusal_rate: float = 0.0
     refusal_side: _Side = "both"
+    refusal_of: _Refused = "all"
 
     def __post_init__(self) -> None:
         for name in ("susceptibility", "pull_strength", "weak_bias", "strong_bias", "refusal_rate"):
             _check(name, getattr(self, name), 0.0, 1.0, "a number from 0 to 1")
-        if self.refusal_side not in (valid := get_args(_Side)):
-            raise SpecError(
-                f"scripted model: refusal_side must be one of {', '.join(valid)}; got {self.refusal_side!r}"
-            )
+        for name, choices in (("refusal_side", _Side), ("refusal_of", _Refused)):
+            if (value := getattr(self, name)) not in (valid := get_args(choices)):
+                raise SpecError(f"scripted model: {name} must be one of {', '.join(valid)}; got {value!r}")
         _check("noise", self.noise, 0.0, math.inf, "a finite number of scale units, 0 or more")
         if self.pull is not None:
             _check("pull", self.pull, -math.inf, math.inf, "a point of the scale, or none")
@@ -550,10 +553,11 @@ class ScriptedChatModel(BaseChatModel):
     ) -> ChatResult:
         return self._reply(messages, kwargs.get("seed", 0))
 
-    def _refuses_at(self, position: float) -> bool:
-        """Whether the position is on the side on which the model refuses."""
+    def _refuses(self, act: str, position: float) -> bool:
+        """Whether the act and the position are such as the model refuses."""
         side, beyond = self.parameters.refusal_side, position - self.scale.neutral
-        return side == "both" or (beyond < 0 if side == "negative" else beyond > 0)
+        there = side == "both" or (beyond < 0 if side == "negative" else beyond > 0)
+        return there and (self.parameters.refusal_of == "all" or act == "write")
 
     def _reply(self, messages: list[BaseMessage], seed: int | None) -> ChatResult:
         """Read the prompt, move, draw, and put it into words."""
@@ -563,7 +567,7 @@ class ScriptedChatModel(BaseChatModel):
         greedy = self.temperature == 0
         draws = _Draws(prompt.key if greedy else f"{prompt.key}:{seed or 0}")
         centre = _moved(prompt, self.parameters, self.scale)
-        if draws.uniform() < self.parameters.refusal_rate and self._refuses_at(centre):
+        if draws.uniform() < self.parameters.refusal_rate and self._refuses(prompt.act, centre):
             text = draws.pick(phrases.REFUSALS)
         else:
             spread = self.parameters.noise * self.temperature

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
@@ -62,7 +64,7 @@ def counts_of_run(turns: pd.DataFrame) -> pd.DataFrame:
 def readings(turns: pd.DataFrame) -> pd.DataFrame:
     """One row for each message of a run that a turn was to read: ``run_id, reader``, and columns of the message."""
     reads = turns[["run_id", "turn", "reads"]].explode("reads").rename(columns={"turn": "reader"})
-    own = reads[[isinstance(ref, int) for ref in reads["reads"]]]
+    own = reads[np.array([isinstance(ref, int) for ref in reads["reads"]], dtype=bool)]
     named = own.assign(turn=own["reads"].astype("int64")).drop(columns="reads")
     columns = ["run_id", "turn", "agent", "condition", "first_condition"]
     return named.merge(turns[columns], on=["run_id", "turn"], how="inner")
@@ -109,7 +111,7 @@ def exposure(runs: pd.DataFrame, turns: pd.DataFrame, opinions: pd.DataFrame, ki
     joined = pd.merge_asof(asked, known, on="turn", by=[*keys, "agent"], allow_exact_matches=False)
     side = np.sign(joined["value"]).map(SIDES).fillna("unmeasured")
     refused, first = joined["condition"] == "refused", joined["first_condition"] == "refused"
-    columns = {}
+    columns: dict[str, Any] = {}
     for name in (*SIDES.values(), "unmeasured"):
         own = side == name
         columns |= {f"n_{name}": own, f"n_{name}_at_first": own & first, f"n_{name}_refused": own & refused}

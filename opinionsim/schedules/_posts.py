@@ -51,7 +51,7 @@ class PostsInteraction(NetworkedInteraction):
 
     def schedule(self, setting: Setting) -> AnySchedule:
         """The schedule of a run."""
-        made = self.arranged(setting)
+        made: AnySchedule = self.arranged(setting)
         made.acts = self.acts
         return made
 

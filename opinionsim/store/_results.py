@@ -158,7 +158,8 @@ class Results:
 
         Columns: run_id, turn, step, agent, act, kind (of text: post, report, response, probe, self-report), reads,
         message, condition (answered, refused, empty, truncated, skipped; all but the first are missing values),
-        evidence (of the author).
+        first_condition (of the first reply, before it was asked for again), flag (note, suspected, or empty),
+        failed_reflections (1 where the reflection on the turn failed), evidence (of the author).
         """
         return self._frame("turns")
 
@@ -169,9 +170,10 @@ class Results:
         Columns: run_id, cell, block, instrument_id, classifier, variable, scale (points of the instrument, lowest
         first, joined by commas), kind, turn, about (turn whose text was judged together with it; missing where there
         is none), step, agent, assigned_opinion, condition (of the text, as in ``turns``: a missing value of an
-        answered one means that the instrument found no opinion in it), value (most probable point; NaN for no answer),
+        answered one means that the instrument found no opinion in it), value (most probable point; NaN for no answer, and
+        for a text that was cut off unless the cell counts it), coded (the same, of cut-off texts too),
         expectation (mean of the distribution), margin (first less second probability), off_scale (probability of no
-        answer), evidence (of the author), then ``p_<point>`` for each point of the cells' instruments: its
+        answer), ambiguous (whether both sides of neutral are likely), evidence (of the author), then ``p_<point>`` for each point of the cells' instruments: its
         probability, NaN off the instrument's own scale.
         """
         return self._frame("opinions")
@@ -181,7 +183,7 @@ class Results:
         """One row a call: a reply of a model; key ``run_id, turn, part, attempt``.
 
         Columns: run_id, turn, part, attempt, step, agent, act, verdict (accepted, rejected, unparsed), reason,
-        condition (as in ``turns``), prompt_hash, reply, reasoning (part of no message; empty without), seed, dropped,
+        condition and flag (as in ``turns``), prompt_hash, reply, reasoning (part of no message; empty without), seed, dropped,
         finish_reason, model, input_tokens, output_tokens, cached_tokens and reasoning_tokens (parts of the two
         before), cost (money; NaN without a price), latency_s, arrived_at, evidence (of the author; ``model`` where
         the call judges a text). The literal prompt: :meth:`prompt`.

@@ -121,7 +121,7 @@ def test_rates_in_the_notes() -> None:
     notes = "\n".join(made.notes)
     assert (
         "Agents never measured: 75.0% (3 of 4). Texts without an answer: 75.0% (3 of 4): "
-        "0 refused, 0 empty, 0 truncated, 3 without a stated opinion." in notes
+        "3 without a stated opinion." in notes
     )
     assert "no agent was ever measured, which add nothing to B and D: 1." in notes
     assert made.rows[1][2:] == ("undefined", "undefined")
@@ -134,7 +134,7 @@ def test_the_causes_of_missing_values_are_told_apart_and_neutral_is_none_of_them
     made = table(frames.runs, _metrics(frames))
     assert made.rows[0][0] == "0.00"
     assert any(
-        "Texts without an answer: 83.3% (5 of 6): 2 refused, 1 empty, 1 truncated, 1 without a stated opinion." in note
+        "Texts without an answer: 83.3% (5 of 6): 2 refused, 1 empty, 1 without a stated opinion, 1 cut off." in note
         for note in made.notes
     )
     rates = made.frame[["missing_rate", "refused_rate", "empty_rate", "truncated_rate"]].iloc[0]

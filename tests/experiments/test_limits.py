@@ -224,7 +224,13 @@ def test_a_population_of_several_models_is_run_and_recorded() -> None:
         ([{"name": "scripted", "share": 0}], r"model\[0\].share"),
         ({"by": "age"}, r"model.models"),
         ({"name": "scripted", "replies": "perhaps"}, r"model.replies"),
-        ({"name": "scripted", "replies": {"reask": 0}}, r"model.replies"),
+        (
+            {"name": "scripted", "replies": {"reask": 0}},
+            r"model.replies.reask: unknown field; valid: refused, empty, truncated",
+        ),
+        ({"name": "scripted", "replies": {"refused": {"then": "keep"}}}, r"model.replies.refused.then"),
+        ({"name": "scripted", "replies": {"truncated": {"then": "skip"}}}, r"model.replies.truncated.then"),
+        ({"name": "scripted", "replies": {"empty": {"reask": -1}}}, r"model.replies.empty.reask"),
         ({"name": "openai:x", "options": {"base_url": "http://me:pass@host/v1"}}, "no user or password"),
     ],
 )

@@ -116,15 +116,16 @@ def test_a_cache_makes_no_copies_of_its_replies() -> None:
 
 
 def test_a_run_is_answered_from_the_list_attempt_by_attempt() -> None:
-    caller, model = desk(["far too long", MISSING["refused"], "Yes."])
-    assert run_virtual(caller.ask(PICKY)) == Reply("I will not.", "refused")
+    caller, model = desk(["far too long", MISSING["refused"], "No.", "Yes."])
+    assert run_virtual(caller.ask(PICKY)) == Reply("No.", decision="NO.")
     assert run_virtual(caller.ask(PICKY, "reply.2")) == Reply("Yes.", decision="YES.")
     assert [(record.key.part, record.text) for record in caller.journal.records] == [
         ("reply", "far too long"),
         ("reply", "I will not."),
+        ("reply", "No."),
         ("reply.2", "Yes."),
     ]
-    assert model.prompts == [list(PROMPT)] * 3
+    assert model.prompts == [list(PROMPT)] * 4
 
 
 def test_a_run_whose_list_is_used_up_says_where() -> None:

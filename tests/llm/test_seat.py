@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from opinionsim.errors import ModelCallError, ScheduleError, SpecError, StoreError
-from opinionsim.llm import Budget, Endpoint, Entry, EntryKey, Limits, MemoryJournal, RetryPolicy, Seat
+from opinionsim.llm import Budget, Endpoint, Entry, EntryKey, Limits, MemoryJournal, RetryPolicy, Seat, Treatment
 from opinionsim.messages import ChatMessage, Prompt, Reading, Reply, prompt_hash
 from opinionsim.schedules import Turn
 from opinionsim.testing import run_virtual
@@ -177,7 +177,7 @@ def test_a_question_whose_time_is_over_is_never_asked_again() -> None:
         assert run_virtual(resumed.ask(PICKY)) == Reply("", "empty")
         assert resumed.person.asked == []
     # Nor by a chat model that takes the seat, although it asks again for what is empty.
-    policy = dict.fromkeys(("refused", "empty", "truncated"), 3)
+    policy = dict.fromkeys(("refused", "empty", "truncated"), Treatment(3))
     model = Client()
     assert run_virtual(Desk([Endpoint(model, replies=policy)] * 3, table.journal).ask(PICKY)) == Reply("", "empty")
     assert model.seeds == []

@@ -16,7 +16,18 @@ from opinionsim.errors import MeasurementError
 from opinionsim.evidence import NOT_VALIDATED
 from opinionsim.metrics import condition_metrics, cut, run_metrics, scale_of, stance_rows
 from opinionsim.plots import Frames
-from tests.metrics._instruments import CIVILITY, FIVE, SEVEN, assert_same, beside, coded, measured, moderated, plain
+from tests.metrics._instruments import (
+    CIVILITY,
+    FIVE,
+    SEVEN,
+    assert_same,
+    beside,
+    coded,
+    measured,
+    moderated,
+    plain,
+    turns_of,
+)
 
 #: What each public function makes of the stance in frames.
 OF_STANCE: Mapping[str, Callable[[Frames], Any]] = {
@@ -24,6 +35,7 @@ OF_STANCE: Mapping[str, Callable[[Frames], Any]] = {
         f.runs, run_metrics(f.runs, f.opinions, f.agents), by=["framing", "confirmation_bias"]
     ),
     "cut": lambda f: cut(f.opinions[f.opinions["about"].isna()] if "about" in f.opinions else f.opinions),
+    "exposure": lambda f: metrics.exposure(f.runs, turns_of(f), f.opinions),
     "named_metrics": lambda f: metrics.named_metrics(
         f.runs, f.opinions, ["bias", "dispersion"], scale_of(cut(f.opinions))
     ),

@@ -247,7 +247,7 @@ def test_results_know_the_experiment_and_the_prompts(tmp_path: Path, results: Re
 def test_metrics_are_those_of_the_metrics_package(results: Results) -> None:
     from opinionsim.metrics import run_metrics
 
-    expected = run_metrics(results.runs, results.opinions, results.agents, ddof=0)
+    expected = run_metrics(results.runs, results.opinions, results.agents, ddof=0, turns=results.turns)
     pd.testing.assert_frame_equal(results.metrics, expected)
 
 
