@@ -40,7 +40,7 @@ from opinionsim.prompts import PromptPack, load_pack
 from opinionsim.schedules import AnySchedule, Dyads, check_schedule
 from opinionsim.simulation import Simulation, TurnResult
 from opinionsim.streams import canonical_json, digest, stream
-from opinionsim.topics import Claim, Framing, load_topics
+from opinionsim.topics import Claim, load_topics
 
 __all__ = ["OpinionModel", "PersonaAgent"]
 
@@ -133,8 +133,8 @@ class OpinionModel(mesa.Model):
         person, takes part. None measures nothing.
     seed : int
         Root seed, >= 0.
-    framing : str
-        ``falsehood`` or ``truth``; used when `topic` is a name.
+    framing : str, optional
+        Side of the topic where `topic` is a name; default ``falsehood``.
     cognition : Cognition or mapping
         Memory, confirmation bias, world, and what agents are shown.
     prompts : str or PromptPack
@@ -178,7 +178,7 @@ class OpinionModel(mesa.Model):
         classifier: str | Classifier | _Unnamed | None = _Unnamed.LEXICON,
         seed: int = 0,
         *,
-        framing: str | Framing = Framing.FALSEHOOD,
+        framing: str | None = None,
         cognition: Cognition | Mapping[str, Any] | None = None,
         prompts: str | PromptPack = "default",
         scale: OpinionScale | None = None,
@@ -427,7 +427,7 @@ def _population(population: Population | str, scale: OpinionScale, seed: int) ->
     )
 
 
-def _claim(topic: Claim | str | None, framing: str | Framing) -> Claim | None:
+def _claim(topic: Claim | str | None, framing: str | None) -> Claim | None:
     """A claim as given, or that of a topic in the package's data; None where there is none."""
     if topic is None or isinstance(topic, Claim):
         return topic

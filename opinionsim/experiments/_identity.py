@@ -92,7 +92,7 @@ def run_fields(spec: ExperimentSpec, resources: Resources) -> dict[str, Any]:
         "population": _population_fields(spec, resources),
         "topic": {
             "name": topic.name,
-            "framing": spec.topic.framing,
+            "framing": claim.framing,
             "claim": claim.text,
             "masked": spec.topic.masked,
         },

@@ -107,7 +107,7 @@ class Registration:
             "seed": spec.seed,
             "topic": topic.name,
             "category": topic.category,
-            "framing": str(spec.topic.framing),
+            "framing": claim.framing,
             "claim": claim.text,
             "truth": claim.truth(spec.scale.scale()),
             "confirmation_bias": None if bare else spec.cognition.confirmation_bias,

@@ -296,8 +296,8 @@ def _topic_content(topic: Topic) -> dict[str, Any]:
         "name": topic.name,
         "title": topic.title,
         "category": topic.category,
-        "claims": {str(framing): text for framing, text in topic.claims.items()},
-        "accepted": None if topic.accepted is None else str(topic.accepted),
+        "claims": dict(topic.claims),
+        "accepted": topic.accepted,
         "sensitive": topic.sensitive,
         "source": topic.source,
     }
