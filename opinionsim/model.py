@@ -60,7 +60,7 @@ class _WeakCounts(weakref.WeakKeyDictionary[mesa.Model, Iterator[int]]):
 class PersonaAgent(mesa.Agent):
     """An agent as of the last committed step.
 
-    It is a view of committed time: assigning one of the attributes below, stepping it and removing it raise a SpecError.
+    It is a view of committed time: assigning an attribute below, stepping it and removing it raise a SpecError.
 
     Attributes
     ----------
