@@ -59,7 +59,7 @@ class Topic:
     name : str
         Identifier: lower-case words joined by hyphens.
     title : str
-        Name in figures and tables.
+        Name in figures, one line.
     category : str
         Group the topic is reported in.
     claims : dict of str to str
@@ -144,7 +144,9 @@ def _topic(model: _TopicModel, source: str, document: Document, *place: str | in
     if model.accepted is not None and model.accepted not in model.claims:
         valid = ", ".join(model.claims)
         raise document.error((*place, "accepted"), f"{model.accepted!r} is no side of claims; valid: {valid}, or null")
-    title = model.title or model.name.replace("-", " ").capitalize()
+    if not is_one_line(model.title):
+        raise document.error((*place, "title"), f"must be one line; got {model.title!r}")
+    title = model.title.strip() or model.name.replace("-", " ").capitalize()
     claims = {framing: text.strip() for framing, text in model.claims.items()}
     return Topic(model.name, title, model.category, claims, model.accepted, model.sensitive, model.source or source)
 

@@ -122,6 +122,7 @@ def test_the_only_side_is_taken_where_none_is_named() -> None:
             13,
             r"topics\[1\]\.claims: .*at least 1",
         ),
+        ("    category: Taste", '    title: "Tea\\nor"', 5, r"topics\[0\]\.title: must be one line; got 'Tea\\nor'"),
         ("licence: CC0", "license: CC0", 2, r"license: .*licence"),
     ],
 )

@@ -63,6 +63,7 @@ class Registration:
     def save_design(self) -> None:
         """Put the design on record: runs, specification, and the model identities returned so far."""
         experiment, store = self._context.experiment, self._context.store
+        topics = {id(planned.cell): experiment.resources.topic(planned.spec.topic) for planned in experiment.runs}
         runs = tuple(
             ExperimentRun(
                 planned.run_id,
@@ -72,6 +73,7 @@ class Registration:
                 planned.cell.label,
                 planned.cell.axes,
                 {each.instrument_id: tuple(sorted(each.kinds)) for each in planned.cell.instruments},
+                topics[id(planned.cell)].title,
             )
             for planned in experiment.runs
         )

@@ -39,6 +39,8 @@ class ExperimentRun:
         Value on each swept axis, by dotted path.
     instruments : dict of str to tuple of str
         Every instrument of the cell, by id, with the kinds of text it reads there.
+    topic_title : str
+        What figures call the topic; a change of it changes no run.
     """
 
     run_id: str
@@ -48,6 +50,7 @@ class ExperimentRun:
     cell: str
     axes: Mapping[str, Any] = field(default_factory=dict)
     instruments: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    topic_title: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -157,7 +157,8 @@ sweep:
     assert found == [
         "FILE:3: interaction.networks: unknown field (did you mean network?); valid: kind, steps, exposures, network",
         "FILE:5: sweep population.size=0: population.size: must be at least 1; got 0",
-        "FILE:8: sweep topic.framing=lie: topic.framing: unknown value 'lie'; valid: falsehood, truth",
+        "FILE:8: sweep topic.framing=lie: topic.framing: topic 'flat-earth' has no framing 'lie'; "
+        "valid: falsehood, truth",
     ]
 
 
