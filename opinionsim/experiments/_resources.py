@@ -262,7 +262,8 @@ class Resources:
         if pinned is None:
             return build_network({"kind": "file", "path": str(self._path(reference))}, where="interaction.network")
         edges = {"edges": np.array(pinned.edges), "weights": pinned.weights, "directed": pinned.directed}
-        found = build_network(edges, pinned.labels and len(pinned.labels), where="interaction.network")
+        size = None if pinned.labels is None else len(pinned.labels)
+        found = build_network(edges, size, where="interaction.network")
         return replace(found, labels=pinned.labels)
 
     def _path(self, reference: str) -> Path:
