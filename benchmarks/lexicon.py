@@ -19,7 +19,7 @@ import numpy as np
 
 from opinionsim.classifiers import items_of, load_classifier
 from opinionsim.opinions import OpinionEstimates
-from opinionsim.topics import Claim, Framing
+from opinionsim.topics import Claim
 
 _DATA = Path(__file__).parent / "data" / "opinion_texts"
 #: The texts rules were tuned on, those whose overall figures guided the tuning, and those that only measure.
@@ -57,7 +57,7 @@ def read(path: Path) -> list[dict[str, Any]]:
 def code(rows: list[dict[str, Any]]) -> tuple[OpinionEstimates, float]:
     """Code all texts; also texts per second, first use included."""
     classifier = load_classifier("lexicon")
-    claims = [Claim(row["claim"], row["topic"], Framing(row["framing"])) for row in rows]
+    claims = [Claim(row["claim"], row["topic"], row["framing"]) for row in rows]
     items = items_of([row["text"] for row in rows], claims)
     start = time.perf_counter()
     estimates = classifier.classify(items)

@@ -30,14 +30,13 @@ if TYPE_CHECKING:
     from opinionsim.personas import Persona, Population
     from opinionsim.registry import part
     from opinionsim.store import Results, follow, load
-    from opinionsim.topics import Claim, Framing, Topic
+    from opinionsim.topics import Claim, Topic
 
 __version__ = "0.1.0"
 
 __all__ = [
     "BudgetExceeded",
     "Claim",
-    "Framing",
     "GivenReplies",
     "MeasurementError",
     "ModelCallError",
@@ -94,7 +93,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "plots": (),
     "registry": ("part",),
     "store": ("Results", "follow", "load"),
-    "topics": ("Claim", "Framing", "Topic"),
+    "topics": ("Claim", "Topic"),
 }
 
 

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import mesa
 import numpy as np
 from langchain_core.language_models import BaseChatModel
+from mesa.agent import AgentSet
 
 from opinionsim import background
 from opinionsim.actors import Cognition, Member, PersonaActor, other_actors, persona_actors
@@ -40,7 +41,7 @@ from opinionsim.prompts import PromptPack, load_pack
 from opinionsim.schedules import AnySchedule, Dyads, check_schedule
 from opinionsim.simulation import Simulation, TurnResult
 from opinionsim.streams import canonical_json, digest, stream
-from opinionsim.topics import Claim, Framing, load_topics
+from opinionsim.topics import Claim, load_topics
 
 __all__ = ["OpinionModel", "PersonaAgent"]
 
@@ -57,7 +58,9 @@ class _WeakCounts(weakref.WeakKeyDictionary[mesa.Model, Iterator[int]]):
 
 
 class PersonaAgent(mesa.Agent):
-    """An agent as of the last committed step. Everything on it is a view: changing it changes no run.
+    """An agent as of the last committed step.
+
+    It is a view of committed time: assigning an attribute below, stepping it and removing it raise a SpecError.
 
     Attributes
     ----------
@@ -78,30 +81,83 @@ class PersonaAgent(mesa.Agent):
     #: Mesa 3.3 numbers agents by a table that would keep every model alive, and with it the calls of its run.
     _ids: ClassVar[_WeakCounts] = _WeakCounts()
 
+    index: int
+    persona: Persona
+    assigned_opinion: int | None
+    opinion: float
+    posts: int
+    reports: int
+    last_post: str
+    last_report: str
+
     def __init__(self, model: OpinionModel, index: int, persona: Persona, assigned_opinion: int | None) -> None:
         super().__init__(model)
-        self.index = index
-        self.persona = persona
-        self.assigned_opinion = assigned_opinion
-        self.opinion = float("nan")
-        self.posts = 0
-        self.reports = 0
-        self.last_post = ""
-        self.last_report = ""
+        self._show(index=index, persona=persona, assigned_opinion=assigned_opinion, opinion=float("nan"))
+        self._show(posts=0, reports=0, last_post="", last_report="")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in _COMMITTED:
+            raise SpecError(
+                f"agent {self.index}: {name} shows what is committed and cannot be assigned; what agents hold at the "
+                "start is set by the model's population, what happens to them by its schedule"
+            )
+        super().__setattr__(name, value)
+
+    def step(self) -> None:
+        """Refused: agents act when the schedule says so."""
+        raise SpecError(
+            f"agent {self.index}: an agent cannot be stepped on its own; its turns follow the model's schedule, so "
+            "call step() of the model"
+        )
+
+    def remove(self) -> None:
+        """Refused: nobody leaves a run."""
+        raise _fixed(f"agent {self.index} cannot be removed")
+
+    def _show(self, **values: Any) -> None:
+        """Take over committed values."""
+        self.__dict__.update(values)
 
     def _see(self, result: TurnResult) -> None:
         """Take over the outcome of one of its turns; a skipped one has none."""
         if result.message.condition == "skipped":
             return
         if result.kind == "post":
-            self.posts += 1
-            self.last_post = result.message.text
+            self._show(posts=self.posts + 1, last_post=result.message.text)
         elif result.kind == "report":
-            self.reports += 1
-            self.last_report = result.message.text
+            self._show(reports=self.reports + 1, last_report=result.message.text)
         told = result.kind not in _PASSED_OVER and result.estimate is not None
         if told and not np.isnan(result.estimate.value):  # type: ignore[union-attr]
-            self.opinion = result.estimate.value  # type: ignore[union-attr]
+            self._show(opinion=result.estimate.value)  # type: ignore[union-attr]
+
+
+#: Attributes of an agent that committed steps alone change.
+_COMMITTED = frozenset(PersonaAgent.__annotations__) - {"_ids"}
+
+
+class _Everybody(AgentSet):
+    """All agents of a model, for Mesa; its copies and selections are sets of the user's own."""
+
+    def add(self, agent: mesa.Agent) -> None:
+        """Refused: nobody joins a run."""
+        raise _fixed("an agent cannot be added")
+
+    def discard(self, agent: mesa.Agent) -> None:
+        """Refused: nobody leaves a run."""
+        raise _fixed("an agent cannot be removed")
+
+    remove = discard
+
+    def __copy__(self) -> AgentSet:
+        return AgentSet(self, self.random)
+
+
+def _fixed(problem: str) -> SpecError:
+    """The error for whoever changes the agents of a model."""
+    return SpecError(
+        f"{problem}: the agents of a model are those of its population, since the turns of its schedule are theirs; "
+        "make a model of another population, or work on a selection, as model.agents.select(...) returns it"
+    )
 
 
 class _Unnamed(Enum):
@@ -133,8 +189,8 @@ class OpinionModel(mesa.Model):
         person, takes part. None measures nothing.
     seed : int
         Root seed, >= 0.
-    framing : str
-        ``falsehood`` or ``truth``; used when `topic` is a name.
+    framing : str, optional
+        Side of the topic where `topic` is a name; default ``falsehood``.
     cognition : Cognition or mapping
         Memory, confirmation bias, world, and what agents are shown.
     prompts : str or PromptPack
@@ -178,7 +234,7 @@ class OpinionModel(mesa.Model):
         classifier: str | Classifier | _Unnamed | None = _Unnamed.LEXICON,
         seed: int = 0,
         *,
-        framing: str | Framing = Framing.FALSEHOOD,
+        framing: str | None = None,
         cognition: Cognition | Mapping[str, Any] | None = None,
         prompts: str | PromptPack = "default",
         scale: OpinionScale | None = None,
@@ -243,6 +299,26 @@ class OpinionModel(mesa.Model):
             agent_reporters={"opinion": "opinion"},
         )
         self.datacollector.collect(self)
+
+    @property
+    def agents(self) -> AgentSet:
+        """All agents, in the order of the population; a new set each time, whose order may be changed."""
+        return _Everybody(self._members, self.random)
+
+    @property
+    def agents_by_type(self) -> dict[type[mesa.Agent], AgentSet]:
+        """All agents, which are of one type."""
+        return {PersonaAgent: self.agents}
+
+    def register_agent(self, agent: mesa.Agent) -> None:
+        """Take up an agent of the population; called by Mesa. Others are refused."""
+        if hasattr(self, "_members"):
+            raise _fixed("an agent cannot be added")
+        super().register_agent(agent)
+
+    def deregister_agent(self, agent: mesa.Agent) -> None:
+        """Refused: nobody leaves a run."""
+        raise _fixed("an agent cannot be removed")
 
     def step(self) -> None:
         """Commit the next step.
@@ -427,7 +503,7 @@ def _population(population: Population | str, scale: OpinionScale, seed: int) ->
     )
 
 
-def _claim(topic: Claim | str | None, framing: str | Framing) -> Claim | None:
+def _claim(topic: Claim | str | None, framing: str | None) -> Claim | None:
     """A claim as given, or that of a topic in the package's data; None where there is none."""
     if topic is None or isinstance(topic, Claim):
         return topic

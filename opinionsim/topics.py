@@ -1,12 +1,11 @@
-"""Topics as data: a claim in each framing, its category, and what is accepted as true."""
+"""Topics as data: a claim for each side, a category, and what is accepted as true."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -14,14 +13,10 @@ from opinionsim.documents import Document, is_one_line, read_document, validate
 from opinionsim.errors import SpecError
 from opinionsim.opinions import OpinionScale
 
-__all__ = ["Claim", "Framing", "Topic", "load_topics", "parse_topic", "parse_topics"]
+__all__ = ["Claim", "Topic", "load_topics", "parse_topic", "parse_topics"]
 
-
-class Framing(StrEnum):
-    """The side of a topic that a claim affirms (Chuang et al. 2023, §3; A5)."""
-
-    FALSEHOOD = "falsehood"
-    TRUTH = "truth"
+#: Side that a topic is taken with where no framing is named (Chuang et al. 2023, §3; A5).
+_DEFAULT = "falsehood"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,18 +29,18 @@ class Claim:
         A clause without capital or full stop that can follow "that".
     topic : str
         Name of the topic it belongs to.
-    framing : Framing
+    framing : str
         The side it affirms.
-    accepted : Framing or None
-        The framing accepted as true; None when there is no ground truth.
+    accepted : str or None
+        The side accepted as true; None when there is no ground truth.
     sensitive : bool
         True where the claim should stay out of demonstrations and galleries.
     """
 
     text: str
     topic: str
-    framing: Framing
-    accepted: Framing | None = None
+    framing: str
+    accepted: str | None = None
     sensitive: bool = False
 
     def truth(self, scale: OpinionScale) -> int | None:
@@ -57,20 +52,21 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A subject with one claim a framing.
+    """A subject with one claim a side.
 
     Attributes
     ----------
     name : str
         Identifier: lower-case words joined by hyphens.
     title : str
-        Name in figures and tables.
+        Name in figures, one line.
     category : str
         Group the topic is reported in.
-    claims : dict of Framing to str
-        The assertions, at least one.
-    accepted : Framing or None
-        Framing of the claim accepted as true; None when there is no ground truth.
+    claims : dict of str to str
+        The assertion of each side, at least one. The sides of a topic with a ground truth are ``falsehood`` and
+        ``truth`` in the study (A5); those of an open question have names of their own, such as ``for`` and ``against``.
+    accepted : str or None
+        The side accepted as true, all others being taken as false; None when there is no ground truth.
     sensitive : bool
         Keep out of demonstrations and galleries.
     source : str
@@ -80,26 +76,36 @@ class Topic:
     name: str
     title: str
     category: str
-    claims: dict[Framing, str]
-    accepted: Framing | None = Framing.TRUTH
+    claims: dict[str, str]
+    accepted: str | None = None
     sensitive: bool = False
     source: str = ""
 
-    def claim(self, framing: Framing | str) -> Claim:
-        """The claim under a framing.
+    def claim(self, framing: str | None = None) -> Claim:
+        """The claim of a side.
+
+        Parameters
+        ----------
+        framing : str, optional
+            The side; default ``falsehood``, or the only one there is.
 
         Raises
         ------
         SpecError
-            If the topic has no claim under that framing.
+            If the topic has no such side, or none is named and no default applies.
         """
-        try:
-            chosen = Framing(framing)
-            text = self.claims[chosen]
-        except (ValueError, KeyError):
-            valid = ", ".join(self.claims)
-            raise SpecError(f"topic {self.name!r} has no framing {str(framing)!r}; valid: {valid}") from None
-        return Claim(text, self.name, chosen, self.accepted, self.sensitive)
+        valid = ", ".join(self.claims)
+        if framing is None:
+            framing = next(iter(self.claims)) if len(self.claims) == 1 else _DEFAULT
+            if framing not in self.claims:
+                raise SpecError(f"topic {self.name!r} needs a framing; valid: {valid}")
+        if framing not in self.claims:
+            raise SpecError(f"topic {self.name!r} has no framing {framing!r}; valid: {valid}")
+        return Claim(self.claims[framing], self.name, framing, self.accepted, self.sensitive)
+
+
+#: Name of a side: words joined by hyphens.
+_Side = Annotated[str, Field(pattern=r"^\w+(-\w+)*$")]
 
 
 class _TopicModel(BaseModel):
@@ -108,8 +114,8 @@ class _TopicModel(BaseModel):
     name: str = Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")
     title: str = ""
     category: str = "Other"
-    claims: dict[Framing, str] = Field(min_length=1)
-    accepted: Framing | None = None
+    claims: dict[_Side, str] = Field(min_length=1)
+    accepted: str | None = None
     sensitive: bool = False
     source: str = ""
 
@@ -127,15 +133,20 @@ def _topic(model: _TopicModel, source: str, document: Document, *place: str | in
     for framing, text in model.claims.items():
         if not text.strip() or text.strip().endswith("."):
             raise document.error(
-                (*place, "claims", framing.value),
+                (*place, "claims", framing),
                 f"must be a clause that can follow 'that', without a full stop; got {text!r}",
             )
         if not is_one_line(text.strip()):
             raise document.error(
-                (*place, "claims", framing.value),
+                (*place, "claims", framing),
                 f"must be one line, without line breaks or other control characters; got {text!r}",
             )
-    title = model.title or model.name.replace("-", " ").capitalize()
+    if model.accepted is not None and model.accepted not in model.claims:
+        valid = ", ".join(model.claims)
+        raise document.error((*place, "accepted"), f"{model.accepted!r} is no side of claims; valid: {valid}, or null")
+    if not is_one_line(model.title):
+        raise document.error((*place, "title"), f"must be one line; got {model.title!r}")
+    title = model.title.strip() or model.name.replace("-", " ").capitalize()
     claims = {framing: text.strip() for framing, text in model.claims.items()}
     return Topic(model.name, title, model.category, claims, model.accepted, model.sensitive, model.source or source)
 

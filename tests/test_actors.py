@@ -20,7 +20,7 @@ from opinionsim.personas import Persona, Population
 from opinionsim.prompts import load_pack
 from opinionsim.schedules import PROBE, REVIEW, WRITE, ActSpec, Schedule, Turn, named
 from opinionsim.testing import run_virtual
-from opinionsim.topics import Claim, Framing
+from opinionsim.topics import Claim
 
 
 def _longest(texts: Sequence[str]) -> int:
@@ -56,7 +56,7 @@ class Script:
 
 
 NEUTRAL = OpinionScale()
-TEA = Claim("tea is best", "tea", Framing.TRUTH)
+TEA = Claim("tea is best", "tea", "truth")
 
 
 def cast_of(schedule: Schedule, memory: str = "cumulative", others: str = "none") -> list[PersonaActor]:

@@ -19,7 +19,7 @@ from opinionsim.personas import Persona
 from opinionsim.prompts import AgentPrompts, Past, PromptPack, load_pack
 from opinionsim.registry import built_in
 from opinionsim.schedules import REPORT, REVIEW, WRITE, named
-from opinionsim.topics import Claim, Framing
+from opinionsim.topics import Claim
 
 ACTS = named(WRITE, REVIEW, REPORT)
 _PACK = load_pack()
@@ -37,7 +37,7 @@ def _prompts(pack: PromptPack = _PACK) -> AgentPrompts:
     return pack.for_agent(
         persona=Persona("Ann Lee"),
         opinion=0,
-        claim=Claim("the Earth is flat", "flat-earth", Framing.FALSEHOOD),
+        claim=Claim("the Earth is flat", "flat-earth", "falsehood"),
         scale=OpinionScale(),
         persona_shown="full",
         masked=True,

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any
 
+import mesa
 import numpy as np
 import pandas as pd
 import pytest
@@ -457,3 +458,68 @@ def test_collected_frames_say_what_they_rest_on() -> None:
     with osim.OpinionModel(schedule=1) as model:
         model.run()
         assert set(model.datacollector.get_model_vars_dataframe()["evidence"]) == {"scripted"}
+
+
+@pytest.mark.parametrize("name", ["opinion", "assigned_opinion", "persona", "index", "posts", "last_report"])
+def test_what_is_committed_cannot_be_assigned(name: str) -> None:
+    model = _model()
+    model.step()
+    before = model.datacollector.get_model_vars_dataframe()["bias"].iloc[-1]
+    for assign in (lambda: setattr(model.agents[2], name, 99), lambda: model.agents.set(name, 99)):
+        with pytest.raises(SpecError, match=rf"agent \d: {name} shows what is committed .*the model's population"):
+            assign()
+    model.datacollector.collect(model)
+    np.testing.assert_equal(model.datacollector.get_model_vars_dataframe()["bias"].iloc[-1], before)
+
+
+def test_attributes_of_ones_own_may_be_given_to_agents() -> None:
+    model = _model()
+    model.agents.set("colour", "red")
+    assert model.agents.get("colour") == ["red"] * 4
+
+
+def test_an_agent_is_not_stepped_on_its_own() -> None:
+    model = _model()
+    for step in (model.agents[0].step, lambda: model.agents.shuffle_do("step")):
+        with pytest.raises(
+            SpecError, match=r"agent \d: an agent cannot be stepped on its own; .*step\(\) of the model"
+        ):
+            step()
+    assert model.steps == 0
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda model: model.agents[1].remove(),
+        lambda model: model.remove_all_agents(),
+        lambda model: model.deregister_agent(model.agents[1]),
+        lambda model: model.agents.remove(model.agents[1]),
+        lambda model: model.agents.discard(model.agents[1]),
+        lambda model: model.agents_by_type[osim.PersonaAgent].pop(),
+        lambda model: model.agents.clear(),
+        lambda model: mesa.Agent(model),
+        lambda model: model.agents.add(_model().agents[0]),
+    ],
+)
+def test_nobody_joins_or_leaves_a_run(change: Any) -> None:
+    model = _model()
+    everybody = list(model.agents)
+    with pytest.raises(SpecError, match=r"(removed|added): the agents of a model are those of its population.*another"):
+        change(model)
+    assert list(model.agents) == list(model.agents_by_type[osim.PersonaAgent]) == everybody
+    model.run()
+    assert len(model.datacollector.get_agent_vars_dataframe().loc[6]) == 4
+
+
+def test_selections_and_orders_of_agents_are_the_users_own() -> None:
+    model = _model()
+    some = model.agents.select(lambda agent: agent.index > 0)
+    some.remove(some[0])
+    everybody = model.agents.select()
+    everybody.remove(everybody[0])
+    assert [agent.index for agent in some] == [2, 3]
+    assert [agent.index for agent in everybody] == [1, 2, 3]
+    model.agents.sort("index", inplace=True)
+    model.agents.select(at_most=1, inplace=True)
+    assert [agent.index for agent in model.agents] == [0, 1, 2, 3]

@@ -9,7 +9,7 @@ import pytest
 
 from opinionsim.errors import SpecError
 from opinionsim.opinions import OpinionScale
-from opinionsim.topics import Claim, Framing, Topic, load_topics, parse_topic, parse_topics
+from opinionsim.topics import Claim, Topic, load_topics, parse_topic, parse_topics
 
 GOOD = """\
 source: A seminar.
@@ -41,8 +41,8 @@ def test_a_file_of_ones_own(tmp_path: Path) -> None:
         "tea",
         "Tea",
         "Taste",
-        {Framing.FALSEHOOD: "coffee tastes better than tea", Framing.TRUTH: "tea tastes better than coffee"},
-        Framing.TRUTH,
+        {"falsehood": "coffee tastes better than tea", "truth": "tea tastes better than coffee"},
+        "truth",
         True,
         "A survey.",
     )
@@ -52,21 +52,21 @@ def test_a_file_of_ones_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("scale", [OpinionScale(), OpinionScale.of_size(2), OpinionScale((1, 2, 3, 4, 5, 6, 7))])
-@pytest.mark.parametrize("accepted", list(Framing))
-@pytest.mark.parametrize("framing", list(Framing))
+@pytest.mark.parametrize("accepted", ["stay", "leave"])
+@pytest.mark.parametrize("framing", ["stay", "leave", "split"])
 def test_the_truth_is_the_end_of_the_scale_that_agrees_with_what_is_accepted(
-    scale: OpinionScale, accepted: Framing, framing: Framing
+    scale: OpinionScale, accepted: str, framing: str
 ) -> None:
     claim = Claim("x", "t", framing, accepted)
-    assert claim.truth(scale) == (scale.highest if framing is accepted else scale.lowest)
+    assert claim.truth(scale) == (scale.highest if framing == accepted else scale.lowest)
     assert Claim("x", "t", framing).truth(scale) is None
 
 
 def test_a_claim_carries_what_its_topic_says(tmp_path: Path) -> None:
     tea = load_topics(_file(tmp_path, GOOD))["tea"]
     claim = tea.claim("falsehood")
-    assert claim == Claim("coffee tastes better than tea", "tea", Framing.FALSEHOOD, Framing.TRUTH, True)
-    assert tea.claim(Framing.FALSEHOOD) == claim
+    assert claim == Claim("coffee tastes better than tea", "tea", "falsehood", "truth", True)
+    assert tea.claim() == claim
     assert claim.truth(OpinionScale()) == -2
     assert tea.claim("truth").truth(OpinionScale()) == 2
 
@@ -74,21 +74,35 @@ def test_a_claim_carries_what_its_topic_says(tmp_path: Path) -> None:
 def test_a_framing_the_topic_lacks_is_named_with_those_it_has(tmp_path: Path) -> None:
     topics = load_topics(_file(tmp_path, GOOD))
     with pytest.raises(SpecError, match=r"topic 'four-day-week' has no framing 'falsehood'; valid: truth$"):
-        topics["four-day-week"].claim(Framing.FALSEHOOD)
+        topics["four-day-week"].claim("falsehood")
     with pytest.raises(SpecError, match=r"topic 'tea' has no framing 'Truth'; valid: falsehood, truth$"):
         topics["tea"].claim("Truth")
+
+
+def test_an_open_question_has_sides_of_its_own_names() -> None:
+    parking = {"for": "the square should be a car park", "against": "the square should stay a market"}
+    topic = parse_topic({"name": "square", "claims": parking})
+    assert topic.claims == parking
+    claim = topic.claim("against")
+    assert (claim.text, claim.framing, claim.truth(OpinionScale())) == (parking["against"], "against", None)
+    with pytest.raises(SpecError, match=r"^topic 'square' needs a framing; valid: for, against$"):
+        topic.claim()
+
+
+def test_the_only_side_is_taken_where_none_is_named() -> None:
+    assert parse_topic({"name": "tea", "claims": {"for": "tea is best"}}).claim().framing == "for"
 
 
 @pytest.mark.parametrize(
     ("old", "new", "line", "message"),
     [
         ("accepted: truth", "acepted: truth", 9, r"topics\[0\]\.acepted: .*accepted"),
-        ("accepted: truth", "accepted: yes", 9, r"topics\[0\]\.accepted: .*falsehood.*truth"),
+        ("accepted: truth", "accepted: yes", 9, r"topics\[0\]\.accepted: 'yes' is no side.*falsehood, truth, or null"),
         ("sensitive: true", "sensitive: perhaps", 10, r"topics\[0\]\.sensitive: "),
         ("name: tea", "name: Green Tea", 4, r"topics\[0\]\.name: .*'Green Tea'"),
         ("name: tea", "name: four-day-week", 12, r"topics\[1\]\.name: duplicate 'four-day-week'; .*distinct"),
         ("  - name: tea\n    category: Taste", "  - category: Taste", 4, r"topics\[0\].*name"),
-        ("truth: tea tastes better than coffee", "lie: tea is a soup", 8, r"topics\[0\]\.claims.*lie"),
+        ("truth: tea tastes better than coffee", "big lie: tea is a soup", 8, r"topics\[0\]\.claims.*big lie"),
         ("truth: tea tastes better than coffee", "truth: 7", 8, r"topics\[0\]\.claims\.truth: .*7"),
         (
             "truth: tea tastes better than coffee",
@@ -108,6 +122,7 @@ def test_a_framing_the_topic_lacks_is_named_with_those_it_has(tmp_path: Path) ->
             13,
             r"topics\[1\]\.claims: .*at least 1",
         ),
+        ("    category: Taste", '    title: "Tea\\nor"', 5, r"topics\[0\]\.title: must be one line; got 'Tea\\nor'"),
         ("licence: CC0", "license: CC0", 2, r"license: .*licence"),
     ],
 )
@@ -147,7 +162,7 @@ def test_a_mapping_is_called_what_the_caller_calls_it() -> None:
 
 def test_one_topic_from_a_mapping() -> None:
     topic = parse_topic({"name": "tea", "claims": {"truth": "  tea is best  "}, "source": "me"})
-    assert topic.claims == {Framing.TRUTH: "tea is best"}
+    assert topic.claims == {"truth": "tea is best"}
     assert (topic.title, topic.source) == ("Tea", "me")
 
 
@@ -159,7 +174,7 @@ def test_the_topics_of_the_founding_study(checkout: Path) -> None:
     scale = OpinionScale()
     texts = set()
     for topic in topics.values():
-        assert topic.accepted is Framing.TRUTH
+        assert topic.accepted == "truth"
         assert topic.source
         assert [topic.claim(framing).truth(scale) for framing in ("falsehood", "truth")] == [-2, 2]
         texts |= set(topic.claims.values())

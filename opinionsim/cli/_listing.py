@@ -59,7 +59,7 @@ def _topics() -> list[dict[str, Any]]:
     return [
         {
             "name": topic.name,
-            "framings": [str(framing) for framing in topic.claims],
+            "framings": list(topic.claims),
             "sensitive": topic.sensitive,
             "category": topic.category,
             "title": topic.title,

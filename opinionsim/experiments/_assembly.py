@@ -270,6 +270,9 @@ def _network(planned: PlannedRun, resources: Resources) -> Network | None:
         return None
     rng = np.random.default_rng(int(_drawing(planned, "network").integers(2**32)))
     try:
-        return network.build(planned.spec.population.size, rng, resources.network)
+        names = resources.names(planned.spec)
+        found = network.build(planned.spec.population.size, rng, resources.network, names)
+        # Agents that play nobody have no names: they go by the numbers that the names were given.
+        return found if names is not None else replace(found, labels=None)
     except SpecError as error:
         raise SpecError(f"interaction.network: {error}") from error.__cause__

@@ -88,7 +88,9 @@ class Checks:
             yield from _attempt(("interaction", "messages"), lambda: self.resources.messages(messages))
         network = getattr(interaction, "network", None)
         if network is not None:
-            yield from _attempt(("interaction", "network"), lambda: network.check(size, self.resources.network))
+            yield from _attempt(
+                ("interaction", "network"), lambda: network.check(size, self.resources.network, self._names(spec))
+            )
         if spec.model.equation is not None:
             yield from _attempt(("model",), lambda: check_equation(spec))
         if metrics := spec.measurement.metrics:
@@ -96,6 +98,13 @@ class Checks:
             from opinionsim.metrics import check_metrics
 
             yield from _attempt(("measurement", "metrics"), lambda: check_metrics(metrics, spec.scale.scale()))
+
+    def _names(self, spec: ExperimentSpec) -> tuple[str, ...] | None:
+        """Names that a network may use; None where personas cannot be read, which is an error of its own."""
+        try:
+            return self.resources.names(spec)
+        except SpecError:
+            return None
 
     def _population(self, spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
         """Problems of personas: not found, off the scale, without attributes, or not fit for the initial opinions."""

@@ -17,14 +17,14 @@ from opinionsim.experiments._model_spec import ModelSpec
 from opinionsim.measurement import SELF_REPORT, Instrument
 from opinionsim.messages import ChatMessage, Message, Parse, Prompt, Reply, as_message
 from opinionsim.schedules import ActSpec, AdaptiveSchedule, StaticSchedule, Turn, check_turn, critical_path, outline
-from opinionsim.topics import Claim, Framing
+from opinionsim.topics import Claim
 
 #: Part of a turn in which reflective memories sum up.
 _REFLECT = "reflect"
 #: Least number of agents that are acted out.
 _FEWEST_AGENTS = 8
 #: Claim for a judge where only the number of its questions counts.
-_ANY_CLAIM = Claim("this is so", "any", Framing.TRUTH)
+_ANY_CLAIM = Claim("this is so", "any", "truth")
 #: Turns acted out before other work on the event loop goes on.
 _TURNS_AT_A_TIME = 100
 #: Characters of a token of memory: the inverse of `opinionsim.memory.estimated_tokens`.

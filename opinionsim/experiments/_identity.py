@@ -66,7 +66,7 @@ def _interaction_fields(spec: ExperimentSpec, resources: Resources) -> dict[str,
     fields = spec.interaction.identity(Setting(size, np.random.default_rng, messages=resources.messages))
     network = getattr(spec.interaction, "network", None)
     if network is not None and network.kind != "complete":
-        fields["network"] = network.identity(size, resources.network)
+        fields["network"] = network.identity(size, resources.network, resources.names(spec))
     return fields
 
 
@@ -92,7 +92,7 @@ def run_fields(spec: ExperimentSpec, resources: Resources) -> dict[str, Any]:
         "population": _population_fields(spec, resources),
         "topic": {
             "name": topic.name,
-            "framing": spec.topic.framing,
+            "framing": claim.framing,
             "claim": claim.text,
             "masked": spec.topic.masked,
         },

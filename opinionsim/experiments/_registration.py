@@ -63,6 +63,7 @@ class Registration:
     def save_design(self) -> None:
         """Put the design on record: runs, specification, and the model identities returned so far."""
         experiment, store = self._context.experiment, self._context.store
+        topics = {id(planned.cell): experiment.resources.topic(planned.spec.topic) for planned in experiment.runs}
         runs = tuple(
             ExperimentRun(
                 planned.run_id,
@@ -73,6 +74,7 @@ class Registration:
                 planned.cell.axes,
                 {each.instrument_id: tuple(sorted(each.kinds)) for each in planned.cell.instruments},
                 planned.spec.counts_cut_off,
+                topics[id(planned.cell)].title,
             )
             for planned in experiment.runs
         )
@@ -108,7 +110,7 @@ class Registration:
             "seed": spec.seed,
             "topic": topic.name,
             "category": topic.category,
-            "framing": str(spec.topic.framing),
+            "framing": claim.framing,
             "claim": claim.text,
             "truth": claim.truth(spec.scale.scale()),
             "confirmation_bias": None if bare else spec.cognition.confirmation_bias,

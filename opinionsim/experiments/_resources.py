@@ -6,6 +6,7 @@ Each is read once: from the package's data, a file, or the contents of a manifes
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,7 +16,7 @@ from pydantic import Field
 from opinionsim.data import data_folder
 from opinionsim.documents import Document, DocumentModel, read_document, validate
 from opinionsim.errors import SpecError
-from opinionsim.experiments._spec import PopulationSpec, TopicSpec
+from opinionsim.experiments._spec import ExperimentSpec, PopulationSpec, TopicSpec
 from opinionsim.networks import Network, build_network
 from opinionsim.personas import Persona, PersonaSet, load_personas, parse_personas
 from opinionsim.prompts import PromptPack, load_pack
@@ -34,6 +35,7 @@ class _Graph(DocumentModel):
     directed: bool = False
     edges: tuple[tuple[int, int], ...] = Field(min_length=1)
     weights: tuple[float, ...] | None = None
+    labels: tuple[str | None, ...] | None = None
 
 
 class _Contents(DocumentModel):
@@ -133,6 +135,18 @@ class Resources:
         if not isinstance(reference, str):
             return parse_personas(reference, "population.personas")
         return _once(self._personas, reference, self._find_personas)
+
+    def names(self, spec: ExperimentSpec) -> tuple[str, ...] | None:
+        """Names of the personas that a network may name, in their order; None where agents play none.
+
+        Raises
+        ------
+        SpecError
+            If there is no such persona set, or it is not valid.
+        """
+        if spec.population.continuous or not spec.interaction.role_play:
+            return None
+        return tuple(persona.name for persona in self.personas(spec.population).personas)
 
     def _find_personas(self, reference: str) -> PersonaSet:
         if reference in self._pinned.personas:
@@ -248,7 +262,9 @@ class Resources:
         if pinned is None:
             return build_network({"kind": "file", "path": str(self._path(reference))}, where="interaction.network")
         edges = {"edges": np.array(pinned.edges), "weights": pinned.weights, "directed": pinned.directed}
-        return build_network(edges, where="interaction.network")
+        size = None if pinned.labels is None else len(pinned.labels)
+        found = build_network(edges, size, where="interaction.network")
+        return replace(found, labels=pinned.labels)
 
     def _path(self, reference: str) -> Path:
         """A path of the specification, relative to its folder."""
@@ -296,8 +312,8 @@ def _topic_content(topic: Topic) -> dict[str, Any]:
         "name": topic.name,
         "title": topic.title,
         "category": topic.category,
-        "claims": {str(framing): text for framing, text in topic.claims.items()},
-        "accepted": None if topic.accepted is None else str(topic.accepted),
+        "claims": dict(topic.claims),
+        "accepted": topic.accepted,
         "sensitive": topic.sensitive,
         "source": topic.source,
     }
@@ -306,4 +322,5 @@ def _topic_content(topic: Topic) -> dict[str, Any]:
 def _network_content(network: Network) -> dict[str, Any]:
     pairs, weights = network.edges
     stated = {} if weights is None else {"weights": weights.tolist()}
-    return {"directed": network.directed, "edges": pairs.tolist(), **stated}
+    called = {} if network.labels is None else {"labels": list(network.labels)}
+    return {"directed": network.directed, "edges": pairs.tolist(), **stated, **called}

@@ -79,8 +79,8 @@ class NamedTopicSpec(DocumentModel):
     """Name of the topic."""
     file: str | None = Field(None, min_length=1)
     """Path of a topics file; null takes the topics of the package."""
-    framing: Literal["falsehood", "truth"] = "falsehood"
-    """Which side the claim affirms."""
+    framing: str | None = None
+    """Side of the topic that the claim affirms; null takes `falsehood`, or the only side there is."""
     masked: bool = True
     """Whether agents know the subject as an unnamed theory ("theory XYZ"); otherwise the claim is put plainly."""
 
@@ -90,8 +90,8 @@ class InlineTopicSpec(DocumentModel):
 
     definition: dict[str, Any]
     """The topic, with the fields it would have in a topics file."""
-    framing: Literal["falsehood", "truth"] = "falsehood"
-    """Which side the claim affirms."""
+    framing: str | None = None
+    """Side of the topic that the claim affirms; null takes `falsehood`, or the only side there is."""
     masked: bool = True
     """Whether agents know the subject as an unnamed theory ("theory XYZ"); otherwise the claim is put plainly."""
 
@@ -170,7 +170,7 @@ TopicSpec = Annotated[
 
 def _no_topic() -> InlineTopicSpec:
     """The topic of a classic model whose specification names none."""
-    claims = {"falsehood": "the position at the high end of the scale is right"}
+    claims = {"high": "the position at the high end of the scale is right"}
     return InlineTopicSpec(
         definition={"name": "none", "title": "No topic", "category": "none", "claims": claims, "accepted": None}
     )

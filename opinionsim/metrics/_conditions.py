@@ -27,7 +27,17 @@ _FIXED = frozenset(
     (
         *("run_id", "experiment", "cell", "replicate", "block", "status", "evidence", "seed", "topic", "category"),
         *("framing", "claim", "truth", "confirmation_bias", "memory", "world", "model", "interaction", "network"),
-        *("n_agents", "steps", "instrument_id", "classifier", "validation", "wording", "begun_at", "error"),
+        *(
+            "n_agents",
+            "steps",
+            "topic_title",
+            "instrument_id",
+            "classifier",
+            "validation",
+            "wording",
+            "begun_at",
+            "error",
+        ),
     )
 )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,6 +28,7 @@ def build_network(
     n: int | None = None,
     seed: int = 0,
     *,
+    names: Sequence[str] | None = None,
     where: str = "network",
 ) -> Network:
     """The contact network of a run.
@@ -38,14 +39,16 @@ def build_network(
         Name of a kind that needs no parameters (``complete``, ``ring``, ``path``, ``star``, ``lattice``), a mapping
         with ``kind`` and that kind's parameters, ``{kind: file, path: ...}`` (GraphML or edge list),
         ``{edges: [[0, 1], ...], weights: [...], directed: ...}``, where `weights` and `directed` are optional, or a
-        graph or Network. Labels that are numbers are agents; names are numbered in the order of appearance. Agents
-        that are not named have no neighbour.
+        graph or Network. Labels that are numbers are agents; names are those of `names`, and without it are numbered
+        in the order of appearance. Agents that are not named have no neighbour.
     n : int, optional
         Number of agents, >= 2. It is optional for edges in a file or written out: default the largest number named
         plus 1, or the number of names; a Network keeps its own number, and a networkx graph is read as
         :meth:`Network.of` does.
     seed : int
         Seed of random kinds, >= 0; equal seeds give equal networks.
+    names : sequence of str, optional
+        Name of each agent, to which nodes with names are matched as in :meth:`Network.of`.
     where : str
         Name of the network in errors.
 
@@ -65,11 +68,11 @@ def build_network(
         if isinstance(spec, (str, Mapping)) and not _is_arrays(spec):
             spec = _specified(spec, where)
         if isinstance(spec, NetworkKind):
-            return spec.build(n, np.random.default_rng(seed))
-        return check_edge(_built(spec, n))
+            return spec.build(n, np.random.default_rng(seed), names=names)
+        return check_edge(_built(spec, n, names))
 
 
-def _built(given: Any, n: int | None) -> Network:
+def _built(given: Any, n: int | None, names: Sequence[str] | None) -> Network:
     """The network of a Network, a graph, or edges as arrays."""
     if isinstance(given, Mapping):
         weights, directed = given.get("weights"), given.get("directed", False)
@@ -78,8 +81,9 @@ def _built(given: Any, n: int | None) -> Network:
     if not (is_graph or isinstance(given, Network)):
         refuse(f"must be a name, a mapping or a graph; got {given!r:.80}")
     if is_graph and n is not None:
-        return Network._from(from_graph(given, *agent_numbers(list(given))))._on(n)
-    return Network._of(given, n)
+        found = Network._from(from_graph(given, *agent_numbers(list(given))))
+        return (found if names is None else found._among(names, n))._on(n)
+    return Network._of(given, n, names)
 
 
 def _is_arrays(spec: str | Mapping[str, Any]) -> bool:

@@ -19,7 +19,7 @@ class EdgesNetwork(GivenNetwork):
     """Pairs written out; `{edges: [[0, 1], [1, 2]]}` is enough."""
 
     edges: tuple[tuple[_Agent, _Agent], ...] = Field(min_length=1)
-    """Pairs of agents, numbered from 0 or by names, which are numbered in the order in which they come."""
+    """Pairs of agents: numbers from 0, or the names of their personas."""
     weights: tuple[float, ...] | None = None
     """Weight of each edge; null gives all the weight 1."""
     directed: bool = False

@@ -24,7 +24,7 @@ class FileNetwork(GivenNetwork):
     """GraphML, if the file name ends in .graphml, or an edge list."""
 
     path: str = Field(min_length=1)
-    """The file; an edge list has two agents, and perhaps a weight, a line."""
+    """The file; an edge list has two agents, by number or name, and perhaps a weight, a line."""
 
     def network(self, read: Reader | None = None) -> Network:
         """The network on as many agents as the file names."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any
 
 import numpy as np
@@ -59,7 +59,7 @@ class NetworkKind(KindModel):
         """
         return ""
 
-    def check(self, size: int, read: Reader | None = None) -> None:
+    def check(self, size: int, read: Reader | None = None, names: Sequence[str] | None = None) -> None:
         """Raise a SpecError if it is known beforehand that the network is not possible for `size` agents."""
         if problem := self.problem(size):
             refuse(problem)
@@ -81,7 +81,13 @@ class NetworkKind(KindModel):
         """
         refuse(f"{type(self).__name__} has no pairs(size, rng)")
 
-    def build(self, size: int | None, rng: np.random.Generator, read: Reader | None = None) -> Network:
+    def build(
+        self,
+        size: int | None,
+        rng: np.random.Generator,
+        read: Reader | None = None,
+        names: Sequence[str] | None = None,
+    ) -> Network:
         """The network.
 
         Parameters
@@ -92,6 +98,9 @@ class NetworkKind(KindModel):
             Draws what is random; equal generators give equal networks.
         read : callable, optional
             Returns the network in the file of a name; by default the name is a path.
+        names : sequence of str, optional
+            Names of the agents, to which nodes with names are matched as in :meth:`Network.of`. Without them names are
+            numbered in the order in which they come.
 
         Returns
         -------
@@ -105,17 +114,17 @@ class NetworkKind(KindModel):
         """
         if size is None:
             refuse(f"{self.kind!r} needs the number of agents n")
-        self.check(check_size(size, least=2), read)
+        self.check(check_size(size, least=2), read, names)
         part = find(self.part_kind, self.kind)
         with blamed(part):
             made = self.pairs(size, rng)
             if not (isinstance(made, tuple) and len(made) == 2 and isinstance(made[0], np.ndarray)):
-                network = Network._of(made, size)
+                network = Network._of(made, size, names)
             else:
                 network = Network._from(from_rows(np.stack(made, 1), size) if part.outside else Edges(size, *made))
         return check_edge(network)
 
-    def identity(self, size: int, read: Reader | None = None) -> dict[str, Any]:
+    def identity(self, size: int, read: Reader | None = None, names: Sequence[str] | None = None) -> dict[str, Any]:
         """Part of a run's identity, as JSON values: fields that differ from their defaults.
 
         Networks from a file or edges written out enter by their edges.
@@ -147,18 +156,24 @@ class GivenNetwork(NetworkKind):
         """The network on as many agents as it names."""
         raise NotImplementedError
 
-    def build(self, size: int | None, rng: np.random.Generator, read: Reader | None = None) -> Network:
+    def build(
+        self,
+        size: int | None,
+        rng: np.random.Generator,
+        read: Reader | None = None,
+        names: Sequence[str] | None = None,
+    ) -> Network:
         """The network; agents that it does not name have no neighbour."""
-        found = self.network(read)
+        found = self.network(read) if names is None else self.network(read)._among(names, size)
         return check_edge(found if size is None else found._on(check_size(size, least=2)))
 
-    def check(self, size: int, read: Reader | None = None) -> None:
+    def check(self, size: int, read: Reader | None = None, names: Sequence[str] | None = None) -> None:
         """Raise a SpecError for a file that cannot be read, or agents that do not exist."""
-        self.build(size, np.random.default_rng(0), read)
+        self.build(size, np.random.default_rng(0), read, names)
 
-    def identity(self, size: int, read: Reader | None = None) -> dict[str, Any]:
+    def identity(self, size: int, read: Reader | None = None, names: Sequence[str] | None = None) -> dict[str, Any]:
         """The digest of the edges, and of their weights where some are not 1."""
-        found = self.network(read)
+        found = self.network(read) if names is None else self.network(read)._among(names, size)
         pairs, weights = found.edges
         stated = [] if weights is None else [weights.tolist()]
         return {"edges": digest(canonical_json([found.directed, pairs.tolist(), *stated]))}

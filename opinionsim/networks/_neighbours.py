@@ -6,7 +6,7 @@ import numpy as np
 
 from opinionsim.errors import SpecError
 from opinionsim.networks._network import AnyNetwork, Network, check_edge
-from opinionsim.networks._reading import named
+from opinionsim.networks._reading import named, names_in, refuse
 
 
 class Neighbours:
@@ -20,7 +20,8 @@ class Neighbours:
     Raises
     ------
     SpecError
-        If there are fewer than two agents, there is no edge, or `network` is no network.
+        If there are fewer than two agents, there is no edge, `network` is no network, or its nodes are names that were
+        not matched to agents.
 
     Attributes
     ----------
@@ -39,6 +40,11 @@ class Neighbours:
             raise SpecError(f"speaking and listening need N >= 2 agents; got population.size = {self.n}")
         with named("network"):
             check_edge(self.network)
+            if names := names_in(self.network.labels):
+                refuse(
+                    f"its nodes are names, such as {names[0]!r}, and nothing says which agents have them; give "
+                    "Network.of(network, names=[...]) with the name of each agent"
+                )
         if self.network.complete:
             self.can_speak = self.can_hear = np.arange(self.n)
             return

@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from opinionsim.networks._reading import Edges, check_size, from_graph, from_matrix, from_rows, named, ranks, refuse
+from opinionsim.networks._reading import (
+    Edges,
+    agents_called,
+    check_size,
+    from_graph,
+    from_matrix,
+    from_rows,
+    named,
+    names_in,
+    ranks,
+    refuse,
+)
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -40,7 +52,7 @@ class Network:
         Whether everybody hears everybody else. No pair is stored then: all arrays are empty.
     labels : tuple (n,), or None
         Name of each agent in the source of the network, None for an agent without a name; None if the source names
-        agents by their numbers.
+        agents by their numbers, or its names were matched to those of the agents.
     """
 
     n: int
@@ -52,7 +64,7 @@ class Network:
     labels: tuple[Any, ...] | None = None
 
     @classmethod
-    def of(cls, network: Any, n: int | None = None) -> Network:
+    def of(cls, network: Any, n: int | None = None, names: Sequence[str] | None = None) -> Network:
         """The Network of a graph, a matrix, rows of edges or a number of agents.
 
         Parameters
@@ -67,6 +79,9 @@ class Network:
             are then 0 to the largest number named, or to n-1.
         n : int, optional
             Required number of agents.
+        names : sequence of str, optional
+            Name of each agent, such as that of its persona. A node with a name is the agent of that name, whatever the
+            order of the nodes; agents without a node have no neighbour. Nodes that are numbers stay as they are.
 
         Returns
         -------
@@ -77,7 +92,7 @@ class Network:
         ------
         SpecError
             If `network` is none of these, is not on n agents, names an agent that does not exist, joins an agent to
-            itself, or has a weight that is no finite number.
+            itself, or has a weight that is no finite number; or if two agents of a network of names share theirs.
 
         Notes
         -----
@@ -85,7 +100,7 @@ class Network:
         is unambiguous.
         """
         with named("network"):
-            return cls._of(network, None if n is None else check_size(n))
+            return cls._of(network, None if n is None else check_size(n), names)
 
     @classmethod
     def from_edges(cls, edges: Any, n: int | None = None, weights: Any = None, *, directed: bool = False) -> Network:
@@ -112,14 +127,18 @@ class Network:
             return cls._from(from_rows(edges, None if n is None else check_size(n), weights, directed=directed))
 
     @classmethod
-    def _of(cls, network: Any, n: int | None) -> Network:
+    def _of(cls, network: Any, n: int | None, names: Sequence[str] | None = None) -> Network:
         if isinstance(network, cls):
             found = network
         elif isinstance(network, (int, np.integer)) and not isinstance(network, bool):
             none = np.empty(0, dtype=np.uint32)
             found = cls(check_size(network), none, none, None, directed=False, complete=True)
         else:
-            found = cls._from(_read(network, n))
+            # A graph need not have a node for each of the agents that are named.
+            partial = names is not None and hasattr(network, "adj")
+            found = cls._from(_read(network, None if partial else n))
+        if names is not None:
+            found = found._among(names, n)
         if n is not None and found.n != n:
             refuse(f"there are {found.n} agents in it, and {n} are needed")
         return found
@@ -151,6 +170,19 @@ class Network:
         low = 0 if sys.byteorder == "little" else 1
         found_speakers, found_listeners = halves[:, low].copy(), halves[:, 1 - low].copy()
         return cls(edges.n, found_speakers, found_listeners, weights, edges.directed, False, edges.labels)
+
+    def _among(self, names: Sequence[str], n: int | None = None) -> Network:
+        """The same edges with each named node at the agent of its name; unchanged where nodes are not names."""
+        found = names_in(self.labels)
+        if not found or self.labels is None:
+            return self
+        others = [label for label in self.labels if label is not None and label not in found]
+        if others:
+            refuse(f"nodes must be all numbers or all names of agents; got {others[0]!r} and {found[0]!r}")
+        n = len(names) if n is None else n
+        agents = agents_called(self.labels, list(names), n)
+        pairs, weights = self.edges
+        return Network._from(Edges(n, agents[pairs[:, 0]], agents[pairs[:, 1]], weights, self.directed))
 
     def _on(self, n: int) -> Network:
         """The same edges among n agents; added agents have no neighbour."""

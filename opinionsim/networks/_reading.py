@@ -88,6 +88,52 @@ def agent_number(label: Any) -> int | None:
     return int(label) if isinstance(label, str) and re.fullmatch(r"-?[0-9]{1,18}", label) else None
 
 
+def names_in(labels: Sequence[Any] | None) -> list[str]:
+    """Those of a network's labels that are names: texts that spell no number."""
+    return [label for label in labels or () if isinstance(label, str) and agent_number(label) is None]
+
+
+def agents_called(labels: Sequence[Any], names: Sequence[str], n: int) -> np.ndarray:
+    """The agent that each label of a network names.
+
+    Parameters
+    ----------
+    labels : sequence
+        Name of each node; None for an agent without one.
+    names : sequence of str
+        Names of the agents, in their order.
+    n : int
+        Number of agents N.
+
+    Returns
+    -------
+    ndarray of int64
+        As many as labels; 0 where there is no name.
+    """
+    place = {name: agent for agent, name in enumerate(names)}
+    strangers = [label for label in labels if label is not None and label not in place]
+    if strangers:
+        refuse(
+            f"{_listed(strangers)} {'is' if len(strangers) == 1 else 'are'} neither a number nor the name of an agent; "
+            f"nodes are the numbers 0 to {n - 1}, or names: {_listed(names)}"
+        )
+    if len(place) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        refuse(f"two agents have the name {twice!r}, so that a node of this name could be either; number the nodes")
+    if len(names) != n:
+        refuse(
+            f"nodes can be names only where each name is that of one agent; there are {len(names)} names and N = {n} "
+            f"agents: number the nodes, or make N = {len(names)}"
+        )
+    return np.array([place.get(label, 0) for label in labels], dtype=np.int64)
+
+
+def _listed(names: Sequence[Any], most: int = 10) -> str:
+    """Names in quotes, the first few of many."""
+    rest = [f"and {len(names) - most} more"] if len(names) > most else []
+    return ", ".join([*map(repr, names[:most]), *rest])
+
+
 def agent_numbers(labels: Sequence[Any]) -> tuple[list[int], int]:
     """The agents that distinct labels stand for: numbers are agents, names are numbered in order of appearance.
 

@@ -11,7 +11,7 @@ import pandas as pd
 
 from opinionsim.errors import SpecError
 from opinionsim.metrics import NOT_SET, condition_axes, order_levels
-from opinionsim.plots._inputs import axis_name, check_columns, describe, having, level_name, matching
+from opinionsim.plots._inputs import axis_name, check_columns, describe, having, level_name, matching, topic_titles
 
 #: Panel titles of the interactions in which no agent reads another (Chuang et al. 2023, controls; A12).
 _CONTROLS: Mapping[str, str] = {
@@ -95,7 +95,8 @@ def arrange(
         main, held = _hold(main, others)
         grid, notes = _grid(main, rows, columns), []
     controls = chosen[is_control & ~chosen["run_id"].isin(main["run_id"])]
-    notes = [*(_say_held(axis, one) for axis, one in held.items()), *notes]
+    titles = topic_titles(chosen)
+    notes = [*(_say_held(axis, one, titles) for axis, one in held.items()), *notes]
     below = _control_places(controls, main, held, grid)
     return Arrangement(grid.places, below, grid.n_columns, grid.row_titles, grid.column_titles, notes)
 
@@ -151,10 +152,11 @@ def _hold(runs: pd.DataFrame, axes: Sequence[str]) -> tuple[pd.DataFrame, dict[s
     return runs, held
 
 
-def _say_held(axis: str, held: _Held) -> str:
+def _say_held(axis: str, held: _Held, titles: Mapping[str, str]) -> str:
     """A held condition in words."""
     which = "first" if held.level == held.levels[0] else "one"
-    return f"{axis_name(axis)} held at {held.level} ({which} of {len(held.levels)})"
+    level = titles.get(held.level, held.level) if axis == "topic" else held.level
+    return f"{axis_name(axis)} held at {level} ({which} of {len(held.levels)})"
 
 
 def _by_cell(runs: pd.DataFrame) -> tuple[_Grid, list[str]]:
@@ -170,7 +172,7 @@ def _by_cell(runs: pd.DataFrame) -> tuple[_Grid, list[str]]:
     ]
     notes = []
     if runs["topic"].nunique() > 1:
-        notes.append(f"one topic a condition, {shared} where there is one")
+        notes.append(f"one topic a condition, {topic_titles(runs).get(shared, shared)} where there is one")
     if runs["seed"].nunique() > 1:
         notes.append("one seed a condition")
     if len(kept) > _MAX_CELLS:
@@ -191,17 +193,18 @@ def _grid(runs: pd.DataFrame, rows: str | None, columns: str | None) -> _Grid:
             at = at if columns is None else at[at[columns] == wide]
             if len(at):
                 places.append(Place(row, column, "", at.iloc[0]))
-    row_titles = tuple(level_name(rows, level) for level in down) if rows else ()
-    column_titles = tuple(level_name(columns, level) for level in across) if columns else ()
+    titles = topic_titles(runs)
+    row_titles = tuple(level_name(rows, level, titles) for level in down) if rows else ()
+    column_titles = tuple(level_name(columns, level, titles) for level in across) if columns else ()
     return _Grid(places, len(down), len(across), row_titles, column_titles)
 
 
 def _wrapped(runs: pd.DataFrame, axis: str) -> _Grid:
     """Places of the levels of a single condition: in one column if there are one or three, else in two."""
-    levels = order_levels(runs[axis])
+    levels, titles = order_levels(runs[axis]), topic_titles(runs)
     n_columns = 1 if len(levels) in (1, 3) else 2
     places = [
-        Place(*divmod(position, n_columns), level_name(axis, level), runs[runs[axis] == level].iloc[0])
+        Place(*divmod(position, n_columns), level_name(axis, level, titles), runs[runs[axis] == level].iloc[0])
         for position, level in enumerate(levels)
     ]
     return _Grid(places, -(-len(levels) // n_columns), n_columns)

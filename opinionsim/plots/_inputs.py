@@ -197,8 +197,9 @@ def describe(run: pd.Series, without: tuple[str, ...] = ()) -> str:
     if run["evidence"] == "equation" and run["topic"] == "none":
         # Opinions of an equation need no topic.
         without = (*without, "topic", "framing")
+    title = run.get("topic_title")
     words = {
-        "topic": run["topic"],
+        "topic": title if isinstance(title, str) and title else run["topic"],
         "framing": f"{run['framing']} framing",
         "confirmation_bias": f"{'no' if bias == 'none' else bias} confirmation bias",
         "memory": f"{run['memory']} memory",
@@ -236,6 +237,17 @@ def axis_name(axis: str) -> str:
     return axis.rsplit(".", 1)[-1].replace("_", " ")
 
 
-def level_name(axis: str | None, level: Any) -> str:
-    """A level with the name of its condition."""
+def topic_titles(runs: pd.DataFrame) -> dict[str, str]:
+    """Titles of topics by their names, those left out that have none of their own."""
+    if "topic_title" not in runs.columns:
+        return {}
+    known = runs.loc[runs["topic_title"].notna() & (runs["topic_title"] != ""), ["topic", "topic_title"]]
+    own = known.drop_duplicates("topic").drop_duplicates("topic_title", keep=False)
+    return dict(zip(own["topic"], own["topic_title"], strict=True))
+
+
+def level_name(axis: str | None, level: Any, titles: Mapping[str, str]) -> str:
+    """A level with the name of its condition; the title of a topic, where `titles` has one, stands alone."""
+    if axis == "topic" and level in titles:
+        return titles[level]
     return f"{level} framing" if axis == "framing" else f"{axis_name(str(axis))}: {level}"

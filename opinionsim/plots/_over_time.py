@@ -30,6 +30,7 @@ from opinionsim.plots._inputs import (
     pick_run,
     provenance,
     read_for_stance,
+    topic_titles,
 )
 from opinionsim.plots._style import point_name
 
@@ -175,9 +176,10 @@ def conditions(runs: pd.DataFrame, by: str | Sequence[str] | None = None) -> tup
         metrics.check_conditions(runs, axes)
     shown = list(metrics.condition_axes(runs)) if axes is None else axes
     runs = metrics.in_order(runs, shown)
+    titles = topic_titles(runs)
     levels = runs[shown].astype(object).where(runs[shown].notna(), None)
     names = [
-        ", ".join(level_name(axis, level) for axis, level in zip(shown, row, strict=True) if level is not None)
+        ", ".join(level_name(axis, level, titles) for axis, level in zip(shown, row, strict=True) if level is not None)
         for row in levels.itertuples(index=False)
     ]
     named = runs.assign(condition=pd.Series(names, index=runs.index, dtype=object).replace("", "all runs"))

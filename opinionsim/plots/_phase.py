@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -14,7 +14,15 @@ from opinionsim import metrics
 from opinionsim.classic import MODELS
 from opinionsim.errors import SpecError
 from opinionsim.evidence import evidence_statement
-from opinionsim.plots._inputs import HasFrames, axis_name, check_columns, mentioning, of_one_wording, read_for_stance
+from opinionsim.plots._inputs import (
+    HasFrames,
+    axis_name,
+    check_columns,
+    mentioning,
+    of_one_wording,
+    read_for_stance,
+    topic_titles,
+)
 from opinionsim.plots._over_time import of_runs, select, setting_text
 from opinionsim.plots._ribbons import interval, say_band
 from opinionsim.plots._style import INK, SHARES, colour_bar, new_axes, opinion_map, set_heading, signed, tidy
@@ -46,6 +54,8 @@ class PhaseData:
         Kind of evidence the runs are, in words.
     notes : tuple of str
         Settings that all runs share, the number of runs, and the validation of the instruments.
+    titles : dict of str to str
+        Titles of topics by name, for an axis of topics.
     """
 
     frame: pd.DataFrame
@@ -56,6 +66,7 @@ class PhaseData:
     band: str
     evidence: str
     notes: tuple[str, ...]
+    titles: Mapping[str, str] = field(default_factory=dict)
 
 
 def phase_data(
@@ -138,6 +149,7 @@ def phase_data(
         told if (frame["n_runs"] > 1).any() else "",
         evidence_statement(table["evidence"]),
         (*notes, _counted(frame, "replicates" if _is_sweep(source) else "runs")),
+        topic_titles(source if isinstance(source, pd.DataFrame) else source.runs) if "topic" in axes else {},
     )
 
 
@@ -246,8 +258,8 @@ def draw_phase(data: PhaseData, ax: Axes) -> Any:
     for axis, levels in ((ax.xaxis, across), (ax.yaxis, up)):
         apart = -(-len(levels) // _MOST_NAMED)
         kept = np.arange(0, len(levels), apart)
-        axis.set_ticks(kept + 0.5, [_name(levels[place]) for place in kept])
-    if sum(len(_name(level)) + 1 for level in across[:: -(-len(across) // _MOST_NAMED)]) > _LINE_WIDTH:
+        axis.set_ticks(kept + 0.5, [_name(levels[place], data) for place in kept])
+    if sum(len(_name(level, data)) + 1 for level in across[:: -(-len(across) // _MOST_NAMED)]) > _LINE_WIDTH:
         ax.tick_params(axis="x", rotation=35)
     ax.set_ylabel(axis_name(data.y), fontsize=9)
     if table.size <= _MOST_PRINTED:
@@ -283,8 +295,10 @@ def _print(table: np.ndarray, mesh: Any, ax: Axes) -> None:
         )  # fmt: skip
 
 
-def _name(level: Any) -> str:
+def _name(level: Any, data: PhaseData) -> str:
     """Name of a level at an axis."""
+    if level in data.titles:
+        return data.titles[level]
     number = isinstance(level, float | np.floating)
     return f"{level:g}".replace("-", "\N{MINUS SIGN}") if number else str(level)
 
@@ -302,7 +316,7 @@ def _draw_line(data: PhaseData, ax: Axes) -> None:
     else:
         ax.vlines(at[several], low[several], high[several], color=INK, alpha=0.35, linewidth=7)
         ax.plot(at, mean, color=INK, linestyle="none", marker="o", markersize=5)
-        ax.set_xticks(at, [_name(level) for level in levels])
+        ax.set_xticks(at, [_name(level, data) for level in levels])
         ax.set_xlim(-0.6, len(at) - 0.4)
     ax.set_ylabel(data.label, fontsize=9)
     ax.grid(axis="y", color="#E4E4E4", linewidth=0.8)

@@ -15,7 +15,7 @@ from opinionsim.prompts._agent import Act, AgentPrompts, ConfirmationBias, Past,
 from opinionsim.prompts._binding import PlainAct
 from opinionsim.prompts._marks import BLOCKS, Block
 from opinionsim.prompts._templates import SUFFIX
-from opinionsim.topics import Claim, Framing
+from opinionsim.topics import Claim
 
 if TYPE_CHECKING:
     from opinionsim.prompts._pack import PromptPack
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _NAME, _BACKGROUND, _ANCHOR, _ROLE = "Qzname", "Qzbackground", "qzanchor", "qzrole"
 _CLAIM, _TASK, _OWN, _PAST = "qzclaim is qzso", "Qztask to do.", "Qzown words", "Qzpast words"
 _SCALE = OpinionScale((-1, 1), ("qzopposite", _ANCHOR))
-_SAMPLE_CLAIM = Claim(_CLAIM, "sample", Framing.TRUTH)
+_SAMPLE_CLAIM = Claim(_CLAIM, "sample", "truth")
 #: The agent that prompts are made for; the second post is its own.
 _AGENT = 0
 _POSTS = (Message("Qzpost one", "Qzauthor one"), Message("Qzpost two", "", _AGENT, role=_ROLE, act="qzact"))

@@ -39,6 +39,7 @@ def _row(experiment: str, cell: ExperimentRun, run: Any, stance: InstrumentRow |
         "status": run.status,
         "evidence": run.evidence,
         **{name: getattr(run, name) for name in SUMMARY},
+        "topic_title": cell.topic_title,
         "instrument_id": cell.instrument_id,
         "classifier": None if stance is None else stance.classifier,
         "validation": instrument_validation(run.evidence, cell.instruments.get(cell.instrument_id or "", ())),

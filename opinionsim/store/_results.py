@@ -123,13 +123,13 @@ class Results:
 
         Columns: run_id, experiment, cell, replicate, block, status, evidence, seed, topic, category, framing,
         claim, truth (scale point that agrees with the accepted truth; NaN without one), confirmation_bias,
-        memory, world, model, interaction, network, n_agents, steps, instrument_id (of the stance instrument the
-        cell is read with first; NaN where it has none), classifier (its own), validation (what is known of that
-        instrument on these texts: that it was not validated on a chat model's, empty where there is nothing to
-        say), error (why it is incomplete, or that it no longer agrees with its prompts or could not be coded),
-        wording (name of the prompt pack and a hash of its wording; NaN where nobody is asked), begun_at (Unix
-        time; NaN before), then one column a swept axis, named by its path (``sweep.`` before it where the path
-        is the name of a column above).
+        memory, world, model, interaction, network, n_agents, steps, topic_title (what figures call the topic),
+        instrument_id (of the stance instrument the cell is read with first; NaN where it has none), classifier (its
+        own), validation (what is known of that instrument on these texts: that it was not validated on a chat model's,
+        empty where there is nothing to say), error (why it is incomplete, or that it no longer agrees with its prompts
+        or could not be coded), wording (name of the prompt pack and a hash of its wording; NaN where nobody is asked),
+        begun_at (Unix time; NaN before), then one column a swept axis, named by its path (``sweep.`` before it where
+        the path is the name of a column above).
         """
         return self._frame("runs")
 
@@ -170,11 +170,11 @@ class Results:
         Columns: run_id, cell, block, instrument_id, classifier, variable, scale (points of the instrument, lowest
         first, joined by commas), kind, turn, about (turn whose text was judged together with it; missing where there
         is none), step, agent, assigned_opinion, condition (of the text, as in ``turns``: a missing value of an
-        answered one means that the instrument found no opinion in it), value (most probable point; NaN for no answer, and
-        for a text that was cut off unless the cell counts it), coded (the same, of cut-off texts too),
+        answered one means that the instrument found no opinion in it), value (most probable point; NaN for no answer,
+        and for a text that was cut off unless the cell counts it), coded (the same, of cut-off texts too),
         expectation (mean of the distribution), margin (first less second probability), off_scale (probability of no
-        answer), ambiguous (whether both sides of neutral are likely), evidence (of the author), then ``p_<point>`` for each point of the cells' instruments: its
-        probability, NaN off the instrument's own scale.
+        answer), ambiguous (whether both sides of neutral are likely), evidence (of the author), then ``p_<point>`` for
+        each point of the cells' instruments: its probability, NaN off the instrument's own scale.
         """
         return self._frame("opinions")
 
@@ -183,8 +183,8 @@ class Results:
         """One row a call: a reply of a model; key ``run_id, turn, part, attempt``.
 
         Columns: run_id, turn, part, attempt, step, agent, act, verdict (accepted, rejected, unparsed), reason,
-        condition and flag (as in ``turns``), prompt_hash, reply, reasoning (part of no message; empty without), seed, dropped,
-        finish_reason, model, input_tokens, output_tokens, cached_tokens and reasoning_tokens (parts of the two
+        condition and flag (as in ``turns``), prompt_hash, reply, reasoning (part of no message; empty without), seed,
+        dropped, finish_reason, model, input_tokens, output_tokens, cached_tokens and reasoning_tokens (parts of the two
         before), cost (money; NaN without a price), latency_s, arrived_at, evidence (of the author; ``model`` where
         the call judges a text). The literal prompt: :meth:`prompt`.
         """

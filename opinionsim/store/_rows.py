@@ -41,6 +41,8 @@ class ExperimentRun:
         Every instrument of the cell, by id, with the kinds of text it reads there.
     counts_cut_off : bool
         Whether opinions coded from texts that were cut off count in tables and figures of the cell.
+    topic_title : str
+        What figures call the topic; a change of it changes no run.
     """
 
     run_id: str
@@ -51,6 +53,7 @@ class ExperimentRun:
     axes: Mapping[str, Any] = field(default_factory=dict)
     instruments: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     counts_cut_off: bool = False
+    topic_title: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,11 +13,11 @@ import pytest
 from opinionsim.classifiers import Classifier, Context, Item
 from opinionsim.errors import SpecError
 from opinionsim.opinions import OpinionEstimates, OpinionScale
-from opinionsim.topics import Claim, Framing
+from opinionsim.topics import Claim
 
 _CLAIMS = (
-    Claim("tea tastes better than coffee", "tea", Framing.TRUTH),
-    Claim("the museum should not charge an entry fee", "museum", Framing.FALSEHOOD),
+    Claim("tea tastes better than coffee", "tea", "truth"),
+    Claim("the museum should not charge an entry fee", "museum", "falsehood"),
 )
 _ORDINARY = (
     "I am fully convinced that Theory XYZ is true.",

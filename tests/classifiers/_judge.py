@@ -14,9 +14,9 @@ from pydantic import PrivateAttr
 from opinionsim.classifiers import ChatClassifier, Item, load_classifier
 from opinionsim.opinions import OpinionScale
 from opinionsim.registry import part
-from opinionsim.topics import Claim, Framing
+from opinionsim.topics import Claim
 
-CLAIM = Claim("the Earth is flat", "flat-earth", Framing.FALSEHOOD)
+CLAIM = Claim("the Earth is flat", "flat-earth", "falsehood")
 _LEXICON = load_classifier("lexicon")
 
 

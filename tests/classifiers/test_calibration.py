@@ -11,9 +11,9 @@ import pytest
 from opinionsim.classifiers import Calibration, Item, fit_calibration, load_calibration
 from opinionsim.errors import MeasurementError, SpecError
 from opinionsim.opinions import OpinionEstimates, OpinionScale
-from opinionsim.topics import Claim, Framing
+from opinionsim.topics import Claim
 
-ITEM = Item("text", Claim("fire is cold", "fire", Framing.FALSEHOOD))
+ITEM = Item("text", Claim("fire is cold", "fire", "falsehood"))
 SCALE = OpinionScale.of_size(3)
 
 

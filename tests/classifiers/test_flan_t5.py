@@ -23,11 +23,11 @@ from opinionsim.cli import app
 from opinionsim.errors import MeasurementError, SpecError
 from opinionsim.opinions import OpinionScale
 from opinionsim.testing import ClassifierContract
-from opinionsim.topics import Claim, Framing
+from opinionsim.topics import Claim
 from tests.classifiers._tiny_t5 import byte_folder, save_model, sentencepiece_folder, sentencepiece_tokenizer
 
-TEA = Claim("tea tastes better than coffee", "tea", Framing.TRUTH)
-FEE = Claim("the museum should not charge an entry fee", "museum", Framing.FALSEHOOD)
+TEA = Claim("tea tastes better than coffee", "tea", "truth")
+FEE = Claim("the museum should not charge an entry fee", "museum", "falsehood")
 TEXTS = (
     "I believe that the claim is true.",
     "No.",
@@ -255,8 +255,8 @@ def shown(classifier: FlanT5Classifier, claim: Claim, text: str) -> list[int]:
 
 def test_the_minus_of_typographers_is_that_of_programmers(folders: dict[str, Path]) -> None:
     classifier = build(folders["bytes"])
-    typeset = Claim("water freezes at \N{MINUS SIGN}2 degrees", "water", Framing.TRUTH)
-    plain = Claim("water freezes at -2 degrees", "water", Framing.TRUTH)
+    typeset = Claim("water freezes at \N{MINUS SIGN}2 degrees", "water", "truth")
+    plain = Claim("water freezes at -2 degrees", "water", "truth")
     ours, theirs = shown(classifier, typeset, "I say \N{MINUS SIGN}1."), shown(classifier, plain, "I say -1.")
     assert ours == theirs
 

@@ -8,10 +8,10 @@ import pytest
 
 from opinionsim.classifiers import Context, Item, items_of, load_classifier
 from opinionsim.errors import MeasurementError, SpecError
-from opinionsim.topics import Claim, Framing
+from opinionsim.topics import Claim
 
-FIRE = Claim("fire is cold", "fire", Framing.FALSEHOOD)
-ICE = Claim("ice is cold", "ice", Framing.TRUTH)
+FIRE = Claim("fire is cold", "fire", "falsehood")
+ICE = Claim("ice is cold", "ice", "truth")
 FULL = Item("No.", FIRE, "It is.", Context(("Is it?",), (("name", "Ann"), ("age", "40")), -1.0))
 
 

@@ -11,13 +11,13 @@ from opinionsim.classifiers import Item, items_of, load_classifier
 from opinionsim.classifiers._lexicon_words import clauses, stem, tokens
 from opinionsim.llm import phrases
 from opinionsim.opinions import OpinionScale
-from opinionsim.topics import Claim, Framing
+from opinionsim.topics import Claim
 
 LEXICON = load_classifier("lexicon")
 
 
 def code(claim: str, text: str) -> float | None:
-    value = LEXICON.classify([Item(text, Claim(claim, "topic", Framing.TRUTH))]).value[0]
+    value = LEXICON.classify([Item(text, Claim(claim, "topic", "truth"))]).value[0]
     return None if np.isnan(value) else value
 
 
@@ -410,19 +410,19 @@ def test_scripted_refusals_are_no_answer(text):
 )
 def test_other_scales(size, text, opinion):
     scale = OpinionScale.of_size(size)
-    claim = Claim("fire is cold", "fire", Framing.FALSEHOOD)
+    claim = Claim("fire is cold", "fire", "falsehood")
     assert load_classifier("lexicon", scale).classify([Item(text, claim)]).value[0] == opinion
 
 
 def test_scale_without_zero_in_the_middle():
     classifier = load_classifier("lexicon", OpinionScale((1, 2, 3, 4, 5)))
-    claim = Claim("fire is cold", "fire", Framing.FALSEHOOD)
+    claim = Claim("fire is cold", "fire", "falsehood")
     texts = ["I strongly support XYZ.", "I am neutral on XYZ.", "I reject XYZ outright."]
     assert classifier.classify(items_of(texts, claim)).value.tolist() == [5, 3, 1]
 
 
 def test_certainty_shows_in_the_distribution():
-    claim = Claim("fire is cold", "fire", Framing.FALSEHOOD)
+    claim = Claim("fire is cold", "fire", "falsehood")
     firm, mixed = "I firmly believe that XYZ is true. I am certain of it.", "I believe XYZ is true. I reject XYZ."
     margin = LEXICON.classify(items_of([firm, mixed], claim)).margin
     assert margin[0] > margin[1] + 0.2
@@ -436,7 +436,7 @@ def test_framing_turns_the_sign():
 
 @given(st.text(max_size=300), st.text(max_size=80))
 def test_any_text_is_coded(text, claim):
-    estimates = LEXICON.classify([Item(text, Claim(claim, "topic", Framing.TRUTH))])
+    estimates = LEXICON.classify([Item(text, Claim(claim, "topic", "truth"))])
     assert len(estimates) == 1
 
 
@@ -475,7 +475,7 @@ def test_forms_of_a_word_share_a_stem(forms):
 
 @pytest.mark.parametrize("code", ["[0m ", "\x1b[31m", "\x1b[1;31m ", "[31m"])
 def test_terminal_colours_say_nothing(code: str) -> None:
-    claim = Claim("the Earth is flat", "flat-earth", Framing.FALSEHOOD)
+    claim = Claim("the Earth is flat", "flat-earth", "falsehood")
     items = items_of(["I reject XYZ.", f"{code}I reject XYZ."], claim)
     plain, coloured = load_classifier("lexicon").classify(items).value
     assert plain == coloured == -2

@@ -243,11 +243,26 @@ def test_asking_a_store_for_what_it_does_not_have(
         (("-", "--claim", "x"), b"\xff\xfe", ["standard input", "UTF-8"]),
         (("-", "--claim", " "), "a", ["--claim"]),
         (("-", "--claim", "x", "--classifier", "oracle"), "a", ["'oracle'", "lexicon"]),
+        (("-",), "a", ["'lexicon' needs a claim", "--claim-column"]),
+        (("-", "--claim", "x", "--id", "n"), "a", ["--id", "--text"]),
+        (("own.csv", "--claim", "x"), b"id,words\n1,a\n", ["own.csv", "--text", "columns are id, words"]),
+        (("-", "--claim", "x", "--text", "text"), "id,words\n1,a\n", ["no column", "'text'", "are id, words"]),
+        (("-", "--text", "words", "--claim-column", "x"), "id,words\n1,a\n", ["--claim-column 'x'", "id, words"]),
+        (("-", "--claim", "x", "--text", "a"), "a,a\n1,2\n", ["--text 'a'", "more than one column"]),
+        (("-", "--claim", "x", "--text", "t"), "t,u\n1,2\n3\n", [":3", "1 columns", "header 2"]),
+        (("-", "--claim", "x", "--text", "t"), 't,u\n1,"2\n', ["not a readable CSV"]),
+        (("-", "--claim", "x", "--text", "t"), "t,u\n", ["no row below its header"]),
+        (("-", "--text", "t", "--claim-column", "u"), "t,u\n1,2\n3, \n", [":3", "column 'u'", "' '"]),
+        (("-", "--text", "t", "--claim-column", "u", "--claim", "x"), "t,u\n1,2\n", ["--claim and --claim-column"]),
+        (("-", "--claim", "x", "--out", "gone/a.csv"), "a", ["--out", "gone/a.csv", "folder"]),
     ],
 )
 def test_texts_that_cannot_be_classified(
     invoke: Invoke, arguments: tuple[str, ...], text: str | bytes | None, fragments: list[str]
 ) -> None:
+    if arguments[0] == "own.csv":
+        assert isinstance(text, bytes)
+        Path("own.csv").write_bytes(text)
     _is_one_clear_error(invoke("classify", *arguments, text=text), fragments)
 
 

@@ -194,7 +194,7 @@ def test_classify_gives_value_and_probabilities(invoke: Invoke) -> None:
     texts = "I am completely certain that this theory is true.\n\nIt is nonsense, I do not believe it, not at all.\n"
     result = invoke("classify", "-", "--claim", "the moon is made of cheese", text=texts)
     rows = list(csv.DictReader(io.StringIO(result.stdout)))
-    assert [(row["line"], float(row["value"])) for row in rows] == [("1", 2.0), ("3", -2.0)]
+    assert [(row["id"], float(row["value"])) for row in rows] == [("1", 2.0), ("3", -2.0)]
     for row in rows:
         assert sum(float(row[f"p_{point}"]) for point in range(-2, 3)) == pytest.approx(1)
     Path("texts.txt").write_text(texts)
@@ -205,6 +205,48 @@ def test_classify_gives_value_and_probabilities(invoke: Invoke) -> None:
 def test_classify_leaves_a_refusal_without_a_value(invoke: Invoke) -> None:
     result = invoke("classify", "-", "--claim", "x", "--json", text="I'm sorry, but I can't help with that.")
     assert json.loads(result.stdout)[0]["value"] is None
+
+
+TABLE = b"""\xef\xbb\xbfpost, text ,about\r
+a7,"It is nonsense, I do not believe it,
+not at all.",the moon is made of cheese\r
+b2,,bicycles have four wheels\r
+c9,"I am ""completely"" certain that this theory is true.",bicycles have four wheels.\r
+"""
+
+
+def _coded(result: Any) -> list[tuple[str, str, str]]:
+    assert result.exit_code == 0, result.stderr
+    return [(row["id"], row["claim"], row["value"]) for row in csv.DictReader(io.StringIO(result.stdout))]
+
+
+def test_classify_reads_the_texts_of_a_csv_and_not_its_header(invoke: Invoke) -> None:
+    Path("own.csv").write_bytes(TABLE)
+    result = invoke("classify", "own.csv", "--text", "text", "--id", "post", "--claim-column", "about")
+    cheese, wheels = "the moon is made of cheese", "bicycles have four wheels"
+    assert _coded(result) == [("a7", cheese, "-2.0"), ("b2", wheels, ""), ("c9", wheels, "2.0")]
+    assert "rows without a text, which have no value: 1" in result.stderr
+    texts = [row["text"] for row in csv.DictReader(io.StringIO(result.stdout, newline=""))]
+    assert texts == [
+        "It is nonsense, I do not believe it,\nnot at all.",
+        "",
+        'I am "completely" certain that this theory is true.',
+    ]
+
+
+def test_classify_codes_each_text_once_a_claim(invoke: Invoke) -> None:
+    claims = ("--claim", "tea is healthy", "--claim", "tea is bad.")
+    result = invoke("classify", "-", "--text", "t", *claims, text="n;t\n1;Tea is healthy.\n2;Tea is bad.\n")
+    found = [(identity, claim) for identity, claim, _ in _coded(result)]
+    assert found == [("1", "tea is healthy"), ("1", "tea is bad"), ("2", "tea is healthy"), ("2", "tea is bad")]
+
+
+def test_classify_writes_to_a_file_what_it_prints(invoke: Invoke) -> None:
+    Path("own.csv").write_bytes(TABLE)
+    arguments = ("classify", "own.csv", "--text", "text", "--claim", "tea is bad")
+    for form in ((), ("--json",)):
+        invoke(*arguments, *form, "-o", "coded")
+        assert Path("coded").read_bytes().decode() == invoke(*arguments, *form).stdout
 
 
 EXPECTED: dict[str, set[str]] = {

@@ -33,7 +33,7 @@ def _with(path: str, value: Any) -> dict[str, Any]:
 def test_defaults_are_those_of_the_study() -> None:
     spec = validate(ExperimentSpec, BASE)
     assert (spec.seed, spec.replicates, spec.population.size, spec.population.personas) == (0, 1, 10, "chuang2024")
-    assert (spec.topic.framing, spec.topic.masked) == ("falsehood", True)
+    assert (spec.topic.framing, spec.topic.masked) == (None, True)
     assert (spec.cognition.memory.name, spec.cognition.confirmation_bias, spec.cognition.world) == (
         "cumulative",
         "none",
@@ -144,7 +144,7 @@ def test_a_file_of_messages_or_the_messages() -> None:
         ("interaction.messages", 3, "interaction.messages: unknown field"),
         ("scale.points", 5, "scale.points: must be a list; got 5"),
         # unknown choices
-        ("topic.framing", "lie", "topic.framing: unknown value 'lie'; valid: falsehood, truth"),
+        ("topic.framing", "lie", "topic.framing: topic 'flat-earth' has no framing 'lie'; valid: falsehood, truth"),
         ("cognition.confirmation_bias", "mild", "unknown value 'mild'; valid: none, weak, strong"),
         ("cognition.memory", "reflexive", "(did you mean reflective?); valid: cumulative, none, reflective"),
         ("cognition.world", "flat", "cognition.world: unknown value 'flat'; valid: closed, open"),
@@ -285,7 +285,11 @@ def test_a_file_of_messages_or_the_messages() -> None:
         ("model.name", "openai:gpt-4o-mini", "measurement.classifier: must be named when the model is not 'scripted'"),
         # sweeps
         ("sweep", {"topic.framings": ["truth"]}, "topic.framings: unknown field (did you mean framing?)"),
-        ("sweep", {"topic.framing": ["truth", "lie"]}, "sweep topic.framing=lie: topic.framing: unknown value 'lie'"),
+        (
+            "sweep",
+            {"topic.framing": ["truth", "lie"]},
+            "sweep topic.framing=lie: topic.framing: topic 'flat-earth' has no framing 'lie'",
+        ),
         ("sweep", {"topic.framing": []}, "must be a list of at least one value; got []"),
         ("sweep", {"topic.framing": "truth"}, "must be a list of at least one value; got 'truth'"),
         ("sweep", {"seed": [1, 1]}, "sweep.seed[1]: repeats the value or label '1'"),

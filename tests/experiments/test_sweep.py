@@ -146,9 +146,9 @@ topic: {name: flat-earth}
 interaction: {kind: dyadic, steps: 5, networks: ring}
 sweep:
   population.size: [4, 0, 1]
-  topic.framing:
-    - truth
-    - lie
+  cognition.world:
+    - open
+    - flat
 """
     path = _write(tmp_path, text)
     with pytest.raises(SpecError) as caught:
@@ -157,7 +157,7 @@ sweep:
     assert found == [
         "FILE:3: interaction.networks: unknown field (did you mean network?); valid: kind, steps, exposures, network",
         "FILE:5: sweep population.size=0: population.size: must be at least 1; got 0",
-        "FILE:8: sweep topic.framing=lie: topic.framing: unknown value 'lie'; valid: falsehood, truth",
+        "FILE:8: sweep cognition.world=flat: cognition.world: unknown value 'flat'; valid: closed, open",
     ]
 
 

@@ -25,7 +25,7 @@ from opinionsim.opinions import OpinionScale
 from opinionsim.personas import Persona
 from opinionsim.prompts import AgentPrompts, Marks, Past, load_pack
 from opinionsim.schedules import PROBE, REPORT, REVIEW, SELF_REPORT, WRITE, named
-from opinionsim.topics import Claim, Framing
+from opinionsim.topics import Claim
 
 ACTS = named(WRITE, REVIEW, REPORT, PROBE, SELF_REPORT)
 PATH = str(Path(opinionsim.__file__).parents[1])
@@ -516,7 +516,7 @@ def agent(**conditions: Any) -> AgentPrompts:
     settings: dict[str, Any] = {
         "persona": Persona("Maya Jackson", attributes={"political_leaning": "Neutral", "age": "29"}),
         "opinion": 1,
-        "claim": Claim(CLAIM, "moon", Framing.FALSEHOOD),
+        "claim": Claim(CLAIM, "moon", "falsehood"),
         "scale": OpinionScale(),
         "persona_shown": "full",
         "masked": True,

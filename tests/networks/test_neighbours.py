@@ -53,6 +53,10 @@ def test_the_complete_graph_needs_no_graph() -> None:
         ("ring", "must be a Network, a number of agents"),
         (nx.Graph([(0, 0), (0, 1)]), "joined to itself"),
         (nx.empty_graph(3), "^network: the network on 3 agents has no edge"),
+        (
+            nx.Graph([("Ann", "Bob")]),
+            r"^network: its nodes are names, such as 'Ann'.*Network\.of\(network, names=\[\.\.\.\]\)",
+        ),
     ],
 )
 def test_neighbours_take_networks_of_agents_only(network: Any, message: str) -> None:

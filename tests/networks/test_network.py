@@ -269,3 +269,41 @@ def test_agents_without_neighbours_are_kept() -> None:
     assert np.diff(network.heard[0]).tolist() == [0, 1, 0, 1, 0, 0]
     empty = Network.of(np.empty((0, 2)), 3)
     assert (empty.n, len(empty.speakers), empty.complete) == (3, 0, False)
+
+
+@given(st.permutations(["Ann", "Bob", "Cy", "Di"]), st.booleans())
+def test_nodes_with_names_are_the_agents_of_these_names(order: list[str], directed: bool) -> None:
+    edges = [("Ann", "Cy", 2.0), ("Di", "Ann", 1.0)]
+    graph = nx.DiGraph() if directed else nx.Graph()
+    graph.add_nodes_from(order)
+    graph.add_weighted_edges_from(edges)
+    names = ["Di", "Cy", "Bob", "Ann"]
+    found = Network.of(graph, names=names)
+    assert (found.n, found.labels, found.directed) == (4, None, directed)
+    back = nx.relabel_nodes(found.graph(), dict(enumerate(names)))
+    assert nx.utils.edges_equal(back.edges(data="weight"), graph.edges(data="weight"), directed=directed)
+
+
+def test_numbers_stay_as_they_are_beside_names() -> None:
+    names = ["Ann", "Bob", "Cy"]
+    assert Network.of([[0, 2]], 3, names).edges[0].tolist() == [[0, 2]]
+    assert Network.of(nx.path_graph(3), names=names).edges[0].tolist() == [[0, 1], [1, 2]]
+
+
+@pytest.mark.parametrize(
+    ("edges", "names", "message"),
+    [
+        (
+            [("Ann", "Zoe"), ("Yan", "Bob")],
+            ["Ann", "Bob"],
+            r"^network: 'Zoe', 'Yan' are neither a number nor the name of",
+        ),
+        ([("Ann", "ann")], ["Ann", "Bob"], r"'ann' is neither .*nodes are the numbers 0 to 1, or names: 'Ann', 'Bob'$"),
+        ([(f"p{i}", "Ann") for i in range(30)], ["Ann"], r"'p9', and 20 more are neither"),
+        ([("Ann", "Bob")], ["Ann", "Bob", "Ann"], r"two agents have the name 'Ann'"),
+        ([(1, "Ann")], ["Ann", "Bob"], r"all numbers or all names of agents; got 1 and 'Ann'"),
+    ],
+)
+def test_names_that_lead_to_no_agent(edges: Any, names: list[str], message: str) -> None:
+    with pytest.raises(SpecError, match=message):
+        Network.of(nx.Graph(edges), names=names)

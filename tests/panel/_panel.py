@@ -26,10 +26,10 @@ from opinionsim.personas import Persona, Population
 from opinionsim.prompts import load_pack
 from opinionsim.schedules import ActSpec, Schedule, Turn, named
 from opinionsim.simulation import Simulation
-from opinionsim.topics import Claim, Framing
+from opinionsim.topics import Claim
 
 NAMES = ("Ada", "Ben", "Cleo")
-CLAIM = Claim("trains should be free", "trains", Framing.TRUTH)
+CLAIM = Claim("trains should be free", "trains", "truth")
 SCALE = OpinionScale()
 
 

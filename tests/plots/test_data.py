@@ -305,3 +305,26 @@ def test_colours_of_models_differ_and_do_not_depend_on_the_order() -> None:
         assert len(set(colours.values())) == n
         assert colours == model_colours([*reversed(names), *names])
     assert not set(model_colours(["a", "b", "c"]).values()) & set(opinion_colours(OpinionScale()).values())
+
+
+SQUARE = {"topic": "square", "topic_title": "What the square is for"}
+HOURS = {"topic": "hours", "topic_title": "Opening hours"}
+
+
+def test_figures_show_the_title_of_a_topic() -> None:
+    frames = study([SQUARE, HOURS], steps=5)
+    assert trajectory_data(frames).title.startswith("What the square is for, falsehood framing, ")
+    data = panels_data(frames)
+    assert [panel.title for panel in data.panels] == ["What the square is for", "Opening hours"]
+    assert panels_data(frames, where={"topic": "hours"}).title.startswith("Opening hours, ")
+    both = study([SQUARE, HOURS, {**SQUARE, "framing": "truth"}, {**HOURS, "framing": "truth"}], steps=5)
+    assert "topic held at What the square is for (first of 2)" in panels_data(both).note
+    assert panels_data(both, rows="topic").row_titles == ("What the square is for", "Opening hours")
+
+
+def test_topics_without_a_title_of_their_own_go_by_their_names() -> None:
+    untitled = study([SQUARE | {"topic_title": math.nan}, HOURS | {"topic_title": ""}], steps=5)
+    alike = study([SQUARE, HOURS | {"topic_title": SQUARE["topic_title"]}], steps=5)
+    for frames in (untitled, alike):
+        assert [panel.title for panel in panels_data(frames).panels] == ["topic: square", "topic: hours"]
+    assert trajectory_data(untitled).title.startswith("square, ")

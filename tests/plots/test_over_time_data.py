@@ -324,6 +324,16 @@ def test_conditions_are_in_the_order_of_their_levels_and_by_pools_the_rest() -> 
     assert "up to 2 topics a condition" in data.notes
 
 
+def test_conditions_are_named_by_the_titles_of_topics() -> None:
+    rows = [{"topic": topic, "topic_title": title} for topic, title in (("a", "Apples"), ("b", "Bees"))]
+    frames = study(rows, steps=5)
+    assert plots.ribbon_data(frames).frame["cell"].unique().tolist() == ["Apples", "Bees"]
+    data = plots.phase_data(frames, "topic")
+    assert data.frame["topic"].tolist() == ["a", "b"]
+    (axes,) = plots.phase_diagram(frames, "topic").figure.axes
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["Apples", "Bees"]
+
+
 FRAMES = study([{"framing": "falsehood"}, {"framing": "truth"}], steps=5)
 ONE = classic([[[0, 1], [0.5, 0.5]]])
 

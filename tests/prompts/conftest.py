@@ -10,10 +10,10 @@ import opinionsim.prompts
 from opinionsim.opinions import OpinionScale
 from opinionsim.personas import Persona
 from opinionsim.prompts import AgentPrompts, PromptPack, load_pack
-from opinionsim.topics import Claim, Framing
+from opinionsim.topics import Claim
 
 ANN = Persona("Ann Lee", -1, {"political_leaning": "Moderate", "age": "37"}, "Keeps bees.")
-FLAT = Claim("the Earth is flat", "flat-earth", Framing.FALSEHOOD)
+FLAT = Claim("the Earth is flat", "flat-earth", "falsehood")
 
 
 @pytest.fixture(scope="session")

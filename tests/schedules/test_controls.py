@@ -48,7 +48,7 @@ from opinionsim.schedules import (
 )
 from opinionsim.simulation import Simulation
 from opinionsim.testing import run_virtual
-from opinionsim.topics import Claim, Framing
+from opinionsim.topics import Claim
 
 NEWS = [Message("it rained"), Message("it snowed"), Message("it hailed")]
 
@@ -249,7 +249,7 @@ def _simulated(schedule: AnySchedule, memory: str) -> list[tuple[Turn, str]]:
     personas = tuple(Persona(f"P{i}", None, {"age": str(20 + i)}) for i in range(4))
 
     async def story() -> list[tuple[Turn, str]]:
-        scale, claim = OpinionScale(), Claim("tea is best", "tea", Framing.TRUTH)
+        scale, claim = OpinionScale(), Claim("tea is best", "tea", "truth")
         population = Population(personas, (-2, -1, 1, 2))
         cognition = Cognition(memory=memory)
         actors = persona_actors(population, schedule, load_pack(), claim=claim, scale=scale, cognition=cognition)
