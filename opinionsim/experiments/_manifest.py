@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import Any
 import opinionsim
 from opinionsim.experiments._cells import Experiment
 from opinionsim.experiments._outside import described_parts, require_importable
+from opinionsim.experiments._overrides import split_path
 
 _PACKAGES = (
     "langchain-core", "matplotlib", "mesa", "networkx", "numpy", "pandas", "pydantic", "scipy", "sqlalchemy",
@@ -51,7 +52,7 @@ def described(experiment: Experiment, *, models: Sequence[str] = ()) -> dict[str
     """
     return {
         "opinionsim_manifest": 1,
-        "spec": {**experiment.spec.model_dump(mode="json"), "sweep": experiment.source.value.get("sweep", {})},
+        "spec": _unswept(experiment),
         "contents": experiment.resources.contents(),
         "environment": {
             "opinionsim": opinionsim.__version__,
@@ -62,6 +63,29 @@ def described(experiment: Experiment, *, models: Sequence[str] = ()) -> dict[str
             "parts": described_parts(cell.spec for cell in experiment.cells),
         },
     }
+
+
+def _unswept(experiment: Experiment) -> dict[str, Any]:
+    """The specification as resolved, swept fields as the document states them.
+
+    Of several grids one may vary a field and another leave it: the latter must not get the first cell's value.
+    """
+    source = experiment.source.value
+    sweep = source.get("sweep", {})
+    found: dict[str, Any] = {**experiment.spec.model_dump(mode="json"), "sweep": sweep}
+    paths = {tuple(split_path(str(path))) for grid in (sweep if isinstance(sweep, list) else [sweep]) for path in grid}
+    for *folders, last in sorted(paths, key=len):
+        stated: Any = source
+        node: Any = found
+        for key in folders:
+            stated = stated.get(key) if isinstance(stated, Mapping) else None
+            node = node.get(key) if isinstance(node, dict) else None
+        if isinstance(stated, Mapping) and last in stated:
+            if isinstance(node, dict):
+                node[last] = stated[last]
+        elif isinstance(node, dict):
+            node.pop(last, None)
+    return found
 
 
 @cache

@@ -135,3 +135,20 @@ def test_an_override_applies_to_a_manifest(tmp_path: Path) -> None:
     experiment = load_experiment(tmp_path / "manifest.json", ["replicates=3"])
     assert len(experiment.runs) == 3
     assert experiment.runs[0].run_id == results.runs["run_id"][0]
+
+
+def test_a_grid_that_leaves_a_field_alone_keeps_the_stated_value_and_not_that_of_another_grid() -> None:
+    spec = changed(
+        SMALL,
+        topic={"name": "flat-earth", "framing": "truth"},
+        sweep=[
+            {"model.options": [{"noise": 0.3}], "interaction": [{"kind": "dyadic", "steps": 2, "network": "ring"}]},
+            {"topic.framing": ["falsehood"], "interaction.steps": [4]},
+            {"cognition.memory": ["none"]},
+        ],
+    )
+    experiment = load_experiment(spec)
+    again = load_experiment(manifest(experiment))
+    assert [cell.label for cell in again.cells] == [cell.label for cell in experiment.cells]
+    assert [run.run_id for run in again.runs] == [run.run_id for run in experiment.runs]
+    assert manifest(again)["spec"] == manifest(experiment)["spec"]
