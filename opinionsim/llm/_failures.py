@@ -312,7 +312,7 @@ def _body(error: BaseException) -> str:
         return ""
     if isinstance(error, json.JSONDecodeError):
         return f"the provider returned {'broken JSON' if text.strip() else 'an empty body instead of JSON'}"
-    if isinstance(error, IndexError) or "choices" in text:
+    if isinstance(error, IndexError) or "'choices'" in text:
         return "the provider returned a reply without choices"
     if any(isinstance(argument, Mapping) for argument in error.args):
         return ""

@@ -102,8 +102,9 @@ def _counted(usage: Mapping[str, Any]) -> dict[str, int | None]:
 
 def _count(tokens: object) -> int | None:
     """A number of tokens; None where it is no whole number, negative, or beyond any model."""
-    whole = isinstance(tokens, int) and not isinstance(tokens, bool)
-    return tokens if whole and 0 <= tokens <= _MOST_TOKENS else None
+    if isinstance(tokens, bool) or not isinstance(tokens, int):
+        return None
+    return tokens if 0 <= tokens <= _MOST_TOKENS else None
 
 
 def _condition(text: str, finish: str, refusal: bool) -> tuple[Condition, str]:

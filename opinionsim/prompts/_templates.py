@@ -212,7 +212,7 @@ class _Bounded(ImmutableSandboxedEnvironment):
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         # Jinja joins what a template, a macro or a block writes by this function.
-        self.concat = _joined  # type: ignore[method-assign, assignment]
+        self.concat = _joined  # type: ignore[method-assign]
         self.filters = {name: _bounded(name, each) for name, each in self.filters.items()}
 
     def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:

@@ -94,7 +94,7 @@ def test_a_question_is_asked_again_as_calls_are(monkeypatch: pytest.MonkeyPatch)
             assert len(asyncio.run(ask_canary(client, retry=retry))) == 4
             less = RetryPolicy(transient=patience - 1, rate_limited=patience - 1, first_wait_s=0.001)
             stub.faults = Faults(tries={plan[0]: 1.0}, in_a_row=1000, retry_after_s=0.001)
-            with pytest.raises(Exception, match="429|500"):
+            with pytest.raises(Exception, match=r"429|500"):
                 asyncio.run(ask_canary(client, retry=less))
 
 

@@ -89,7 +89,6 @@ def test_a_broken_connection_is_named_for_what_it_is(stub: StubProvider) -> None
     ("fault", "said"),
     [
         ("html", "the provider returned a web page instead of JSON"),
-        ("http-502", "the provider returned a web page instead of JSON"),
         ("malformed", "the provider returned broken JSON"),
         ("no-choices", "the provider returned a reply without choices"),
         ("empty-choices", "the provider returned a reply without choices"),
