@@ -48,8 +48,18 @@ def _running_loop() -> asyncio.AbstractEventLoop:
     with _lock:
         if _loop is None:
             _loop = asyncio.new_event_loop()
-            threading.Thread(target=_loop.run_forever, name="opinionsim-loop", daemon=True).start()
+            threading.Thread(target=_keep_running, args=(_loop,), name="opinionsim-loop", daemon=True).start()
         return _loop
+
+
+def _keep_running(loop: asyncio.AbstractEventLoop) -> None:
+    """Run the loop for ever; a task that raises SystemExit or KeyboardInterrupt keeps the error and stops no other."""
+    while True:
+        try:
+            loop.run_forever()
+            return
+        except (SystemExit, KeyboardInterrupt):
+            continue
 
 
 def submit(work: Coroutine[Any, Any, _T]) -> concurrent.futures.Future[_T]:

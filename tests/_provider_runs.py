@@ -26,6 +26,7 @@ CONDITIONS = {
     "truncated": "truncated",
     "endless-thought": "truncated",
     "refused": "refused",
+    "declined": "refused",
     "filtered": "refused",
     "blocked": "refused",
 }

@@ -14,6 +14,7 @@ from opinionsim.llm import (
     CanaryReply,
     Endpoint,
     ModelClient,
+    RetryPolicy,
     Usage,
     ask_canary,
     canary_prompts,
@@ -33,8 +34,8 @@ class Canaries:
         The models.
     budget : Budget or None
         The budget that the questions count towards; questions that do not fit are not asked.
-    timeout_s : float
-        Longest wait for the replies of one model, in seconds.
+    retry : RetryPolicy
+        How often questions are repeated; its time-out is also the longest wait for all replies of one model.
     stopping : asyncio.Event
         Set when the sweep is to stop.
 
@@ -50,14 +51,14 @@ class Canaries:
         instruments: LoadedParts,
         budget: Budget | None,
         *,
-        timeout_s: float,
+        retry: RetryPolicy,
         stopping: asyncio.Event,
     ) -> None:
         self._experiment_id = experiment_id
         self._clients = instruments.networked()
         self._labels = _numbered([client.name for client, _ in self._clients])
         self._budget = budget
-        self._timeout_s = timeout_s
+        self._retry = retry
         self._stopping = stopping
         self._before: dict[str, tuple[CanaryReply, ...]] = {}
         self.notes: list[str] = []
@@ -80,14 +81,14 @@ class Canaries:
         arrived: list[CanaryReply] = []
         questions = f"{label}: the canary questions at the {moment}"
         try:
-            async with asyncio.timeout(self._timeout_s) as limit:
+            async with asyncio.timeout(self._retry.timeout_s) as limit:
                 await together(self._within_budget(client, endpoint, arrived), meanwhile=self._until_stopped())
         except BudgetExceeded:
             self.notes.append(f"{questions} were left out to keep the budget")
         except Stopped:
             self.notes.append(f"{questions} were not answered (the sweep was stopped)")
         except Exception as error:  # any error of a provider's client: the runs will meet it again
-            why = f"no reply within {self._timeout_s:g} s" if limit.expired() else type(error).__name__
+            why = f"no reply within {self._retry.timeout_s:g} s" if limit.expired() else type(error).__name__
             self.notes.append(f"{questions} were not answered ({why})")
         return tuple(sorted(arrived))
 
@@ -98,12 +99,12 @@ class Canaries:
     async def _within_budget(self, client: ModelClient, endpoint: Endpoint, arrived: list[CanaryReply]) -> None:
         """Ask, and count the replies that arrived, even if others fail."""
         if self._budget is None:
-            await ask_canary(client, arrived)
+            await ask_canary(client, arrived, retry=self._retry)
             return
         bounds = [endpoint.worst(prompt) for prompt in canary_prompts()]
         reservation = await self._budget.reserve(sum(bounds, Usage()))
         try:
-            await ask_canary(client, arrived)
+            await ask_canary(client, arrived, retry=self._retry)
         finally:
             reservation.settle(sum((_used(endpoint, reply, bounds[reply.position]) for reply in arrived), Usage()))
 

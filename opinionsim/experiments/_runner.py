@@ -9,7 +9,8 @@ from opinionsim.experiments._context import Context, Progress, Summary, together
 from opinionsim.experiments._executors import Executor
 from opinionsim.experiments._registration import Registration
 from opinionsim.experiments._runs import measure_finished
-from opinionsim.experiments._sorting import Pending, sort_out
+from opinionsim.experiments._sorting import Pending, calls_left, sort_out
+from opinionsim.llm import RetryPolicy
 
 
 class Runner:
@@ -76,10 +77,10 @@ class Runner:
                 context.experiment_id,
                 context.loaded,
                 context.spending.budget,
-                timeout_s=execution.timeout_s,
+                retry=RetryPolicy(execution.timeout_s, **execution.retry.model_dump()),
                 stopping=context.stopping,
             )
-            watched = bool(pending) and execution.canary and context.registers
+            watched = execution.canary and context.registers and await calls_left(context, pending)
             if watched:
                 await context.in_store(store.save_canary, await canaries.ask("start"))
             beforehand = context.complete | {planned.run_id for planned in unmeasured}

@@ -89,6 +89,19 @@ async def sort_out(context: Context, registration: Registration) -> tuple[list[P
     return pending, unmeasured
 
 
+async def calls_left(context: Context, pending: Collection[Pending]) -> bool:
+    """Whether any of some unfinished runs still needs a call: one that was stopped after its last may need none."""
+    for each in pending:
+        try:
+            entries = await context.in_store(context.store.entries, each.run_id)
+            if each.anew or len(entries) < each.calls:
+                return True
+            await replay_run(each.planned, context.experiment.resources, entries)
+        except OpinionSimError:
+            return True
+    return False
+
+
 def uncoded(context: Context, run_ids: Collection[str]) -> set[str]:
     """Ids of runs with texts that an instrument has not coded."""
     groups: dict[tuple[str, frozenset[str], str], list[str]] = {}

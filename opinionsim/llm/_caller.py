@@ -28,6 +28,9 @@ from opinionsim.streams import call_seed
 #: The finish reason on record where a provider refused the prompt with an error instead of a reply.
 FILTERED = "content_filter"
 
+#: Tokens of instructions that a provider may add to a prompt, and far more than any is known to add.
+_PROVIDERS_OWN = 100_000
+
 #: Seconds between two looks at a journal that is behind.
 _LOOK_S = 0.02
 
@@ -372,7 +375,7 @@ class RunCalls:
             began = clock()
             got = await self._attempt(lane, question, seed, endpoint)
             if isinstance(got, AIMessage):
-                return _read(got), clock() - began
+                return _read(got, prompt), clock() - began
             if got.kind == "content-filter":
                 return ParsedReply("", condition="refused", finish_reason=FILTERED), clock() - began
             if got.kind == "any-request":
@@ -480,12 +483,18 @@ def _finish(waiter: asyncio.Future[None]) -> None:
         waiter.set_result(None)
 
 
-def _read(message: AIMessage) -> ParsedReply:
-    """A reply taken apart; if that fails, its whole content as text, since it was paid for."""
+def _read(message: AIMessage, prompt: Prompt) -> ParsedReply:
+    """A reply taken apart; if that fails, its whole content as text, since it was paid for.
+
+    Tokens that cannot be those of the prompt, even beside instructions of the provider's own, count as not reported.
+    """
     try:
-        return read_reply(message)
+        reply = read_reply(message)
     except Exception:
         return ParsedReply(str(message.content))
+    if (reply.input_tokens or 0) > _PROVIDERS_OWN + 20 * bound_tokens(prompt):
+        return reply._replace(input_tokens=None, cached_tokens=None)
+    return reply
 
 
 def _cost(endpoint: Endpoint | Seat, reply: ParsedReply) -> float | None:

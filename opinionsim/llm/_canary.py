@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from typing import Any, NamedTuple
 
+import numpy as np
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage
 
+from opinionsim.llm._caller import RetryPolicy
+from opinionsim.llm._failures import classify_failure, wait_s
 from opinionsim.llm._models import ModelClient
 from opinionsim.llm._providers import LENGTHS
 from opinionsim.llm._reply import read_reply
@@ -47,8 +51,10 @@ def canary_prompts() -> list[tuple[ChatMessage, ...]]:
     return [(ChatMessage("user", question),) for question in _QUESTIONS]
 
 
-async def ask_canary(client: ModelClient, arrived: list[CanaryReply] | None = None) -> tuple[CanaryReply, ...]:
-    """Ask the fixed questions, all at once; when one fails or the caller is cancelled, all are given up.
+async def ask_canary(
+    client: ModelClient, arrived: list[CanaryReply] | None = None, *, retry: RetryPolicy | None = None
+) -> tuple[CanaryReply, ...]:
+    """Ask the fixed questions, all at once; when one fails for good or the caller is cancelled, all are given up.
 
     Parameters
     ----------
@@ -57,6 +63,8 @@ async def ask_canary(client: ModelClient, arrived: list[CanaryReply] | None = No
         that thinks, as it is.
     arrived : list of CanaryReply, optional
         Receives replies as they arrive: they are paid for even if others fail.
+    retry : RetryPolicy, optional
+        How often attempts that failed are repeated, as those of other calls are.
 
     Returns
     -------
@@ -66,13 +74,14 @@ async def ask_canary(client: ModelClient, arrived: list[CanaryReply] | None = No
     Raises
     ------
     Exception
-        As the model raised it; nothing is tried twice.
+        As the model raised it at the last attempt.
     """
     steady = ModelClient(_steady(client.model), client.name)
     replies = [] if arrived is None else arrived
+    policy = retry or RetryPolicy()
 
     async def ask(position: int, prompt: tuple[ChatMessage, ...]) -> None:
-        replies.append(_read(position, await steady.call(prompt, _SEED)))
+        replies.append(_read(position, await _patiently(steady, position, prompt, policy)))
 
     try:
         async with asyncio.TaskGroup() as group:
@@ -81,6 +90,26 @@ async def ask_canary(client: ModelClient, arrived: list[CanaryReply] | None = No
     except ExceptionGroup as failures:
         raise failures.exceptions[0] from None
     return tuple(sorted(replies))
+
+
+async def _patiently(
+    client: ModelClient, position: int, prompt: tuple[ChatMessage, ...], retry: RetryPolicy
+) -> AIMessage:
+    """The reply to one question, after as many attempts as other calls have."""
+    allowed = {"transient": retry.transient, "rate-limited": retry.rate_limited}
+    failed: Counter[str] = Counter()
+    while True:
+        try:
+            return await client.call(prompt, _SEED)
+        except Exception as error:
+            failure = classify_failure(error, networked=client.networked)
+            if failed[failure.kind] >= allowed.get(failure.kind, 0):
+                raise
+            failed[failure.kind] += 1
+            tries = failed.total()
+            rng = np.random.default_rng((_SEED, position, tries))
+            first_s, longest_s = retry.first_wait_s, retry.longest_wait_s
+            await asyncio.sleep(wait_s(tries, failure, first_s=first_s, longest_s=longest_s, rng=rng))
 
 
 def _read(position: int, message: AIMessage) -> CanaryReply:

@@ -53,6 +53,8 @@ _FILTER_TEXT = re.compile(r"content filter|content management policy|content pol
 _BUSY_TEXT = re.compile(r"overloaded|too many (pending )?requests|maximum pending requests|server busy", re.IGNORECASE)
 _ACCOUNT_TEXT = re.compile(r"credit balance is too low|api key not valid", re.IGNORECASE)
 
+_PAGE = re.compile(r"<!doctype html|<html\b", re.IGNORECASE)
+
 #: Statuses below 500 that another try may mend: time-out, conflict, too early.
 _PASSING = {408, 409, 425}
 #: Statuses that are about the key, the account, the address, or what the server can do at all. 403 is not among
@@ -126,7 +128,7 @@ def classify_failure(error: BaseException, *, networked: bool = False) -> Failur
     retry_after_s = None
     if kind in ("rate-limited", "transient"):
         retry_after_s = next((seconds for each in chain if (seconds := _retry_after_s(each)) is not None), None)
-    return Failure(kind, _reason(chain), retry_after_s)
+    return Failure(kind, _reason(chain, networked), retry_after_s)
 
 
 def wait_s(n_failures: int, failure: Failure, *, first_s: float, longest_s: float, rng: np.random.Generator) -> float:
@@ -284,9 +286,12 @@ def _seconds(text: str) -> float:
         return math.nan
 
 
-def _reason(chain: list[BaseException]) -> str:
+def _reason(chain: list[BaseException], networked: bool) -> str:
     """One line about an error and, where no answer came, about its innermost cause."""
     said = _said(chain[0])
+    body = _body(chain[0]) if networked else ""
+    if body:
+        said = f"{body} ({said})"
     # Clients reword connection failures, such as calling a lost connection a time-out.
     if len(chain) > 1 and _status(chain[0]) is None:
         causes = [each for each in chain[1:] if _text(each) not in ("", _text(chain[0]))]
@@ -296,6 +301,22 @@ def _reason(chain: list[BaseException]) -> str:
             " (is that the model's name, and does base_url, if there is one, end as its server wants it, as in /v1?)"
         )
     return said if len(said) <= _LONGEST_REASON else said[: _LONGEST_REASON - 1] + "…"
+
+
+def _body(error: BaseException) -> str:
+    """What is wrong with the body of an answer that could not be read; empty where its error is of another kind."""
+    text = str(getattr(error, "doc", "")) or _text(error)
+    if _PAGE.search(text[:_LONGEST_TEXT]):
+        return "the provider returned a web page instead of JSON"
+    if not 200 <= (_status(error) or 200) < 300 or not isinstance(error, _UNREADABLE):
+        return ""
+    if isinstance(error, json.JSONDecodeError):
+        return f"the provider returned {'broken JSON' if text.strip() else 'an empty body instead of JSON'}"
+    if isinstance(error, IndexError) or "'choices'" in text:
+        return "the provider returned a reply without choices"
+    if any(isinstance(argument, Mapping) for argument in error.args):
+        return ""
+    return "the provider returned a body of another shape than a chat completion"
 
 
 def _said(error: BaseException) -> str:

@@ -21,7 +21,7 @@ from langsmith.run_helpers import tracing_context
 from langsmith.utils import tracing_is_enabled
 from pydantic import ValidationError
 
-from opinionsim.errors import SpecError
+from opinionsim.errors import ModelCallError, SpecError
 from opinionsim.llm._direct import DirectCalls, leaves_messages
 from opinionsim.llm._given import GivenReplies
 from opinionsim.llm._own import load_own_model, own_model
@@ -258,8 +258,24 @@ class ModelClient:
         """Make one attempt at one call; raises whatever the model raises.
 
         `max_tokens` is given where the reply may be longer than the model's own limit.
+
+        Raises
+        ------
+        ModelCallError
+            In the place of an error that would end the process or a task: ``SystemExit``, ``KeyboardInterrupt``,
+            and ``CancelledError`` where nobody cancelled the call.
         """
-        prompt = Prompt.of(messages)
+        try:
+            return await self._called(Prompt.of(messages), seed, max_tokens)
+        except (SystemExit, KeyboardInterrupt) as error:
+            raise _contained(error) from error
+        except asyncio.CancelledError as error:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            raise _contained(error) from error
+
+    async def _called(self, prompt: Prompt, seed: int, max_tokens: int | None) -> AIMessage:
         options: dict[str, Any] = {"seed": seed} if self._seeding == "call" else {}
         model = self.model.model_copy(update={"seed": seed}) if self._seeding == "copy" else self.model
         if max_tokens is not None and model._llm_type == "opinionsim-local":
@@ -278,6 +294,11 @@ class ModelClient:
                 return await self._direct.call(model, self._messages(prompt), options)
             # A callback gets to see the messages, and might change them.
             return await model.ainvoke(_own_messages(prompt), **options)
+
+
+def _contained(error: BaseException) -> ModelCallError:
+    """The error of one call that stands for one that would end more than the call."""
+    return ModelCallError(f"the chat model raised {type(error).__name__}{f'({error})' if str(error) else ''}")
 
 
 def _name(provider: str, model: BaseChatModel) -> str:
@@ -306,8 +327,10 @@ async def _in_thread(function: Callable[[], AIMessage]) -> AIMessage:
     def work() -> None:
         try:
             settle = partial(answer.set_result, function())
-        except BaseException as error:  # of any kind: the caller must receive it
+        except Exception as error:
             settle = partial(answer.set_exception, error)
+        except BaseException as error:  # a future that hands it on would end the event loop
+            settle = partial(answer.set_exception, _contained(error))
         with suppress(InvalidStateError):  # nobody waits any more
             settle()
 

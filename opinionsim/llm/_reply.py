@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from langchain_core.messages import AIMessage
 
+from opinionsim.llm._refusals import read_answer
 from opinionsim.messages import Condition
 
 #: Reasoning that open models write in front of their answer. Some templates put the opening tag into the prompt, so
@@ -20,34 +22,8 @@ _WITHHELD = frozenset(
     ("content_filter", "content_filtered", "refusal", "safety", "prohibited_content", "blocklist", "spii")
 )
 
-#: First sentences in which a model steps out of its task. Narrow on purpose: a refusal that is missed is coded as what
-#: it says, but a person who "will not help spread this" has an opinion, and to lose it would bias what is measured.
-_STEPS_OUT = re.compile(
-    r"""
-    \W*(?:(?:i['\u2019]m|i\s+am)\s+(?:(?:very|really|so)\s+)?sorry\b[^.!?]{0,40}?
-      |i\s+apologi[sz]e\b[^.!?]{0,40}?
-      |sorry\b[^.!?]{0,20}[.!?,]\s+
-      |unfortunately,?\s+)?
-    (?:
-      # I cannot assist with that, comply with this request, generate such content, role-play ...
-      \bi\s*(?:can['\u2019]?t|cannot|can\s+not|(?:['\u2019]m|\s+am)\s+(?:not\s+able|unable)\s+to)\s+
-      (?:(?:assist|help)(?:\s+you)?(?:\s+with\s+(?:this|that|your|such)\b|\s*[.!?]|\s*\Z)
-        |(?:comply\s+with|fulfil+)\s+(?:this|that|your|the)\s+request
-        |comply\s*(?:[.!?]|\Z)
-        |(?:engage|participate)\s+in\s+(?:this|that|such)\s+(?:an?\s+)?(?:request|role-?play|scenario|conversation)
-        |role-?play\b
-        |(?:generate|create|produce|provide|write)\s+(?:(?:this|that|such)\s+)?content\b
-        |(?:generate|create|produce|provide|write)\s+(?:an?|this|that|such\s+a)\s+(?:social\s+media\s+)?post\b
-        |continue\s+with\s+th(?:is|at)\s+(?:request|conversation|role-?play))
-      # As an AI language model, ...
-      | \bas\s+an\s+(?:ai|artificial\s+intelligence)(?:\s+(?:language\s+)?(?:model|assistant)\b|\s*,)
-      # I am just an AI ...
-      | \bi(?:['\u2019]m|\s+am)\s+(?:just\s+|only\s+)?an\s+ai
-        (?:\s+(?:language\s+)?(?:model|assistant)\b|\s*[.,;]|\s+and\b)
-    )
-    """,
-    re.IGNORECASE | re.VERBOSE,
-)
+#: No model takes in or makes as many tokens in one call.
+_MOST_TOKENS = 100_000_000
 
 
 class ParsedReply(NamedTuple):
@@ -64,7 +40,9 @@ class ParsedReply(NamedTuple):
     finish_reason, model : str
         As the provider returned them; empty when it did not.
     input_tokens, output_tokens, cached_tokens, reasoning_tokens : int or None
-        As the provider counted them.
+        As the provider counted them; None where it does not say, or what it says cannot be.
+    flag : str
+        ``note`` or ``suspected``, where a text that stands holds words out of its role or may be a refusal; else empty.
     """
 
     text: str
@@ -76,6 +54,7 @@ class ParsedReply(NamedTuple):
     output_tokens: int | None = None
     cached_tokens: int | None = None
     reasoning_tokens: int | None = None
+    flag: str = ""
 
 
 def read_reply(message: AIMessage) -> ParsedReply:
@@ -88,34 +67,54 @@ def read_reply(message: AIMessage) -> ParsedReply:
 
     Notes
     -----
-    A reply is *refused* when the provider says so (a refusal field, a content filter) or when its first sentence steps
-    out of the task in one of a few fixed phrases; *truncated* when it ended at the limit of its length; *empty* when
-    no text is left. Everything else is an answer, on whichever side of the question, or between them.
+    A reply is *refused* when the provider says so (a refusal field, a content filter) or when its text holds no answer
+    in its role (:func:`opinionsim.llm._refusals.read_answer`); *truncated* when it ended at the limit of its length;
+    *empty* when no text is left. Everything else is an answer, on whichever side of the question, or between them.
     """
     text, reasoning = _split(message)
     about = message.response_metadata
     finish = _finish_reason(about)
     refusal = _refusal(message)
-    usage: Any = message.usage_metadata or {}
+    condition, flag = _condition(text, finish, bool(refusal))
     return ParsedReply(
         text=text or refusal,
         reasoning=reasoning,
-        condition=_condition(text, finish, bool(refusal)),
+        condition=condition,
         finish_reason=finish,
         model=str(about.get("model_name") or about.get("model") or ""),
-        input_tokens=usage.get("input_tokens"),
-        output_tokens=usage.get("output_tokens"),
-        cached_tokens=(usage.get("input_token_details") or {}).get("cache_read"),
-        reasoning_tokens=(usage.get("output_token_details") or {}).get("reasoning"),
+        **_counted(message.usage_metadata or {}),
+        flag=flag,
     )
 
 
-def _condition(text: str, finish: str, refusal: bool) -> Condition:
-    if refusal or finish.lower() in _WITHHELD or _STEPS_OUT.match(text):
-        return "refused"
-    if finish.lower() in _CUT_SHORT:
-        return "truncated"
-    return "answered" if text.strip() else "empty"
+def _counted(usage: Mapping[str, Any]) -> dict[str, int | None]:
+    """Tokens as the provider counted them; None for what it does not say, or what cannot be."""
+    given, said = _count(usage.get("input_tokens")), _count(usage.get("output_tokens"))
+    cached = _count((usage.get("input_token_details") or {}).get("cache_read"))
+    thought = _count((usage.get("output_token_details") or {}).get("reasoning"))
+    return {
+        "input_tokens": given,
+        "output_tokens": said,
+        "cached_tokens": None if given is None or (cached or 0) > given else cached,
+        "reasoning_tokens": None if said is None or (thought or 0) > said else thought,
+    }
+
+
+def _count(tokens: object) -> int | None:
+    """A number of tokens; None where it is no whole number, negative, or beyond any model."""
+    if isinstance(tokens, bool) or not isinstance(tokens, int):
+        return None
+    return tokens if 0 <= tokens <= _MOST_TOKENS else None
+
+
+def _condition(text: str, finish: str, refusal: bool) -> tuple[Condition, str]:
+    """Condition and flag of a reply."""
+    if refusal or finish.lower() in _WITHHELD:
+        return "refused", ""
+    condition, flag = read_answer(text)
+    if condition == "answered" and finish.lower() in _CUT_SHORT:
+        return "truncated", flag
+    return (condition, flag) if text.strip() else ("empty", "")
 
 
 def _split(message: AIMessage) -> tuple[str, str]:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, wraps
 from pathlib import PurePath
 from traceback import extract_tb
 from types import MappingProxyType
 from typing import Any
 
 from jinja2 import FunctionLoader, StrictUndefined, Template, TemplateSyntaxError, nodes
+from jinja2.compiler import CodeGenerator, Frame
 from jinja2.meta import find_referenced_templates, find_undeclared_variables
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
@@ -22,6 +24,17 @@ SUFFIX = ".j2"
 FRAMES = ("system", "event", "reflect", "recollection")
 #: Tasks of the package's own acts, which declare all task variables and no values.
 TASKS = ("write", "review", "report", "probe", "self-report")
+
+#: Characters that a template may make, in its text or on the way to it.
+LONGEST = 1_000_000
+_TOO_LONG = f"a template may make {LONGEST:,} characters at most"
+#: Filters and methods that fill up to a width, those that write numbers into a pattern, and those that repeat a text.
+_WIDE = frozenset(
+    "batch center expandtabs indent ljust rjust round slice tojson truncate wordwrap zfill".split()  # noqa: SIM905
+)
+_PATTERNED = frozenset(("format", "format_map"))
+#: A width in a pattern: of seven digits, or one that is an argument.
+_WIDTH, _GIVEN_WIDTH = re.compile(r"\d{7}"), re.compile(r"%[^a-zA-Z%]*\*|\{[^{}]*\{")
 
 _SHARED = (
     "name", "role", "role_play", "claim", "task", "masked", "confirmation_bias", "world", "interactive",
@@ -173,13 +186,122 @@ class Library:
         return frozenset(name for source in self.sources.values() for name in source.attributes)
 
 
+class _CheckedJoins(CodeGenerator):
+    """Compiles ``a ~ b`` to a call that a bound is kept on."""
+
+    def visit_Concat(self, node: nodes.Concat, frame: Frame) -> None:
+        self.write("environment.concat(map(str, (")
+        for each in node.nodes:
+            self.visit(each, frame)
+            self.write(", ")
+        self.write(")))")
+
+
+class _Bounded(ImmutableSandboxedEnvironment):
+    """An environment without access beyond data, in which no template makes a text longer than `LONGEST`.
+
+    Raises
+    ------
+    OverflowError
+        By a template that would; it is raised before the text is made.
+    """
+
+    intercepted_binops = frozenset(("*", "+", "%", "**"))
+    code_generator_class = _CheckedJoins
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        # Jinja joins what a template, a macro or a block writes by this function.
+        self.concat = _joined  # type: ignore[method-assign]
+        self.filters = {name: _bounded(name, each) for name, each in self.filters.items()}
+
+    def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
+        """The value of an operator that might make much of little."""
+        if operator == "*":
+            text, times = (right, left) if isinstance(left, int) else (left, right)
+            _require(not isinstance(times, int) or isinstance(text, int | float) or _weight(text) * times <= LONGEST)
+        elif operator == "+":
+            _require(isinstance(left, int | float) or _weight(left) + _weight(right) <= LONGEST)
+        elif operator == "%" and isinstance(left, str):
+            _check_arguments("format", (left, *(right if isinstance(right, tuple) else (right,))))
+        elif operator == "**" and isinstance(left, int) and isinstance(right, int):
+            _require(left.bit_length() * right <= LONGEST)
+        return super().call_binop(context, operator, left, right)
+
+    def call(self, context: Any, called: Any, /, *arguments: Any, **named: Any) -> Any:
+        """The value of a function or method."""
+        # The sandbox wraps the method `format` of a text.
+        name, owner = getattr(called, "__name__", ""), getattr(getattr(called, "__wrapped__", called), "__self__", None)
+        if isinstance(owner, str | bytes):
+            _check_arguments(name, (owner, *arguments, *named.values()))
+        return _checked(super().call(context, called, *arguments, **named))
+
+
+def _bounded(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """A filter whose arguments and value are checked."""
+
+    @wraps(function)
+    def checked(*arguments: Any, **named: Any) -> Any:
+        # The context or environment, which some filters get first, is no value.
+        values = arguments[1:] if hasattr(function, "jinja_pass_arg") else arguments
+        _check_arguments(name, (*values, *named.values()))
+        return _checked(function(*arguments, **named))
+
+    return checked
+
+
+def _check_arguments(name: str, values: tuple[Any, ...]) -> None:
+    """Refuse the arguments of a filter or method that would make too long a text; the first is what it works on."""
+    subject, *others = values or ("",)
+    numbers = [value for value in others if isinstance(value, int)]
+    if name in _PATTERNED:
+        _require(not _WIDTH.search(str(subject)))
+    if name in _WIDE or (name in _PATTERNED and _GIVEN_WIDTH.search(str(subject))):
+        _require(all(abs(number) < LONGEST for number in numbers))
+    elif name == "replace" and len(others) > 1:
+        old, new = str(others[0]), str(others[1])
+        _require(len(str(subject)) + str(subject).count(old) * len(new) <= LONGEST)
+    elif name == "join":
+        between, pieces = (subject, others[0]) if isinstance(subject, str) and others else ("", subject)
+        if isinstance(pieces, list | tuple):
+            gap = between or (others[0] if others and isinstance(others[0], str) else "")
+            _require(_weight(pieces) + len(str(gap)) * len(pieces) <= LONGEST)
+
+
+def _weight(value: Any) -> int:
+    """Characters of a text, or of the texts in a list, and one for any other item."""
+    if isinstance(value, str | bytes):
+        return len(value)
+    return sum(max(_weight(each), 1) for each in value) if isinstance(value, list | tuple) else 1
+
+
+def _checked(value: Any) -> Any:
+    _require(not isinstance(value, str) or len(value) <= LONGEST)
+    return value
+
+
+def _joined(pieces: Iterable[str]) -> str:
+    """All pieces as one text."""
+    taken, length = [], 0
+    for piece in pieces:
+        length += len(piece)
+        _require(length <= LONGEST)
+        taken.append(piece)
+    return "".join(taken)
+
+
+def _require(fits: bool) -> None:
+    if not fits:
+        raise OverflowError(_TOO_LONG)
+
+
 def _environment(contents: Mapping[str, str], defang: Callable[[str], str]) -> ImmutableSandboxedEnvironment:
     """The Jinja environment of a pack: no other files, no attributes beyond data, no randomness."""
 
     def source(name: str) -> tuple[str, str, Callable[[], bool]] | None:
         return (contents[name], name, lambda: True) if name in contents else None
 
-    environment = ImmutableSandboxedEnvironment(
+    environment = _Bounded(
         loader=FunctionLoader(source),
         undefined=StrictUndefined,
         autoescape=False,

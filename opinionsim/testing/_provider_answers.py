@@ -39,7 +39,26 @@ def error_of(kind: str | None, model: str, retry_after_s: float | None) -> web.R
             return web.Response(body=_PAGE, content_type="text/html")
         case "no-choices":
             return web.json_response({"id": "", "object": "list", "data": []})
+        case "empty-choices":
+            return web.json_response(_completion(model, []))
+        case "no-message":
+            return web.json_response(_completion(model, [{"index": 0, "finish_reason": "stop"}]))
+        case "list":
+            return web.json_response([_completion(model, [])])
     return None
+
+
+def _completion(model: str, choices: list[dict[str, object]]) -> dict[str, object]:
+    """A reply that charges for its prompt and holds these choices."""
+    usage = {"prompt_tokens": 1, "completion_tokens": 0, "total_tokens": 1}
+    return {
+        "id": "chatcmpl-0",
+        "object": "chat.completion",
+        "created": 0,
+        "model": model,
+        "choices": choices,
+        "usage": usage,
+    }
 
 
 def reply_of(kind: str | None, request: StubRequest, reply: str, model: str, cached: float) -> web.Response:

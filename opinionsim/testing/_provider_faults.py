@@ -53,7 +53,9 @@ class Faults:
       Retry-After), ``http-500``, ``http-502`` (a page in HTML), ``http-503`` (with Retry-After), ``reset`` (connection
       reset before an answer), ``disconnect`` (closed in good order before one), ``cut`` (reset in the middle of the
       body), ``hang`` (no answer until the client gives up), ``stall`` (the same in the middle of the body), and with
-      status 200 ``malformed`` (JSON that stops early), ``html`` and ``no-choices`` (JSON of another kind).
+      status 200 ``malformed`` (JSON that stops early), ``html`` (a web page), ``no-choices`` (JSON of another kind),
+      ``empty-choices`` (a reply whose list of choices is empty), ``no-message`` (a choice without its message) and
+      ``list`` (a list in place of the reply).
     - ``Faults.CONTENT`` is the answer: ``empty``, ``truncated`` (finish reason ``length``), ``refused`` (the field
       ``refusal``, content null), ``declined`` (the text says so), ``filtered`` (finish reason ``content_filter``),
       ``blocked`` (the prompt refused with 400 and code ``content_filter``, as Azure does), ``endless-thought``
@@ -91,7 +93,7 @@ class Faults:
 
     TRANSPORT: ClassVar[tuple[str, ...]] = (
         *("rate-limited", "http-500", "http-502", "http-503", "reset", "disconnect", "cut", "hang", "stall"),
-        *("malformed", "html", "no-choices"),
+        *("malformed", "html", "no-choices", "empty-choices", "no-message", "list"),
     )
     CONTENT: ClassVar[tuple[str, ...]] = (
         *("empty", "truncated", "refused", "declined", "filtered", "blocked", "endless-thought"),

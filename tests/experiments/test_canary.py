@@ -21,6 +21,7 @@ from opinionsim.llm import (
     Limits,
     ModelClient,
     Price,
+    RetryPolicy,
     Usage,
     ask_canary,
     canary_prompts,
@@ -28,6 +29,7 @@ from opinionsim.llm import (
     load_chat_model,
 )
 from opinionsim.store import CanaryRow
+from opinionsim.testing import Faults, StubProvider
 from tests.llm._loopback import Loopback
 
 FIRST = tuple(CanaryReply(position, f"text {position}", "m-2024", "fp-1", 7, 3) for position in range(4))
@@ -83,6 +85,19 @@ def test_a_call_that_fails_is_told() -> None:
         asked(server)
 
 
+def test_a_question_is_asked_again_as_calls_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "of-no-use-here")
+    for plan, patience in ((["rate-limited", None], 1), (["http-500", "reset", None], 2)):
+        retry = RetryPolicy(transient=patience, rate_limited=patience, first_wait_s=0.001)
+        with StubProvider(faults=Faults(plan=plan, retry_after_s=0.001)) as stub:
+            client = ModelClient(load_chat_model("openai:m", base_url=stub.base_url))
+            assert len(asyncio.run(ask_canary(client, retry=retry))) == 4
+            less = RetryPolicy(transient=patience - 1, rate_limited=patience - 1, first_wait_s=0.001)
+            stub.faults = Faults(tries={plan[0]: 1.0}, in_a_row=1000, retry_after_s=0.001)
+            with pytest.raises(Exception, match=r"429|500"):
+                asyncio.run(ask_canary(client, retry=less))
+
+
 class Moody(BaseChatModel):
     """Answers the questions at the positions given, fails at one, and says nothing to the others for ever."""
 
@@ -135,7 +150,7 @@ def watched(*models: Moody, timeout_s: float = 60.0, stop: bool = False) -> tupl
     async def ask() -> tuple[list[CanaryRow], list[str], Usage]:
         stopping, budget = asyncio.Event(), Budget(Limits(calls=100))
         instruments: Any = Watching(*models)
-        canaries = Canaries("e", instruments, budget, timeout_s=timeout_s, stopping=stopping)
+        canaries = Canaries("e", instruments, budget, retry=RetryPolicy(timeout_s), stopping=stopping)
         if stop:
             asyncio.get_running_loop().call_later(0.01, stopping.set)
         rows = await canaries.ask("start")
@@ -192,7 +207,7 @@ def test_questions_that_do_not_fit_are_not_asked() -> None:
 
     async def ask() -> tuple[list[CanaryRow], list[str]]:
         instruments: Any = Watching(model)
-        canaries = Canaries("e", instruments, Budget(limits), timeout_s=60.0, stopping=asyncio.Event())
+        canaries = Canaries("e", instruments, Budget(limits), retry=RetryPolicy(), stopping=asyncio.Event())
         return await canaries.ask("start"), canaries.notes
 
     rows, (note,) = asyncio.run(ask())

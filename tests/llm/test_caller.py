@@ -564,6 +564,17 @@ def _told(tokens_in: int, tokens_out: int) -> AIMessage:
     return AIMessage("Yes.", usage_metadata=usage)
 
 
+@pytest.mark.parametrize("told", [-50_000, 10_000_000])
+def test_tokens_that_cannot_be_are_charged_as_if_none_were_told(told: int) -> None:
+    message = AIMessage("Yes.")
+    message.usage_metadata = {"input_tokens": told, "output_tokens": 1, "total_tokens": told + 1}
+    budget = Budget(Limits(tokens=10**6))
+    desk = Desk(Client(message), budget=budget)
+    run_virtual(desk.ask())
+    assert desk.journal.records[0].input_tokens is None
+    assert budget.paid.tokens == Endpoint(Client()).worst(PROMPT).tokens
+
+
 def test_a_call_is_made_only_when_the_longest_reply_is_within_the_budget() -> None:
     endpoint = Endpoint(Client(_told(10, 5), _told(10, 5)), price=Price(0.5, 2.0, 0.25, "2026-01-01"), max_tokens=50)
     worst = endpoint.worst(PROMPT)

@@ -84,6 +84,22 @@ def test_a_broken_connection_is_named_for_what_it_is(stub: StubProvider) -> None
     assert "Connection reset by peer" in _failure(stub, "reset").reason
 
 
+@pytest.mark.parametrize("fast", [True, False], ids=["aiohttp", "httpx"])
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        ("html", "the provider returned a web page instead of JSON"),
+        ("malformed", "the provider returned broken JSON"),
+        ("no-choices", "the provider returned a reply without choices"),
+        ("empty-choices", "the provider returned a reply without choices"),
+        ("no-message", "the provider returned a body of another shape than a chat completion"),
+        ("list", "the provider returned a body of another shape than a chat completion"),
+    ],
+)
+def test_a_body_that_is_no_reply_is_named(stub: StubProvider, fault: str, said: str, fast: bool) -> None:
+    assert _failure(stub, fault, fast=fast).reason.startswith(said)
+
+
 def test_a_server_that_is_not_there_may_come_back(stub: StubProvider) -> None:
     failure = _failure(stub, "", base_url="http://127.0.0.1:9/v1")
     assert failure.kind == "transient"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -136,6 +139,24 @@ def test_usage_is_read_whole() -> None:
     }
     message = AIMessage("Yes.", usage_metadata=usage, response_metadata={"finish_reason": "stop", "model_name": "m-2"})
     assert read_reply(message) == ParsedReply("Yes.", "", "answered", "stop", "m-2", 11, 7, 8, 5)
+
+
+@pytest.mark.parametrize("absurd", [-50_000, -1, True, 3.5, math.nan, "7", 10**9])
+@pytest.mark.parametrize("field", ["input_tokens", "output_tokens"])
+def test_an_absurd_count_of_tokens_is_none(field: str, absurd: Any) -> None:
+    message = AIMessage("Yes.")
+    message.usage_metadata = {"input_tokens": 11, "output_tokens": 7, "total_tokens": 18, field: absurd}  # type: ignore[misc]
+    reply = read_reply(message)
+    assert (reply.input_tokens, reply.output_tokens) == ((None, 7) if field == "input_tokens" else (11, None))
+
+
+@pytest.mark.parametrize(("cached", "read"), [(0, 0), (11, 11), (12, None), (-1, None), (None, None)])
+def test_no_more_tokens_come_from_a_cache_than_were_sent(cached: Any, read: int | None) -> None:
+    usage: Any = {"input_tokens": 11, "output_tokens": 7, "total_tokens": 18, "input_token_details": {}}
+    usage["input_token_details"]["cache_read"] = cached
+    message = AIMessage("Yes.")
+    message.usage_metadata = usage
+    assert read_reply(message).cached_tokens == read
 
 
 def test_the_words_of_a_refusal_are_its_text() -> None:

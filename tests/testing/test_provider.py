@@ -192,6 +192,9 @@ RAISED: dict[str, tuple[type[Exception], type[Exception], int | None, str | None
     "malformed": (json.JSONDecodeError, json.JSONDecodeError, None, None),
     "html": (ValueError, ValueError, None, None),
     "no-choices": (TypeError, TypeError, None, None),
+    "empty-choices": (IndexError, IndexError, None, None),
+    "no-message": (AttributeError, AttributeError, None, None),
+    "list": (ValueError, ValueError, None, None),
 }
 
 
@@ -267,7 +270,8 @@ QUICK = tuple(kind for kind in Faults.TRANSPORT if kind not in SILENT)
 
 
 def reads_truly(answer: Answer) -> bool:
-    return answer.status == 200 and isinstance(answer.body, dict) and "choices" in answer.body
+    choices = answer.body.get("choices") if answer.status == 200 and isinstance(answer.body, dict) else None
+    return bool(choices) and "message" in choices[0]
 
 
 @settings(max_examples=15)

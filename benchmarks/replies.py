@@ -1,0 +1,103 @@
+"""Precision and recall of `refused`, the condition of replies that hold no answer in their role, on labelled texts.
+
+Two readers have labelled each text, ``R`` for no answer in role. Rows on which they disagree about that are counted and
+left out. The texts are synthetic: the figures say how the rules do on such texts, not on the output of a given model.
+
+Run ``python benchmarks/replies.py [--data FILE] [--errors]``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from langchain_core.messages import AIMessage
+
+from opinionsim.llm import read_reply
+
+_DATA = Path(__file__).parent / "data" / "replies" / "held_out.jsonl"
+
+
+class Share(NamedTuple):
+    """Hits of trials, with the limits of the 95 % Wilson interval of their share."""
+
+    hits: int
+    trials: int
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        share = self.hits / self.trials if self.trials else float("nan")
+        return f"{share:.3f} [{self.low:.3f}, {self.high:.3f}] ({self.hits} of {self.trials})"
+
+
+class Figures(NamedTuple):
+    """Agreement of the rules with two labels."""
+
+    precision: Share
+    recall: Share
+    disagreed: int
+    """Rows on which the labels disagree about R."""
+    flags: Mapping[str, int]
+    """Rows by flag, those left out included."""
+    errors: list[str]
+    """Ids of rows read otherwise than labelled."""
+
+
+def wilson(hits: int, trials: int, z: float = 1.959964) -> Share:
+    """A share with its Wilson interval; NaN limits where there are no trials."""
+    if not trials:
+        return Share(hits, trials, float("nan"), float("nan"))
+    share, square = hits / trials, z * z / trials
+    centre = (share + square / 2) / (1 + square)
+    half = z * np.sqrt(share * (1 - share) / trials + square / (4 * trials)) / (1 + square)
+    return Share(hits, trials, float(max(centre - half, 0.0)), float(min(centre + half, 1.0)))
+
+
+def measure(rows: Iterable[Mapping[str, Any]]) -> Figures:
+    """Read all texts, and compare with the rows' two labels."""
+    flags: Counter[str] = Counter()
+    pairs: list[tuple[bool, bool]] = []
+    disagreed, errors = 0, []
+    for row in rows:
+        reply = read_reply(AIMessage(row["text"]))
+        flags[reply.flag] += 1
+        first, second = (label == "R" for label in row["labels"])
+        if first != second:
+            disagreed += 1
+            continue
+        refused = reply.condition == "refused"
+        pairs.append((first, refused))
+        if refused != first:
+            errors.append(str(row["id"]))
+    both = sum(label and read for label, read in pairs)
+    precision = wilson(both, sum(read for _, read in pairs))
+    return Figures(precision, wilson(both, sum(label for label, _ in pairs)), disagreed, dict(flags), errors)
+
+
+def main() -> None:
+    """Read the command line and print the figures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, default=_DATA, help="labelled texts, one JSON object a line")
+    parser.add_argument("--errors", action="store_true", help="list the ids of rows read otherwise")
+    arguments = parser.parse_args()
+    if not arguments.data.is_file():
+        parser.error(f"there is no file {arguments.data}")
+    lines = arguments.data.read_text(encoding="utf-8").splitlines()
+    found = measure(json.loads(line) for line in lines if line.strip())
+    print(f"precision of refused  {found.precision}")
+    print(f"recall of refused     {found.recall}")
+    print(f"rows left out, since the labels disagree  {found.disagreed}")
+    for flag, number in sorted(found.flags.items()):
+        print(f"flag {flag or 'none':10s} {number}")
+    if arguments.errors:
+        print("read otherwise:", *found.errors)
+
+
+if __name__ == "__main__":
+    main()
