@@ -18,7 +18,16 @@ from opinionsim.messages import EMPTY_PROMPT, SPOKEN, Ask, ChatMessage, Message,
 from opinionsim.opinions import OpinionScale
 from opinionsim.personas import Persona, Population
 from opinionsim.prompts import AgentPrompts, PromptPack
-from opinionsim.schedules import PARTICIPANT, ActSpec, AnySchedule, Turn, check_schedule, first_keeper, n_members, outline
+from opinionsim.schedules import (
+    PARTICIPANT,
+    ActSpec,
+    AnySchedule,
+    Turn,
+    check_schedule,
+    first_keeper,
+    n_members,
+    outline,
+)
 from opinionsim.topics import Claim
 
 __all__ = ["Cognition", "Member", "PersonaActor", "check_cast", "other_actors", "persona_actors"]
@@ -245,11 +254,11 @@ def _occasions(schedule: AnySchedule) -> tuple[bool, bool]:
     writes = reads = False
     try:
         for turn in outline(schedule):
-            act = schedule.acts.get(turn.act)
-            if turn.agent < schedule.n_agents and act is not None:
-                writes, reads = writes or act.kind == "post", reads or bool(turn.reads)
-            if writes and reads:
+            act = schedule.acts.get(turn.act) if isinstance(turn, Turn) else None
+            if act is None or (writes and reads):  # the engine refuses a turn that is none
                 break
+            if turn.agent < schedule.n_agents:
+                writes, reads = writes or act.kind == "post", reads or bool(turn.reads)
     except ScheduleError:  # an adaptive schedule need not know its turns beforehand
         return any(act.kind == "post" for act in schedule.acts.values()), True
     return writes, reads

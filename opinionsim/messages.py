@@ -56,8 +56,8 @@ _UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 def printable(text: str) -> str:
     """The text as it can enter a prompt or a published message.
 
-    Line ends are ``\\n``; any other control character but tab, and any lone surrogate, is U+FFFD. The result can be
-    encoded as UTF-8 and stored by every database.
+    Line ends of two characters become newlines; any other control character but tab, and any half of a surrogate pair,
+    becomes U+FFFD. The result can be encoded as UTF-8 and stored by every database.
     """
     if not _UNPRINTABLE.search(text):
         return text

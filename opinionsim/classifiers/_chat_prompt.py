@@ -17,8 +17,8 @@ _STANCE = """\
 Which opinion of the claim does the author express as his or her own? Judge what the text says, not whether the claim \
 is true. The points of the scale, from the most negative opinion of the claim to the most positive:"""
 _NO_OPINION = """\
-the text expresses no opinion of the claim. N is also the answer where the text is no answer: where its author declines, \
-or speaks as a language model instead of the person it plays"""
+the text expresses no opinion of the claim. N is also right where the author declines to answer, or leaves the role \
+and speaks as a language model"""
 _POINTS = "The points of the scale, from the lowest to the highest:"
 _SECOND = "The second text, which the first one answers or refers to; judge the two together:"
 _MASKED = " The text may call the claim Theory XYZ, XYZ, this theory or the claim."

@@ -32,7 +32,7 @@ class ReflectiveMemory(KeptMessages):
     summed_up: bool = False
 
     async def remember(self, act: Act, received: Sequence[Message], reply: Reply, ask: Ask) -> ReflectiveMemory:
-        """The memory with its summary replaced, or, where the reflection fails, with the event; asks for ``reflect``."""
+        """The memory with a new summary, or with the event where the reflection fails; asks for part ``reflect``."""
         event = self.prompts.event(act, received, reply, self.past)
         past = self.past.advance(act, received, reply.condition)
         summary, events = (self.remembered[0], self.remembered[1:]) if self.summed_up else (None, self.remembered)

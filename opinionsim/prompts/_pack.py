@@ -226,7 +226,11 @@ class PromptPack:
             "scale": tuple((point, defang(label)) for point, label in zip(scale.points, scale.labels, strict=True)),
         }
         belief = scale.label(opinion) if role_play and opinion is not None else ""
-        shown = {**_shown(player, persona_shown, defang), "initial_belief": defang(belief), "belief_tense": belief_tense}
+        shown = {
+            **_shown(player, persona_shown, defang),
+            "initial_belief": defang(belief),
+            "belief_tense": belief_tense,
+        }
         system = render(self._wording.place, self._wording.frame("system"), {**shared, **shown})
         return AgentPrompts(
             name,
