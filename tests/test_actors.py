@@ -229,7 +229,8 @@ def test_a_refusal_is_remembered_by_whoever_refused_and_received_by_nobody() -> 
         ("", "skipped"),
         ("Snow.", "answered"),
     ]
-    assert "[The author declined to answer.] I will not." in model.prompts[1]
+    assert "You were asked to write a post about Theory XYZ, but you did not post anything." in model.prompts[1]
+    assert not any("I will not." in prompt for prompt in model.prompts)
 
 
 def test_a_member_beside_the_participants_has_a_role_and_no_persona() -> None:
@@ -257,7 +258,7 @@ def test_of_a_run_the_agent_of_its_first_lasting_turn_leads() -> None:
     assert (ann.memory.leads, bo.memory.leads) == (False, True)
     model = Script("No.", "Rain.", "It rained.", "Snow.", "It snowed.")
     carried_out(schedule, model, memory="reflective-as-run")
-    first, later = (prompt for prompt in model.prompts if "Take a moment to reflect" in prompt)
+    first, later = (prompt for prompt in model.prompts if "a moment to reflect" in prompt)
     assert "sum it up" in first
     assert "sum it up" not in later
 
