@@ -207,7 +207,12 @@ def test_agents_are_told_of_writing_and_reading_only_where_they_do() -> None:
         assert told[kind] == ("write" in prompts), kind
         strangers = any("stranger" in message.content for messages in prompts.values() for message in messages)
         assert strangers == ("review" in prompts), kind
-    assert {kind for kind, writes in told.items() if not writes} == {"external", "remembered", "independent", "no-role-play"}
+    assert {kind for kind, writes in told.items() if not writes} == {
+        "external",
+        "remembered",
+        "independent",
+        "no-role-play",
+    }
     probes = changed(SMALL, interaction={"kind": "dyadic", "steps": 0}, measurement={"probe": {"after": 1}})
     ((system, task),) = preview(load_experiment(probes)).prompts.values()
     assert "write posts" not in system.content
