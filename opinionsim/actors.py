@@ -14,11 +14,20 @@ from opinionsim.errors import ScheduleError, SpecError
 from opinionsim.llm import Endpoint, ReplayOnly, Seat
 from opinionsim.measurement import Author
 from opinionsim.memory import Memory, find_memory, new_memory
-from opinionsim.messages import EMPTY_PROMPT, Ask, ChatMessage, Message, Prompt, Reply
+from opinionsim.messages import EMPTY_PROMPT, SPOKEN, Ask, ChatMessage, Message, Prompt, Reply
 from opinionsim.opinions import OpinionScale
 from opinionsim.personas import Persona, Population
 from opinionsim.prompts import AgentPrompts, PromptPack
-from opinionsim.schedules import PARTICIPANT, ActSpec, AnySchedule, Turn, check_schedule, first_keeper, n_members
+from opinionsim.schedules import (
+    PARTICIPANT,
+    ActSpec,
+    AnySchedule,
+    Turn,
+    check_schedule,
+    first_keeper,
+    n_members,
+    outline,
+)
 from opinionsim.topics import Claim
 
 __all__ = ["Cognition", "Member", "PersonaActor", "check_cast", "other_actors", "persona_actors"]
@@ -45,6 +54,10 @@ class Cognition:
         ``full``, ``demographics``, ``name`` or ``none``.
     masked : bool
         Whether the claim is called "Theory XYZ" after it is first stated (A5).
+    belief_tense : str
+        ``present`` words the initial belief without a verb (A4), ``past`` in the past tense.
+    post_words : int or None
+        Most words that a post is asked to have, >= 1; None says nothing of length.
     """
 
     memory: str = "cumulative"
@@ -54,6 +67,8 @@ class Cognition:
     world: Literal["closed", "open"] = "closed"
     persona_shown: Literal["full", "demographics", "name", "none"] = "full"
     masked: bool = True
+    belief_tense: Literal["present", "past"] = "present"
+    post_words: int | None = 60
 
     @property
     def remembering(self) -> type[Memory]:
@@ -185,10 +200,10 @@ class PersonaActor:
         spec = self._acts[turn.act]
         memory = self.memory if spec.memory != "none" else self._blank
         prompt = memory.prompt().then(self.prompts.task(spec, received, memory.past))
-        reply = await _draw(spec, partial(ask, messages=prompt, dropped=memory.dropped))
+        reply = self.prompts.said(await _draw(spec, partial(ask, messages=prompt, dropped=memory.dropped)))
         publish(self.message(turn, reply))
         if spec.memory == "keep":
-            self.memory = await memory.remember(spec, received, reply.shown, ask)
+            self.memory = await memory.remember(spec, received, reply, ask)
 
     def message(self, turn: Turn, reply: Reply) -> Message:
         """The message made of a reply, which others may read."""
@@ -218,7 +233,7 @@ async def _draw(spec: ActSpec, ask: Callable[[str], Awaitable[Reply]]) -> Reply:
             raise reply
     every = [reply for reply in drawn if isinstance(reply, Reply)]
     # A refused or empty draw is chosen only where all draws are refused or empty.
-    replies = [reply for reply in every if reply.condition in ("answered", "truncated")] or every
+    replies = [reply for reply in every if reply.condition in SPOKEN] or every
     try:
         chosen = 0 if spec.selector is None else index(spec.selector([reply.text for reply in replies]))
     except Exception as error:  # a selector is a function of the user's
@@ -234,6 +249,21 @@ def _start(prompts: AgentPrompts) -> Prompt:
     return EMPTY_PROMPT if system is None else EMPTY_PROMPT.then(system)
 
 
+def _occasions(schedule: AnySchedule) -> tuple[bool, bool]:
+    """Whether participants can ever write a post, and whether they can ever be shown messages."""
+    writes = reads = False
+    try:
+        for turn in outline(schedule):
+            act = schedule.acts.get(turn.act) if isinstance(turn, Turn) else None
+            if act is None or (writes and reads):  # the engine refuses a turn that is none
+                break
+            if turn.agent < schedule.n_agents:
+                writes, reads = writes or act.kind == "post", reads or bool(turn.reads)
+    except ScheduleError:  # an adaptive schedule need not know its turns beforehand
+        return any(act.kind == "post" for act in schedule.acts.values()), True
+    return writes, reads
+
+
 def persona_actors(
     population: Population,
     schedule: AnySchedule,
@@ -242,7 +272,6 @@ def persona_actors(
     claim: Claim | None,
     scale: OpinionScale,
     cognition: Cognition,
-    interactive: bool = True,
     task: str = "",
 ) -> list[PersonaActor]:
     """The participants of a run as personas, before their first turn.
@@ -261,8 +290,6 @@ def persona_actors(
         The scale of assigned opinions.
     cognition : Cognition
         Memory, bias, world, and what agents are shown.
-    interactive : bool
-        Whether agents are told of strangers whose posts they will see; False for the controls (A12).
     task : str
         What they are asked to do, in free words; empty for nothing beyond their acts.
 
@@ -274,6 +301,7 @@ def persona_actors(
     if schedule.n_agents != len(population):
         raise SpecError(f"the schedule is for {schedule.n_agents} agents; the population has {len(population)}")
     wording = pack.bind(schedule.acts.values(), cognition.remembering.templates)
+    writes, reads = _occasions(schedule)
     # One historical memory treats the agent that acts first differently.
     leader = first_keeper(schedule) if cognition.remembering.treats_first else None
     actors = []
@@ -289,7 +317,10 @@ def persona_actors(
             masked=cognition.masked,
             confirmation_bias=cognition.confirmation_bias,
             world=cognition.world,
-            interactive=interactive,
+            belief_tense=cognition.belief_tense,
+            post_words=cognition.post_words,
+            reads=reads,
+            writes=writes,
             agent=agent,
         )
         leads, start = agent == leader, _start(prompts)

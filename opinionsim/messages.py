@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple, Protocol, final, get_args, overload
@@ -12,6 +13,7 @@ from opinionsim.streams import digest
 __all__ = [
     "AS_IS",
     "EMPTY_PROMPT",
+    "SPOKEN",
     "Ask",
     "ChatMessage",
     "Condition",
@@ -21,7 +23,7 @@ __all__ = [
     "Reading",
     "Reply",
     "as_message",
-    "flagged",
+    "printable",
     "prompt_hash",
     "prompt_identity",
     "take_as_is",
@@ -34,8 +36,8 @@ Role = Literal["system", "user", "assistant"]
 #: short by the limit of its length; or no call, since nothing was left to read. All but the first are missing values.
 Condition = Literal["answered", "refused", "empty", "truncated", "skipped"]
 
-#: Conditions of messages that others receive; the rest hold nothing an agent has said.
-_PASSED_ON = frozenset({"answered", "truncated"})
+#: Conditions of texts in which their author has said something: others receive them, and memories keep them.
+SPOKEN = frozenset({"answered", "truncated"})
 
 
 class ChatMessage(NamedTuple):
@@ -47,18 +49,19 @@ class ChatMessage(NamedTuple):
     """The literal text."""
 
 
-#: How a text that is no answer is shown to agents, its author included; ``{}`` stands for the text.
-_FLAGGED: dict[str, str] = {
-    "refused": "[The author declined to answer.] {}",
-    "empty": "[The author wrote nothing.]",
-    "truncated": "{} [The text was cut off here.]",
-    "skipped": "",
-}
+#: Control characters but for newline and tab, and halves of surrogate pairs.
+_UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
-def flagged(text: str, condition: Condition) -> str:
-    """A text as agents read it: an answer as it is, any other text with a note on its condition."""
-    return text if condition == "answered" else _FLAGGED[condition].replace("{}", text).strip()
+def printable(text: str) -> str:
+    """The text as it can enter a prompt or a published message.
+
+    Line ends of two characters become newlines; any other control character but tab, and any half of a surrogate pair,
+    becomes U+FFFD. The result can be encoded as UTF-8 and stored by every database.
+    """
+    if not _UNPRINTABLE.search(text):
+        return text
+    return _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n"))
 
 
 class Message(NamedTuple):
@@ -80,14 +83,9 @@ class Message(NamedTuple):
     """Decision that the act's `parse` read from it; None where there is none. Neither stored nor shown."""
 
     @property
-    def shown(self) -> str:
-        """The text as agents read it."""
-        return flagged(self.text, self.condition)
-
-    @property
     def passed_on(self) -> bool:
         """Whether others receive it: refused, empty and skipped messages are left out of what they read."""
-        return self.condition in _PASSED_ON
+        return self.condition in SPOKEN
 
 
 def as_message(value: Message | str) -> Message:
@@ -116,11 +114,6 @@ class Reply(NamedTuple):
     """Whether the model answered."""
     decision: Any = None
     """Decision that `parse` read from the text; None where there is no `parse`, or the reply is no answer."""
-
-    @property
-    def shown(self) -> str:
-        """The text as memory keeps it."""
-        return flagged(self.text, self.condition)
 
 
 class Parse(Protocol):

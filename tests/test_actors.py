@@ -229,7 +229,107 @@ def test_a_refusal_is_remembered_by_whoever_refused_and_received_by_nobody() -> 
         ("", "skipped"),
         ("Snow.", "answered"),
     ]
-    assert "[The author declined to answer.] I will not." in model.prompts[1]
+    assert "You were asked to write a post about Theory XYZ, but you did not post anything." in model.prompts[1]
+    assert not any("I will not." in prompt for prompt in model.prompts)
+
+
+#: Bo writes, Ann reviews and writes, Bo reviews that and writes again.
+_TALK = (
+    *(Turn(0, 1, 1, "write"), Turn(1, 1, 0, "review", (0,)), Turn(2, 2, 0, "write")),
+    *(Turn(3, 2, 1, "review", (2,)), Turn(4, 3, 1, "write"), Turn(5, 3, 0, "review", (4,))),
+)
+_WORDS = ("I like tea.", "So do I.", "Tea it is.", "Well said.", "Tea for two.", "Indeed.")
+_REFUSED, _EMPTY = AIMessage("", additional_kwargs={"refusal": "I am a model."}), AIMessage("")
+_CUT = AIMessage("I like", response_metadata={"finish_reason": "length"})
+
+
+def _memories(model: Script) -> list[str]:
+    """What stands between the delimiters of memory in the last prompt of each agent, a line each."""
+    texts = ("\n".join(prompt.split("</memory>")[:-1]) for prompt in model.prompts[-2:])
+    return [
+        " ".join(text.replace("</memory>", "").replace("<post>", "").replace("</post>", "").split())
+        for prompt in texts
+        for text in prompt.split("<memory>")[1:]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("at", "reply", "remembered"),
+    [
+        (
+            None,
+            AIMessage("I like tea."),
+            [
+                "You wrote your 1st post about Theory XYZ: I like tea.",
+                "After you wrote your 1st post, you saw a post by a stranger on social media: Tea it is. "
+                "What you thought and honestly believed about Theory XYZ after seeing it: Well said.",
+                "The first post you saw by a stranger on social media was this: I like tea. "
+                "What you thought and honestly believed about Theory XYZ after seeing it: So do I.",
+                "After you saw the previous post, you wrote your 1st post about Theory XYZ: Tea it is.",
+            ],
+        ),
+        (
+            1,
+            _REFUSED,
+            [
+                "You wrote your 1st post about Theory XYZ: I like tea.",
+                "After you wrote your 1st post, you saw a post by a stranger on social media: Tea it is. "
+                "What you thought and honestly believed about Theory XYZ after seeing it: Well said.",
+                "The first post you saw by a stranger on social media was this: I like tea. "
+                "You did not say what you believed about Theory XYZ after seeing it.",
+                "After you saw the previous post, you wrote your 1st post about Theory XYZ: Tea it is.",
+            ],
+        ),
+        (
+            2,
+            _EMPTY,
+            [
+                "You wrote your 1st post about Theory XYZ: I like tea.",
+                "The first post you saw by a stranger on social media was this: I like tea. "
+                "What you thought and honestly believed about Theory XYZ after seeing it: So do I.",
+                "After you saw the previous post, you were asked to write a post about Theory XYZ, "
+                "but you did not post anything.",
+            ],
+        ),
+        (
+            0,
+            _CUT,
+            [
+                "You wrote your 1st post about Theory XYZ: I like",
+                "After you wrote your 1st post, you saw a post by a stranger on social media: Tea it is. "
+                "What you thought and honestly believed about Theory XYZ after seeing it: Well said.",
+                "The first post you saw by a stranger on social media was this: I like "
+                "What you thought and honestly believed about Theory XYZ after seeing it: So do I.",
+                "After you saw the previous post, you wrote your 1st post about Theory XYZ: Tea it is.",
+            ],
+        ),
+    ],
+    ids=["all answered", "a refused review", "an empty post", "a post cut off"],
+)
+def test_what_later_prompts_hold_of_each_kind_of_reply(at: int | None, reply: AIMessage, remembered: list[str]) -> None:
+    replies: list[str | AIMessage] = list(_WORDS)
+    if at is not None:
+        replies[at] = reply
+    if at == 2:
+        del replies[3]  # nobody reviews the post that was not written
+    model = Script(*replies)
+    carried_out(Listed(named(WRITE, REVIEW), *_TALK), model)
+    assert _memories(model) == remembered
+    assert not any("I am a model." in prompt for prompt in model.prompts)
+
+
+def test_a_refused_reflection_leaves_what_the_agent_has_been_through() -> None:
+    turns = (Turn(index, 1 + index, 0, "write") for index in range(4))
+    model = Script("Rain.", "It rained.", "Snow.", _REFUSED, "Hail.", "It hailed.", "Sun.", "It was sunny.")
+    carried_out(Listed(named(WRITE), *turns), model, memory="reflective")
+    _, _, second, failed, third, later, fourth, _ = model.prompts
+    assert "It rained." in second
+    for prompt in (failed, third, later):
+        assert "It rained." in prompt
+        assert "Snow." in prompt
+    assert "It hailed." in fourth
+    assert "Snow." not in fourth
+    assert not any("I am a model." in prompt for prompt in model.prompts)
 
 
 def test_a_member_beside_the_participants_has_a_role_and_no_persona() -> None:
@@ -257,7 +357,7 @@ def test_of_a_run_the_agent_of_its_first_lasting_turn_leads() -> None:
     assert (ann.memory.leads, bo.memory.leads) == (False, True)
     model = Script("No.", "Rain.", "It rained.", "Snow.", "It snowed.")
     carried_out(schedule, model, memory="reflective-as-run")
-    first, later = (prompt for prompt in model.prompts if "Take a moment to reflect" in prompt)
+    first, later = (prompt for prompt in model.prompts if "a moment to reflect" in prompt)
     assert "sum it up" in first
     assert "sum it up" not in later
 

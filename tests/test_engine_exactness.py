@@ -101,10 +101,10 @@ class Rememberer:
         reply = replies[spec.selector(texts) if spec.selector else 0]
         publish(Message(reply.text, agent=turn.agent, condition=reply.condition, decision=reply.decision))
         if spec.memory == "keep":
-            event = (*self.memory, *(m.text for m in received), reply.shown)
+            event = (*self.memory, *(m.text for m in received), reply.text)
             if self.calls_per_event:
                 heard = [ChatMessage("user", text) for text in event]
-                event = ((await ask("reflect", heard, parse=lambda part, text, received: None)).shown,)
+                event = ((await ask("reflect", heard, parse=lambda part, text, received: None)).text,)
             self.memory = event
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import pairwise
 
 import pytest
@@ -63,9 +63,13 @@ _EVENTS = st.lists(
 
 
 class Model:
-    """Answers the n-th request with ``reflection n``, and keeps what it was asked after the system message."""
+    """Answers the n-th request with ``reflection n``, and keeps what it was asked after the system message.
 
-    def __init__(self) -> None:
+    Of the requests `refusing`, counted from 1, it refuses every odd one and answers nothing to every even one.
+    """
+
+    def __init__(self, refusing: Collection[int] = ()) -> None:
+        self.refusing = refusing
         self.asked: list[tuple[str, tuple[ChatMessage, ...], int]] = []
         self.parsed_by: list[Parse | None] = []
 
@@ -76,6 +80,8 @@ class Model:
         assert system == _SYSTEM
         self.asked.append((part, tuple(asked), dropped))
         self.parsed_by.append(parse)
+        if len(self.asked) in self.refusing:
+            return Reply("I'm sorry, I cannot reflect.", "refused") if len(self.asked) % 2 else Reply("", "empty")
         return Reply(f"reflection {len(self.asked)}")
 
 
@@ -86,15 +92,16 @@ def _lives(
     budget: int | None = None,
     leads: bool = False,
     prompts: AgentPrompts = _PROMPTS,
+    refusing: Collection[int] = (),
 ) -> tuple[list[Memory], Model]:
     """The memory after each event, from the empty one on."""
-    model = Model()
+    model = Model(refusing)
 
     async def live() -> list[Memory]:
         memory = new_memory(kind, prompts, budget, leads=leads, start=_START)
         memories = [memory]
         for act, received, text in events:
-            memory = await memory.remember(ACTS[act], received, text, model)
+            memory = await memory.remember(ACTS[act], received, Reply(text), model)
             memories.append(memory)
         return memories
 
@@ -148,12 +155,13 @@ def _hashes_per_event(kind: str, number: int, budget: int | None, monkeypatch: p
     digest = messages.digest
     with monkeypatch.context() as patch:
         patch.setattr(messages, "digest", lambda text: hashed.append(text) or digest(text))
-        later = asyncio.run(memory.remember(ACTS["write"], (), f"{kind} {number} {budget} one more.", Model()))
+        later = asyncio.run(memory.remember(ACTS["write"], (), Reply(f"{kind} {number} {budget} one more."), Model()))
         later.prompt().then(ChatMessage("user", f"{kind} {number} {budget} write!"))
     return len(hashed)
 
 
-@pytest.mark.parametrize(("kind", "budget"), [*((kind, None) for kind in built_in("memory")), ("cumulative", 500)])
+# In 520 tokens fit as many events with ordinals of two digits as of three.
+@pytest.mark.parametrize(("kind", "budget"), [*((kind, None) for kind in built_in("memory")), ("cumulative", 520)])
 def test_remembering_costs_the_same_however_much_is_remembered(
     kind: str, budget: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -179,7 +187,7 @@ def test_reflective_memory_holds_only_the_newest_reflection() -> None:
     memories, model = _lives("reflective", _THREE)
     assert _told(memories[0]) == ()
     for number, memory in enumerate(memories[1:], 1):
-        assert _told(memory) == (_PROMPTS.recollection(f"reflection {number}"),)
+        assert _told(memory) == (_PROMPTS.recollection(Reply(f"reflection {number}")),)
     assert memories[-1].past == Past("write", 0, posts_written=2, posts_seen=1)
     assert [part for part, _, _ in model.asked] == ["reflect"] * 3
     first, second, third = (messages for _, messages, _ in model.asked)
@@ -200,24 +208,56 @@ def test_reflective_wording_of_the_first_is_each_agents_own() -> None:
         assert "sum it up" in model.asked[0][1][0].content
 
 
+_EVENTS_OF_THREE = (
+    _PROMPTS.event(ACTS["write"], (), Reply("Words one."), Past()),
+    _PROMPTS.event(ACTS["review"], _THREE[1][1], Reply("Words two."), Past("write", 0, 1)),
+    _PROMPTS.event(ACTS["write"], (), Reply("Words three."), Past("review", 1, 1, 1)),
+)
+
+
+@pytest.mark.parametrize("refusing", [{2}, {1, 2}, {1}, {1, 2, 3}])
+def test_a_failed_reflection_leaves_summary_and_event_to_the_next(refusing: set[int]) -> None:
+    memories, model = _lives("reflective", _THREE, refusing=refusing)
+    summary: tuple[ChatMessage, ...] = ()
+    left: tuple[ChatMessage, ...] = ()
+    for number, (memory, event) in enumerate(zip(memories[1:], _EVENTS_OF_THREE, strict=True), 1):
+        request = _PROMPTS.reflection((*left, event), *(summary or (None,)))
+        assert model.asked[number - 1][1] == (request,)
+        if number in refusing:
+            left = (*left, event)
+        else:
+            summary, left = (_PROMPTS.recollection(Reply(f"reflection {number}")),), ()
+        assert _told(memory) == (*summary, *left)
+        assert not any("sorry" in message.content for message in _told(memory))
+
+
+@pytest.mark.parametrize("leads", [True, False])
+def test_as_run_a_failed_reflection_leaves_the_event_in_its_place(leads: bool) -> None:
+    memories, model = _lives("reflective-as-run", _THREE, leads=leads, refusing={1, 2})
+    one, two, three = _EVENTS_OF_THREE
+    assert _told(memories[3]) == (one, two, _PROMPTS.recollection(Reply("reflection 3")))
+    assert model.asked[0][1] == (_PROMPTS.reflection([one], None) if leads else _PROMPTS.reflection([], one),)
+    assert model.asked[2][1] == (one, two, _PROMPTS.reflection([], three))
+
+
 def test_as_run_the_first_writer_of_the_run_keeps_its_raw_event_and_reflections_pile_up() -> None:
     memories, model = _lives("reflective-as-run", _THREE, leads=True)
-    event = _PROMPTS.event(ACTS["write"], (), "Words one.", Past())
-    recollections = tuple(_PROMPTS.recollection(f"reflection {n}") for n in (1, 2, 3))
+    event = _PROMPTS.event(ACTS["write"], (), Reply("Words one."), Past())
+    recollections = tuple(_PROMPTS.recollection(Reply(f"reflection {n}")) for n in (1, 2, 3))
     assert _told(memories[1]) == (event, recollections[0])
     assert _told(memories[3]) == (event, *recollections)
-    assert model.asked[0][1] == (_PROMPTS.reflection(event, None),)
+    assert model.asked[0][1] == (_PROMPTS.reflection([event], None),)
     # From then on the newest event stands where the past reflection belongs.
-    told = _PROMPTS.event(ACTS["review"], (Message("Cows can swim."),), "Words two.", memories[1].past)
-    assert model.asked[1][1] == (*_told(memories[1]), _PROMPTS.reflection(None, told))
+    told = _PROMPTS.event(ACTS["review"], (Message("Cows can swim."),), Reply("Words two."), memories[1].past)
+    assert model.asked[1][1] == (*_told(memories[1]), _PROMPTS.reflection([], told))
 
 
 def test_as_run_everybody_else_starts_with_the_later_wording_and_keeps_no_event() -> None:
     memories, model = _lives("reflective-as-run", _THREE)
-    event = _PROMPTS.event(ACTS["write"], (), "Words one.", Past())
-    assert model.asked[0][1] == (_PROMPTS.reflection(None, event),)
+    event = _PROMPTS.event(ACTS["write"], (), Reply("Words one."), Past())
+    assert model.asked[0][1] == (_PROMPTS.reflection([], event),)
     assert "sum it up" not in model.asked[0][1][0].content
-    assert _told(memories[3]) == tuple(_PROMPTS.recollection(f"reflection {n}") for n in (1, 2, 3))
+    assert _told(memories[3]) == tuple(_PROMPTS.recollection(Reply(f"reflection {n}")) for n in (1, 2, 3))
 
 
 def test_the_two_reflective_memories_differ() -> None:
@@ -240,7 +280,7 @@ def test_the_stated_number_of_calls_is_the_real_one(kind: str) -> None:
 def test_remembering_leaves_the_old_memory_as_it_was(kind: str) -> None:
     memories, _ = _lives(kind, _THREE)
     shown = _told(memories[1])
-    later = asyncio.run(memories[1].remember(ACTS["write"], (), "Elsewhere.", Model()))
+    later = asyncio.run(memories[1].remember(ACTS["write"], (), Reply("Elsewhere."), Model()))
     assert _told(memories[1]) == shown
     one, two = (Past("write", 0, posts_written=written) for written in (1, 2))
     assert (memories[1].past, later.past) == ((Past(), Past()) if kind == "none" else (one, two))
@@ -265,7 +305,7 @@ def test_an_event_larger_than_the_budget_is_dropped_too() -> None:
     assert _told(memory) == ()
     assert memory.dropped == 4
     # What follows is remembered again.
-    after = asyncio.run(memory.remember(ACTS["write"], (), "short", Model()))
+    after = asyncio.run(memory.remember(ACTS["write"], (), Reply("short"), Model()))
     assert len(_told(after)) == 1
     assert after.dropped == 4
     assert "your 4th post" in _told(after)[0].content

@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import itertools
 import pickle
+import unicodedata
+from typing import get_args
 
 import pytest
 from hypothesis import given
@@ -17,8 +19,8 @@ from opinionsim.messages import (
     Condition,
     Message,
     Prompt,
-    Reply,
     as_message,
+    printable,
     prompt_hash,
     prompt_identity,
     text_id,
@@ -175,25 +177,32 @@ def test_a_prompt_is_hashed_as_what_it_adds(length: int, monkeypatch: pytest.Mon
 # -- messages ------------------------------------------------------------------------------------------------
 
 
+def test_others_receive_what_was_said_even_if_it_was_cut_off() -> None:
+    received = [condition for condition in get_args(Condition) if Message("It rained.", condition=condition).passed_on]
+    assert received == ["answered", "truncated"]
+
+
 @pytest.mark.parametrize(
-    ("condition", "shown", "passed_on"),
+    ("text", "clean"),
     [
-        ("answered", "It rained.", True),
-        ("truncated", "It rained. [The text was cut off here.]", True),
-        ("refused", "[The author declined to answer.] It rained.", False),
-        ("empty", "[The author wrote nothing.]", False),
+        ("\ud800half", "\ufffdhalf"),
+        ("a\x00b\x1b[31m\x85", "a\ufffdb\ufffd[31m\ufffd"),
+        ("one\r\ntwo\tthree\n", "one\ntwo\tthree\n"),
+        ("caf\u00e9 \U0001f600 \u2028", "caf\u00e9 \U0001f600 \u2028"),
     ],
 )
-def test_a_text_that_is_no_answer_is_shown_as_what_it_is(condition: Condition, shown: str, passed_on: bool) -> None:
-    """Its author remembers it so; of those, others receive only what was cut off."""
-    text = "" if condition == "empty" else "It rained."
-    message = Message(text, condition=condition)
-    assert (message.shown, message.passed_on) == (shown, passed_on)
-    assert Reply(text, condition).shown == shown
+def test_what_no_prompt_can_hold_is_replaced(text: str, clean: str) -> None:
+    assert printable(text) == clean
 
 
-def test_nobody_receives_a_turn_that_was_skipped() -> None:
-    assert not Message("", condition="skipped").passed_on
+@given(st.text(st.characters(), max_size=40))
+def test_a_printable_text_can_be_stored_and_is_as_it_was_but_for_what_was_replaced(text: str) -> None:
+    clean = printable(text)
+    clean.encode("utf-8")
+    assert not any(unicodedata.category(each) in ("Cc", "Cs") and each not in "\n\t" for each in clean)
+    assert printable(clean) == clean
+    plain = text.replace("\r\n", "\n")
+    assert all(one in (other, "\ufffd") for one, other in zip(clean, plain, strict=True))
 
 
 def test_a_message_from_outside_may_be_given_as_text() -> None:

@@ -287,7 +287,7 @@ class Silent(find_memory("cumulative")):
 
 @osim.part("memory")
 class Asking(find_memory("cumulative")):
-    async def remember(self, act, received, said, ask):
+    async def remember(self, act, received, reply, ask):
         await ask("reflect", ())
         return self
 

@@ -69,7 +69,7 @@ def test_memory_tells_an_act_of_ones_own_as_what_it_was() -> None:
     remembered = [message.content for message in last if message.content.startswith("<memory>")]
     assert remembered == [
         "<memory>\nYou answered:\nBuy milk.\n</memory>",
-        "<memory>\nAfter your last answer, you answered:\nBuy milk.\n</memory>",
+        "<memory>\nAfter you gave your last answer, you answered:\nBuy milk.\n</memory>",
     ]
 
 

@@ -6,16 +6,19 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from opinionsim.classifiers._base import Context, Item
-from opinionsim.messages import ChatMessage
+from opinionsim.messages import ChatMessage, printable
 from opinionsim.opinions import OpinionScale
 
 #: Version of the wording; raise it with every change, so that results record it.
-WORDING = 1
+WORDING = 2
 
 _PURPOSE = "You code which opinion of one claim a text expresses."
 _STANCE = """\
 Which opinion of the claim does the author express as his or her own? Judge what the text says, not whether the claim \
 is true. The points of the scale, from the most negative opinion of the claim to the most positive:"""
+_NO_OPINION = """\
+the text expresses no opinion of the claim. N is also right where the author declines to answer, or leaves the role \
+and speaks as a language model"""
 _POINTS = "The points of the scale, from the lowest to the highest:"
 _SECOND = "The second text, which the first one answers or refers to; judge the two together:"
 _MASKED = " The text may call the claim Theory XYZ, XYZ, this theory or the claim."
@@ -50,7 +53,7 @@ def chat_prompt(item: Item, scale: OpinionScale, question: str = "") -> ChatMess
         asked = f"The question:\n{_defused(question, kinds)}\n\n{_POINTS}"
         silent = "the question cannot be answered for this text"
     else:
-        purpose, asked, silent = _PURPOSE, _STANCE, "the text expresses no opinion of the claim"
+        purpose, asked, silent = _PURPOSE, _STANCE, _NO_OPINION
     sections = [
         purpose,
         *(_quoted(quotation, kinds) for quotation in quotations),
@@ -114,7 +117,8 @@ def _delimiters(kind: str) -> tuple[str, str]:
 
 
 def _defused(text: str, kinds: list[str]) -> str:
-    """A text in which a space stands after the first character of every delimiter that occurs in it."""
+    """A printable text in which a space stands after the first character of every delimiter that occurs in it."""
+    text = printable(text)
     for kind in kinds:
         for delimiter in _delimiters(kind):
             text = text.replace(delimiter, f"{delimiter[0]} {delimiter[1:]}")

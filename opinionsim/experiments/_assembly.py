@@ -47,8 +47,6 @@ class Parts:
         The scale of opinions.
     cognition : Cognition
         Memory, bias and world of the agents, and what they are told of persona and topic.
-    interactive : bool
-        Whether agents read posts at all.
     lookahead : int or None
         Steps dispatched beyond the last complete one.
     opinions : tuple of float or None, length N
@@ -69,7 +67,6 @@ class Parts:
     pack: PromptPack
     scale: OpinionScale
     cognition: Cognition
-    interactive: bool
     lookahead: int | None
     opinions: tuple[float | None, ...]
     models: tuple[ModelSpec, ...]
@@ -125,7 +122,6 @@ class Parts:
             claim=self.claim,
             scale=self.scale,
             cognition=self.cognition,
-            interactive=self.interactive,
         )
 
 
@@ -185,7 +181,6 @@ def _assembled(planned: PlannedRun, resources: Resources, left_out: Collection[i
         pack=resources.pack(spec.prompts),
         scale=scale,
         cognition=_cognition(spec),
-        interactive=spec.interaction.interactive,
         lookahead=spec.execution.lookahead,
         opinions=opinions,
         models=models,
@@ -210,7 +205,13 @@ def _schedule(spec: ExperimentSpec, setting: Setting) -> AnySchedule:
 
 
 def _cognition(spec: ExperimentSpec) -> Cognition:
-    cognition = Cognition(spec.cognition.memory.name, spec.cognition.memory.options, spec.cognition.token_budget)
+    cognition = Cognition(
+        spec.cognition.memory.name,
+        spec.cognition.memory.options,
+        spec.cognition.token_budget,
+        belief_tense=spec.cognition.belief_tense,
+        post_words=spec.cognition.post_words,
+    )
     if not spec.interaction.role_play:
         # The bare model: no person, no room, no bias (A12).
         return replace(

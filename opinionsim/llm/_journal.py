@@ -70,8 +70,6 @@ class Entry:
         Seconds from dispatch to arrival of the attempt that succeeded.
     arrived_at : float or None
         Unix time of arrival.
-    flag : str
-        ``note`` or ``suspected``, where a text that stands holds words out of its role or may be a refusal; else empty.
     """
 
     key: EntryKey
@@ -98,7 +96,6 @@ class Entry:
     reasoning_tokens: int | None = None
     cost: float | None = None
     source: Source = "model"
-    flag: str = ""
 
 
 class Journal(Protocol):

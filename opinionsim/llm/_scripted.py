@@ -1,6 +1,6 @@
 """A chat model that follows a script: text in, text out, no network, nothing learnt.
 
-It finds persona, memory, received posts and bias by the delimiters of the prompt pack, holds one position on
+It finds persona, memory, received posts and disposition by the delimiters of the prompt pack, holds one position on
 the opinion scale, moves it by a documented rule (:func:`latent`) and answers in plain sentences. It stands in
 for a language model where one would cost money or differ from day to day; what it says is evidence of nothing.
 """
@@ -134,7 +134,7 @@ class _Reading(NamedTuple):
     task: str
     """The text outside memory and posts."""
     persona: str
-    bias: str
+    disposition: str
     masked: bool
     words: int
     line: str
@@ -160,7 +160,7 @@ def _reader(*delimiters: tuple[str, str]) -> Callable[[str, str], _Reading]:
             received=tuple([phrases.stance(post) for post in posts]),
             task=task,
             persona="\n".join(marks.blocks("persona", task)).strip(),
-            bias="\n".join(marks.blocks("bias", task)).strip(),
+            disposition="\n".join(marks.blocks("disposition", task)).strip(),
             masked=phrases.MASKED in task or phrases.MASKED.lower() in task.lower(),
             words=phrases.n_words(text),
             line=f"{role}:{text_id(text)}",
@@ -195,7 +195,7 @@ def _told_name(persona: str) -> str:
 
 @lru_cache(maxsize=1 << 8)
 def _bias(text: str) -> str:
-    """How strong a bias text is: ``none`` (there is no text), ``weak`` or ``strong``."""
+    """Strength of the bias that a disposition states: ``none`` (there is no text), ``weak`` or ``strong``."""
     return "none" if not text else "strong" if _STRONG_BIAS.search(text) else "weak"
 
 
@@ -230,7 +230,7 @@ def _spoken(message: BaseMessage | ChatMessage) -> tuple[str, str]:
 
 def _readings(messages: Sequence[BaseMessage | ChatMessage], marks: Marks) -> list[_Reading]:
     """What each message of a prompt says."""
-    read = _reader(marks.persona, marks.history, marks.post, marks.claim, marks.bias)
+    read = _reader(marks.persona, marks.history, marks.post, marks.claim, marks.disposition)
     try:
         # Most messages are cached: examining each would take most of the time.
         return [read(_SPEAKERS[type(message)], message.content) for message in messages]  # type: ignore[arg-type]
@@ -252,7 +252,7 @@ def _understand(messages: Sequence[BaseMessage | ChatMessage], marks: Marks, sca
         belief=_initial_belief(persona, scale),
         received=task.received,
         act=max(cues)[1] if cues else "report",
-        bias=_bias("\n".join([reading.bias for reading in readings if reading.bias])),
+        bias=_bias("\n".join([reading.disposition for reading in readings if reading.disposition])),
         name=_told_name(persona),
         masked=any(reading.masked for reading in readings),
         words=sum([reading.words for reading in readings]),
@@ -304,8 +304,8 @@ def latent(
     - Writing, reflecting and answering off the record state x.
     - Any other task moves it. For each post shown outside memory, in order, x becomes
       x + susceptibility * w * (post - x). The weight w is 1, but `weak_bias` or `strong_bias` for a post on
-      the other side of neutral from x when the prompt holds a bias text: a strong one if it says "strong",
-      "strongly", "only" or "completely", else a weak one. A post nothing can be read from (see
+      the other side of neutral from x when the prompt holds a disposition: a strong bias if it says
+      "strong", "strongly", "only" or "completely", else a weak one. A post nothing can be read from (see
       :func:`opinionsim.llm.phrases.stance`) does not count. Then, with a pull, x becomes
       x + pull_strength * (pull - x).
 

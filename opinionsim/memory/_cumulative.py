@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from opinionsim.memory._memory import KeptMessages
-from opinionsim.messages import Ask, Message
+from opinionsim.messages import Ask, Message, Reply
 from opinionsim.prompts import Act
 from opinionsim.registry import part
 
@@ -23,7 +23,7 @@ class CumulativeMemory(KeptMessages):
     calls_per_event: ClassVar[int] = 0
     templates: ClassVar[tuple[str, ...]] = ("event",)
 
-    async def remember(self, act: Act, received: Sequence[Message], text: str, ask: Ask) -> CumulativeMemory:
+    async def remember(self, act: Act, received: Sequence[Message], reply: Reply, ask: Ask) -> CumulativeMemory:
         """The memory with one more event; makes no call."""
-        event = self.prompts.event(act, received, text, self.past)
-        return replace(self, past=self.past.advance(act, received), kept=self.kept.then(event))
+        event = self.prompts.event(act, received, reply, self.past)
+        return replace(self, past=self.past.advance(act, received, reply.condition), kept=self.kept.then(event))

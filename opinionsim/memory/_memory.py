@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, ClassVar, Protocol
 
-from opinionsim.messages import EMPTY_PROMPT, Ask, ChatMessage, Message, Prompt
+from opinionsim.messages import EMPTY_PROMPT, Ask, ChatMessage, Message, Prompt, Reply
 from opinionsim.prompts import Act, AgentPrompts, Past
 
 
@@ -43,7 +43,7 @@ class Memory(Protocol):
         """The part of a prompt before the task: the start, then remembered messages, oldest first."""
         ...
 
-    async def remember(self, act: Act, received: Sequence[Message], text: str, ask: Ask) -> Memory:
+    async def remember(self, act: Act, received: Sequence[Message], reply: Reply, ask: Ask) -> Memory:
         """The memory after one more turn.
 
         Parameters
@@ -52,8 +52,8 @@ class Memory(Protocol):
             The agent's act.
         received : sequence of Message
             Messages it was shown.
-        text : str
-            Its reply.
+        reply : Reply
+            Its reply, which may be refused or empty.
         ask : Ask
             Calls the chat model; reflective memories use it for the part ``reflect``.
         """
@@ -121,6 +121,12 @@ class KeptMessages:
                 return self.start.then(*reversed(newest))
             newest.append(message)
         return self.kept
+
+    @property
+    def remembered(self) -> tuple[ChatMessage, ...]:
+        """All remembered messages, oldest first, whether they fit the budget or not."""
+        newest = islice(reversed(self.kept), self.kept.length - self.start.length)
+        return tuple(newest)[::-1]
 
     def prompt(self) -> Prompt:
         """The start, then the newest remembered messages that fit the budget, oldest first."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from opinionsim.memory._memory import KeptMessages
-from opinionsim.messages import Ask, Message
+from opinionsim.messages import Ask, Message, Reply
 from opinionsim.prompts import Act
 from opinionsim.registry import part
 
@@ -20,6 +20,6 @@ class NoMemory(KeptMessages):
     calls_per_event: ClassVar[int] = 0
     templates: ClassVar[tuple[str, ...]] = ()
 
-    async def remember(self, act: Act, received: Sequence[Message], text: str, ask: Ask) -> NoMemory:
+    async def remember(self, act: Act, received: Sequence[Message], reply: Reply, ask: Ask) -> NoMemory:
         """The memory itself, unchanged; makes no call."""
         return self

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from opinionsim.memory._memory import KeptMessages
-from opinionsim.messages import Ask, Message, take_as_is
+from opinionsim.messages import SPOKEN, Ask, Message, Reply, take_as_is
 from opinionsim.prompts import Act
 from opinionsim.registry import part
 
@@ -18,16 +18,27 @@ class ReflectiveMemory(KeptMessages):
     """After every turn the agent sums up its experience; only the newest summary is kept.
 
     Chuang et al. 2023 as published (A8). The request holds the past summary and the new event, regardless of the
-    budget.
+    budget. Where the reflection is refused or empty, both stay in memory, and the next request holds both.
+
+    Attributes
+    ----------
+    summed_up : bool
+        Whether the first remembered message is a summary; those after it are events not yet summed up.
     """
 
     calls_per_event: ClassVar[int] = 1
     templates: ClassVar[tuple[str, ...]] = ("event", "reflect", "recollection")
 
-    async def remember(self, act: Act, received: Sequence[Message], text: str, ask: Ask) -> ReflectiveMemory:
-        """The memory with its summary replaced; asks for part ``reflect``."""
-        event = self.prompts.event(act, received, text, self.past)
-        summary = self.kept.message if self.kept.length > self.start.length else None
-        reply = await ask("reflect", self.start.then(self.prompts.reflection(event, summary)), parse=take_as_is)
-        kept = self.start.then(self.prompts.recollection(reply.shown))
-        return replace(self, past=self.past.advance(act, received), kept=kept)
+    summed_up: bool = False
+
+    async def remember(self, act: Act, received: Sequence[Message], reply: Reply, ask: Ask) -> ReflectiveMemory:
+        """The memory with a new summary, or with the event where the reflection fails; asks for part ``reflect``."""
+        event = self.prompts.event(act, received, reply, self.past)
+        past = self.past.advance(act, received, reply.condition)
+        summary, events = (self.remembered[0], self.remembered[1:]) if self.summed_up else (None, self.remembered)
+        request = self.prompts.reflection((*events, event), summary)
+        reflection = await ask("reflect", self.start.then(request), parse=take_as_is)
+        if reflection.condition not in SPOKEN:
+            return replace(self, past=past, kept=self.kept.then(event))
+        kept = self.start.then(self.prompts.recollection(reflection))
+        return replace(self, past=past, kept=kept, summed_up=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from opinionsim.prompts._agent import Act, AgentPrompts, ConfirmationBias, Past, PersonaShown, World
+from opinionsim.prompts._agent import Act, AgentPrompts, BeliefTense, Case, ConfirmationBias, Past, PersonaShown, World
 from opinionsim.prompts._marks import BLOCKS, Block, Marks
 from opinionsim.prompts._pack import PromptPack, load_pack
 from opinionsim.prompts._templates import VARIABLES
@@ -12,7 +12,9 @@ __all__ = [
     "VARIABLES",
     "Act",
     "AgentPrompts",
+    "BeliefTense",
     "Block",
+    "Case",
     "ConfirmationBias",
     "Marks",
     "Past",

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Literal, Protocol
 
 from jinja2 import Template
 
 from opinionsim.errors import SpecError
-from opinionsim.messages import ChatMessage, Message
+from opinionsim.messages import SPOKEN, ChatMessage, Condition, Message, Reply, printable
+from opinionsim.prompts._marks import Marks
 from opinionsim.prompts._templates import SUFFIX, render
 
 #: Parts of its persona an agent is told: name, attributes and background; attributes; name; no role-play.
@@ -19,6 +20,8 @@ PersonaShown = Literal["full", "demographics", "name", "none"]
 ConfirmationBias = Literal["none", "weak", "strong"]
 #: Whether prompts shut out all other sources of information (A6).
 World = Literal["closed", "open"]
+#: Wording of the initial belief: without a verb (A4), or in the past tense.
+BeliefTense = Literal["present", "past"]
 
 #: Kind of act in memories: wrote a post; read messages and stated a belief; stated a belief without reading; or
 #: answered something else.
@@ -75,11 +78,13 @@ class Past:
     ----------
     previous : {"", "write", "review", "report", "response"}
         The previous act: a text of kind ``post`` is a write; one that says what the agent believes is a review when
-        it read something, else a report; any other is a response. Empty before the first.
+        it read something, else a report; any other is a response. Empty before the first. Of refused and empty
+        replies only those of reviews count, since the agent has seen the messages.
     previous_reads : int
         Messages shown in the previous act.
     posts_written, posts_seen, reports_given : int
-        Counts, >= 0. An answer to a post (a review) is not counted as a report.
+        Counts, >= 0. An answer to a post (a review) is not counted as a report, and a refused or empty reply is
+        neither post nor report.
     """
 
     previous: Case | Literal[""] = ""
@@ -88,7 +93,7 @@ class Past:
     posts_seen: int = 0
     reports_given: int = 0
 
-    def advance(self, act: Act, received: Sequence[Message]) -> Past:
+    def advance(self, act: Act, received: Sequence[Message], condition: Condition = "answered") -> Past:
         """The past after one more act.
 
         Parameters
@@ -97,8 +102,12 @@ class Past:
             What was done.
         received : sequence of Message
             What was shown for it.
+        condition : {"answered", "refused", "empty", "truncated"}
+            Whether the agent answered at all.
         """
         case = _case(act, received)
+        if condition not in SPOKEN and case != "review":
+            return replace(self, posts_seen=self.posts_seen + len(received))
         return Past(
             case,
             len(received),
@@ -120,10 +129,10 @@ class Wording:
         Templates of the system message and of memories, by name.
     tasks : mapping of str to Template
         Task templates of the pack, by name.
+    marks : Marks
+        Delimiters and cues.
     defang : callable
         Makes a text safe to insert.
-    post : (str, str)
-        Delimiters of a received message.
     own : mapping of (str, str) to Template
         Texts that acts bring themselves, by name of the act and text.
     """
@@ -131,8 +140,8 @@ class Wording:
     place: str
     frames: Mapping[str, Template]
     tasks: Mapping[str, Template]
+    marks: Marks
     defang: Callable[[str], str]
-    post: tuple[str, str]
     own: Mapping[tuple[str, str], Template] = field(default_factory=lambda: MappingProxyType({}))
 
     def frame(self, name: str) -> Template:
@@ -186,7 +195,7 @@ class AgentPrompts:
     _system: ChatMessage | None
 
     def system(self) -> ChatMessage | None:
-        """The system message: persona, role, closed world and bias.
+        """The system message: persona, role, closed world and disposition.
 
         Returns
         -------
@@ -222,8 +231,21 @@ class AgentPrompts:
         values = {name: self._wording.defang(text) for name, text in act.values.items()}
         return self._user(self._wording.task(act), {**declared, **values})
 
-    def event(self, act: Act, received: Sequence[Message], text: str, past: Past) -> ChatMessage:
+    def said(self, reply: Reply) -> Reply:
+        """A reply as it is published and remembered.
+
+        Its text is :func:`~opinionsim.messages.printable`, without the one pair of the pack's delimiters that encloses
+        all of it, if any does. A text of which nothing is left is empty.
+        """
+        text = self._wording.marks.unwrapped(printable(reply.text))
+        nothing = reply.condition in SPOKEN and not text.strip()
+        return reply._replace(text=text, condition="empty" if nothing else reply.condition)
+
+    def event(self, act: Act, received: Sequence[Message], reply: Reply, past: Past) -> ChatMessage:
         """The message that an act leaves in memory (A7, A12).
+
+        Of a refused or empty reply it tells that the agent did not post, or did not say what it believes; the words
+        of a refusal stand in no memory.
 
         Parameters
         ----------
@@ -231,8 +253,8 @@ class AgentPrompts:
             The act.
         received : sequence of Message
             Messages shown for it, in order.
-        text : str
-            The agent's reply.
+        reply : Reply
+            The agent's reply, as :meth:`said` gives it.
         past : Past
             Before this act.
 
@@ -247,42 +269,42 @@ class AgentPrompts:
             If the pack has no such template, as of :meth:`reflection` and :meth:`recollection`.
         """
         scene = self._scene(act, received, past)
+        text = reply.text if reply.condition in SPOKEN else ""
         return self._user(
             self._wording.frame("event"),
-            {**scene, "case": _case(act, received), "text": self._wording.defang(text)},
+            {**scene, "case": _case(act, received), "condition": reply.condition, "text": self._wording.defang(text)},
         )
 
-    def reflection(self, experience: ChatMessage | None, past: ChatMessage | str | None) -> ChatMessage:
+    def reflection(self, experience: Sequence[ChatMessage], past: ChatMessage | None) -> ChatMessage:
         """The request to reflect (A8).
 
         Parameters
         ----------
-        experience : ChatMessage or None
-            The event to reflect on, as :meth:`event` made it; None when the slot stays empty (A11).
-        past : ChatMessage, str or None
-            Content of the slot for the past reflection: its text, an event (A11), or None for a first reflection.
+        experience : sequence of ChatMessage
+            The events to reflect on, as :meth:`event` made them, oldest first; none where the slot stays empty (A11).
+        past : ChatMessage or None
+            Content of the slot for the past reflection: a recollection, an event (A11), or None for a first reflection.
 
         Returns
         -------
         ChatMessage
             Role ``user``.
         """
-        earlier = self.recollection(past) if isinstance(past, str) else past
         return self._user(
             self._wording.frame("reflect"),
             {
                 "name": self.name,
-                "experience": experience.content if experience is not None else "",
-                "past": earlier.content if earlier is not None else "",
+                "experience": "\n\n".join(event.content for event in experience),
+                "past": "" if past is None else past.content,
             },
         )
 
-    def recollection(self, text: str) -> ChatMessage:
+    def recollection(self, reply: Reply) -> ChatMessage:
         """The message that shows a reflection in later prompts.
 
         Parameters
         ----------
-        text : str
+        reply : Reply
             The reflection that the agent wrote.
 
         Returns
@@ -290,7 +312,7 @@ class AgentPrompts:
         ChatMessage
             Role ``user``, between the history delimiters.
         """
-        context = {"name": self.name, "text": self._wording.defang(text)}
+        context = {"name": self.name, "text": self._wording.defang(self.said(reply).text)}
         return self._user(self._wording.frame("recollection"), context)
 
     def _scene(self, act: Act, received: Sequence[Message], past: Past) -> dict[str, Any]:
@@ -309,8 +331,8 @@ class AgentPrompts:
 
     def _entry(self, message: Message) -> dict[str, Any]:
         """A received message as templates see it."""
-        defang, (opening, closing) = self._wording.defang, self._wording.post
-        text = defang(message.shown)
+        defang, (opening, closing) = self._wording.defang, self._wording.marks.post
+        text = defang(message.text)
         return {
             "text": text,
             "author": defang(message.author),

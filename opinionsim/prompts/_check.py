@@ -8,10 +8,10 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, get_args
 
 from opinionsim.errors import SpecError
-from opinionsim.messages import ChatMessage, Message
+from opinionsim.messages import ChatMessage, Message, Reply
 from opinionsim.opinions import OpinionScale
 from opinionsim.personas import Persona
-from opinionsim.prompts._agent import Act, AgentPrompts, ConfirmationBias, Past, PersonaShown, World
+from opinionsim.prompts._agent import Act, AgentPrompts, BeliefTense, ConfirmationBias, Past, PersonaShown, World
 from opinionsim.prompts._binding import PlainAct
 from opinionsim.prompts._marks import BLOCKS, Block
 from opinionsim.prompts._templates import SUFFIX
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 # Sample values: words that no pack contains, so that every occurrence in a prompt is an inserted one.
 _NAME, _BACKGROUND, _ANCHOR, _ROLE = "Qzname", "Qzbackground", "qzanchor", "qzrole"
 _CLAIM, _TASK, _OWN, _PAST = "qzclaim is qzso", "Qztask to do.", "Qzown words", "Qzpast words"
-_SCALE = OpinionScale((-1, 1), ("qzopposite", _ANCHOR))
+#: The opinion shown is none of the ends, whose labels a pack may explain anywhere.
+_SCALE = OpinionScale((-1, 0, 1), ("qzlowest", _ANCHOR, "qzhighest"))
 _SAMPLE_CLAIM = Claim(_CLAIM, "sample", "truth")
 #: The agent that prompts are made for; the second post is its own.
 _AGENT = 0
@@ -175,7 +176,7 @@ def check_pack(pack: PromptPack, place: str, attributes: frozenset[str], tasks: 
         _check_system(setting)
         # The rest depends on neither the attributes nor the opinion.
         if condition["persona_shown"] in ("full", "none") and condition["opinion"] is None:
-            usual = {"confirmation_bias": "weak", "world": "closed", "interactive": True}
+            usual = {"confirmation_bias": "weak", "world": "closed", "reads": True}
             scenes = _scenes() if all(condition[key] == value for key, value in usual.items()) else _FEW_SCENES
             _check_tasks(setting, acts, scenes)
             _check_events(setting, scenes)
@@ -235,16 +236,20 @@ def _conditions() -> Iterator[dict[str, Any]]:
         "confirmation_bias": ("none", "weak", "strong"),
         "world": ("closed", "open"),
         "masked": (True, False),
-        "interactive": (True, False),
-        "opinion": (None, 1),
+        "reads": (True, False),
+        "opinion": (None, 0),
     }
     for values in product(*grid.values()):
-        yield dict(zip(grid, values, strict=True))
+        condition = dict(zip(grid, values, strict=True))
+        yield {**condition, "writes": condition["reads"]}
 
 
 def _rarer_conditions() -> Iterator[tuple[dict[str, Any], list[_Scene]]]:
-    """No claim, a task, and another role, with the scenes to look at."""
+    """No claim, a task, another role, and the rest of what varies, with the scenes to look at."""
     every_past = [(past, _POSTS[: i % 3], "anonymous") for i, past in enumerate(_PASTS)]
+    for reads, tense, words in ((True, "past", 7), (False, "present", 1)):
+        usual = {"world": "closed", "claim": _SAMPLE_CLAIM, "opinion": 0}
+        yield {**usual, "reads": reads, "writes": not reads, "belief_tense": tense, "post_words": words}, _FEW_SCENES
     for shown, world in (("full", "closed"), ("none", "open")):
         for claim, task, role in ((None, "", ""), (None, _TASK, ""), (_SAMPLE_CLAIM, _TASK, _ROLE)):
             condition: dict[str, Any] = {"persona_shown": shown, "world": world, "claim": claim}
@@ -274,17 +279,17 @@ def _spell(past: Past, received: tuple[Message, ...], labelling: str) -> str:
 
 
 def _check_system(setting: _Setting) -> None:
-    """Check persona, initial belief, claim and bias in the system message."""
+    """Check persona, initial belief, claim and disposition in the system message."""
     at, text, condition = setting.at("system"), setting.system, setting.condition
     at.balanced(text)
     at.cue(text, "")
     at.absent(text, "history", "the system message is no memory")
     at.absent(text, "post", "nobody has posted yet")
     if condition.get("confirmation_bias", "none") == "none":
-        at.absent(text, "bias", "there is no bias")
-    elif not any(block.strip() for block in at.pack.marks.blocks("bias", text)):
-        raise at.error(f"no instruction stands between {' and '.join(map(repr, at.pack.marks.bias))}")
-    shown = condition["persona_shown"]
+        at.absent(text, "disposition", "there is no confirmation bias")
+    elif not any(block.strip() for block in at.pack.marks.blocks("disposition", text)):
+        raise at.error(f"no instruction stands between {' and '.join(map(repr, at.pack.marks.disposition))}")
+    shown = condition.get("persona_shown", "full")
     if shown == "none":
         at.absent(text, "persona", "there is no role-play")
     if shown != "none" or condition["claim"] is None:
@@ -347,7 +352,8 @@ def _check_events(setting: _Setting, scenes: list[_Scene]) -> None:
         return
     for kind, (past, received, labelling) in product(("post", "report", "response"), scenes):
         at = setting.at("event", f"{kind} {_spell(past, received, labelling)}")
-        told = setting.prompts.event(PlainAct("qzact", "qzact", kind, labelling), received, _OWN, past).content
+        act = PlainAct("qzact", "qzact", kind, labelling)
+        told = setting.prompts.event(act, received, Reply(_OWN), past).content
         at.balanced(told)
         at.cue(told, "")
         at.wrapped(told, _OWN)
@@ -356,6 +362,20 @@ def _check_events(setting: _Setting, scenes: list[_Scene]) -> None:
             setting.check_claim(at, told)
         if _OWN in "".join(at.pack.marks.blocks("post", told)):
             raise at.error("the agent's own text must stand outside the delimiters of posts")
+        _check_silence(setting, at, act, (past, received, labelling))
+
+
+def _check_silence(setting: _Setting, at: _Place, act: PlainAct, scene: _Scene) -> None:
+    """Check that the event of a reply that was none says so, and shows what was received."""
+    past, received, _ = scene
+    blank = setting.prompts.event(act, received, Reply(""), past).content
+    for reply in (Reply(_OWN, "refused"), Reply("", "empty")):
+        told = setting.prompts.event(act, received, reply, past).content
+        if told == blank:
+            raise at.error(f"the event of a reply with condition {reply.condition!r} must say that there was none")
+        at.balanced(told)
+        at.cue(told, "")
+        at.posts(told, received)
 
 
 def _check_reflection(setting: _Setting) -> None:
@@ -363,7 +383,7 @@ def _check_reflection(setting: _Setting) -> None:
     opening, closing = setting.pack.marks.history
     past = ChatMessage("user", f"{opening}{_PAST}{closing}")
     if "recollection" in setting.pack.frames:
-        past = setting.prompts.recollection(_PAST)
+        past = setting.prompts.recollection(Reply(_PAST))
         at = setting.at("recollection")
         at.balanced(past.content)
         at.cue(past.content, "")
@@ -371,7 +391,7 @@ def _check_reflection(setting: _Setting) -> None:
     if "reflect" not in setting.pack.frames:
         return
     event = ChatMessage("user", f"{opening}{_OWN}{closing}")
-    for experience, earlier in ((event, None), (event, past), (None, event)):
+    for experience, earlier in (([event], None), ([event, event], past), ([], event)):
         at = setting.at("reflect", f"{'with' if earlier else 'without'} a past reflection")
         text = setting.prompts.reflection(experience, earlier).content
         at.balanced(text)
@@ -382,20 +402,26 @@ def _check_reflection(setting: _Setting) -> None:
 
 
 def _check_effects(pack: PromptPack, place: str, persona: Persona) -> None:
-    """Check that every condition a study may vary changes the system message."""
+    """Check that every condition a study may vary changes the system message, or the request of a post."""
     usual: dict[str, Any] = {
         "persona_shown": "full",
         "confirmation_bias": "none",
         "world": "closed",
         "masked": True,
-        "opinion": 1,
+        "opinion": 0,
+        "belief_tense": "present",
+        "reads": True,
+        "writes": True,
     }
     axes: dict[str, tuple[Any, ...]] = {
         "persona_shown": get_args(PersonaShown),
         "confirmation_bias": get_args(ConfirmationBias),
         "world": get_args(World),
         "masked": (True, False),
-        "opinion": (None, -1, 1),
+        "opinion": (None, -1, 0, 1),
+        "belief_tense": get_args(BeliefTense),
+        "reads": (True, False),
+        "writes": (True, False),
     }
     for axis, values in axes.items():
         told: dict[ChatMessage | None, Any] = {}
@@ -405,3 +431,8 @@ def _check_effects(pack: PromptPack, place: str, persona: Persona) -> None:
             if system in told:
                 raise SpecError(f"{place}/system{SUFFIX}: {axis} {value!r} and {told[system]!r} give the same text")
             told[system] = value
+    if "write" in pack.tasks:
+        write = PlainAct("qzact", "write", "post")
+        lengths = [pack.for_agent(scale=_SCALE, world="open", post_words=words) for words in (None, 7)]
+        if len({prompts.task(write, (), Past()) for prompts in lengths}) == 1:
+            raise SpecError(f"{place}/write{SUFFIX}: post_words 7 and None give the same text")

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Literal, get_args
 
+from opinionsim.messages import printable
+
 #: Kinds of content that stand between delimiters.
-Block = Literal["persona", "history", "post", "claim", "bias"]
+Block = Literal["persona", "history", "post", "claim", "disposition"]
 
 BLOCKS: tuple[Block, ...] = get_args(Block)
 
@@ -28,7 +30,7 @@ class Marks:
         Delimiters of each received message.
     claim : (str, str)
         Delimiters of the claim in full.
-    bias : (str, str)
+    disposition : (str, str)
         Delimiters of the instruction on confirmation bias.
     cues : mapping of str to str
         By template name, a phrase that all prompts of that task contain, and no other text of the pack.
@@ -38,7 +40,7 @@ class Marks:
     history: tuple[str, str]
     post: tuple[str, str]
     claim: tuple[str, str]
-    bias: tuple[str, str]
+    disposition: tuple[str, str]
     cues: Mapping[str, str]
 
     def pair(self, kind: Block) -> tuple[str, str]:
@@ -51,7 +53,7 @@ class Marks:
 
         Parameters
         ----------
-        kind : {"persona", "history", "post", "claim", "bias"}
+        kind : {"persona", "history", "post", "claim", "disposition"}
             Which blocks.
         text : str
             A rendered prompt; an unclosed block reaches to its end.
@@ -70,6 +72,15 @@ class Marks:
         first, *rest = text.split(opening)
         pieces = [part.partition(closing) for part in rest]
         return tuple([inside for inside, _, _ in pieces]), first + "".join([after for _, _, after in pieces])
+
+    def unwrapped(self, text: str) -> str:
+        """The text without the one pair of delimiters that encloses all of it, if any does."""
+        bare = text.strip()
+        for kind in BLOCKS:
+            opening, closing = self.pair(kind)
+            if bare.startswith(opening) and bare.endswith(closing) and bare.count(opening) == bare.count(closing) == 1:
+                return bare[len(opening) : len(bare) - len(closing)].strip()
+        return text
 
     def delimiters(self) -> Iterator[tuple[Block, str]]:
         """Every delimiter with its kind."""
@@ -105,7 +116,7 @@ class Marks:
         """Build the function that makes a text safe to insert between delimiters.
 
         It puts a space after the first character of every delimiter in the text (``</post>`` becomes
-        ``< /post>``) and leaves all other text as it is.
+        ``< /post>``), makes the rest :func:`~opinionsim.messages.printable`, and otherwise leaves it as it is.
         """
         spelled = "|".join(re.escape(delimiter) for _, delimiter in self.delimiters())
         found = re.compile(spelled)
@@ -113,6 +124,7 @@ class Marks:
         first = re.compile(f"(?=(?:{spelled}))(.)", re.DOTALL)
 
         def defang(text: str) -> str:
-            return first.sub(r"\1 ", text) if found.search(text) else text
+            safe = printable(text)
+            return first.sub(r"\1 ", safe) if found.search(safe) else safe
 
         return defang

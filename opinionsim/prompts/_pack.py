@@ -16,7 +16,7 @@ from opinionsim.errors import SpecError
 from opinionsim.messages import ChatMessage
 from opinionsim.opinions import OpinionScale
 from opinionsim.personas import BARE, Persona
-from opinionsim.prompts._agent import Act, AgentPrompts, ConfirmationBias, PersonaShown, Wording, World
+from opinionsim.prompts._agent import Act, AgentPrompts, BeliefTense, ConfirmationBias, PersonaShown, Wording, World
 from opinionsim.prompts._binding import PlainAct, bind_acts, check_frames
 from opinionsim.prompts._check import check_bound, check_pack
 from opinionsim.prompts._marks import Marks
@@ -35,7 +35,7 @@ class _Delimiters(DocumentModel):
     history: tuple[str, str]
     post: tuple[str, str]
     claim: tuple[str, str]
-    bias: tuple[str, str]
+    disposition: tuple[str, str]
 
 
 class _Declaration(DocumentModel):
@@ -148,7 +148,10 @@ class PromptPack:
         persona_shown: PersonaShown = "full",
         masked: bool = True,
         confirmation_bias: ConfirmationBias = "none",
-        interactive: bool = True,
+        belief_tense: BeliefTense = "present",
+        post_words: int | None = None,
+        reads: bool = True,
+        writes: bool = True,
         agent: int | None = None,
         role: str = "participant",
     ) -> AgentPrompts:
@@ -175,9 +178,13 @@ class PromptPack:
             Call the claim "Theory XYZ" after its first mention in a message (A5).
         confirmation_bias : {"none", "weak", "strong"}
             Instruction on confirmation bias (A6).
-        interactive : bool
-            Whether strangers' posts may ever reach the agent; False leaves them out of the system
-            message and of the closed world, as in the no-interaction controls (A12).
+        belief_tense : {"present", "past"}
+            Whether the initial belief is a noun phrase without a verb (A4), or stated in the past tense.
+        post_words : int or None
+            Most words that a post is asked to have, >= 1; None (default) says nothing of length.
+        reads, writes : bool
+            Whether the agent is ever shown posts, and whether it ever writes any; what it never does stands in no
+            prompt, nor do strangers in the closed world of one that never reads (A12).
         agent : int, optional
             Its number in the cast, which marks its own among received messages; None (default) marks none.
         role : str
@@ -197,6 +204,9 @@ class PromptPack:
         _check_choice("persona_shown", persona_shown, PersonaShown)
         _check_choice("confirmation_bias", confirmation_bias, ConfirmationBias)
         _check_choice("world", world, World)
+        _check_choice("belief_tense", belief_tense, BeliefTense)
+        if post_words is not None and post_words < 1:
+            raise SpecError(f"post_words must be a number of words >= 1, or none for no limit; got {post_words}")
         player = BARE if persona is None or persona_shown == "none" else persona
         role_play = player != BARE
         defang = self._wording.defang
@@ -210,11 +220,17 @@ class PromptPack:
             "masked": masked,
             "confirmation_bias": confirmation_bias,
             "world": world,
-            "interactive": interactive,
+            "post_words": post_words,
+            "reads": reads,
+            "writes": writes,
             "scale": tuple((point, defang(label)) for point, label in zip(scale.points, scale.labels, strict=True)),
         }
         belief = scale.label(opinion) if role_play and opinion is not None else ""
-        shown = {**_shown(player, persona_shown, defang), "initial_belief": defang(belief)}
+        shown = {
+            **_shown(player, persona_shown, defang),
+            "initial_belief": defang(belief),
+            "belief_tense": belief_tense,
+        }
         system = render(self._wording.place, self._wording.frame("system"), {**shared, **shown})
         return AgentPrompts(
             name,
@@ -262,7 +278,7 @@ def _build(origin: _Origin) -> PromptPack:
     check_names(library)
     frames = {name: template for name, template in library.templates.items() if name in FRAMES}
     tasks = {name: template for name, template in library.templates.items() if name not in FRAMES}
-    wording = Wording(place, MappingProxyType(frames), MappingProxyType(tasks), defang, marks.post)
+    wording = Wording(place, MappingProxyType(frames), MappingProxyType(tasks), marks, defang)
     pack = PromptPack(declared.name, contents, marks, MappingProxyType({}), origin, library, wording)
     if contents != _shipped():
         check_pack(pack, place, library.attributes, tasks.keys() - undecided(library))

@@ -37,8 +37,8 @@ _PATTERNED = frozenset(("format", "format_map"))
 _WIDTH, _GIVEN_WIDTH = re.compile(r"\d{7}"), re.compile(r"%[^a-zA-Z%]*\*|\{[^{}]*\{")
 
 _SHARED = (
-    "name", "role", "role_play", "claim", "task", "masked", "confirmation_bias", "world", "interactive",
-    "scale",
+    "name", "role", "role_play", "claim", "task", "masked", "confirmation_bias", "world", "post_words",
+    "reads", "writes", "scale",
 )  # fmt: skip
 _SCENE = (
     *_SHARED, "act", "received", "labelling", "previous", "previous_reads", "posts_written", "posts_seen",
@@ -48,9 +48,9 @@ _SCENE = (
 #: Variables of each template; ``task`` stands for all task templates.
 VARIABLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
-        "system": (*_SHARED, "attributes", "background", "initial_belief"),
+        "system": (*_SHARED, "attributes", "background", "initial_belief", "belief_tense"),
         "task": _SCENE,
-        "event": (*_SCENE, "case", "text"),
+        "event": (*_SCENE, "case", "condition", "text"),
         "reflect": ("name", "experience", "past"),
         "recollection": ("name", "text"),
     }

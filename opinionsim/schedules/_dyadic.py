@@ -93,6 +93,17 @@ class Dyads(Schedule):
             yield from dyad_turns(2 * t, t + 1, speaker, listener)
 
 
+def drawn_listeners(n_agents: int, steps: int, rng: np.random.Generator) -> np.ndarray:
+    """The listeners that :class:`Dyads` draws on the complete network with the same generator, shape (steps,).
+
+    A schedule without a speaker that draws its agents so lets in each step of a block report whoever reports in the
+    random dyads that it is compared with. A single agent reports in every step.
+    """
+    if n_agents == 1:
+        return np.zeros(steps, dtype=np.int64)
+    return Neighbours(n_agents).draw_pairs(steps, rng)[:, 1]
+
+
 @part("interaction", name="dyadic")
 class DyadicInteraction(PostsInteraction):
     """In each step a random speaker writes a post and a random neighbour reviews it."""

@@ -12,13 +12,17 @@ from opinionsim.errors import SpecError
 from opinionsim.messages import Message
 from opinionsim.registry import part
 from opinionsim.schedules._acts import REVIEW
+from opinionsim.schedules._dyadic import drawn_listeners
 from opinionsim.schedules._interaction import Conflict, Setting, SteppedInteraction
 from opinionsim.schedules._turns import External, Schedule, Turn, named
 from opinionsim.streams import canonical_json, digest
 
 
 class Exposure(Schedule):
-    """In each step one agent, drawn uniformly, reviews a message from outside the run.
+    """In each step one agent reviews a message from outside the run.
+
+    Agents are drawn uniformly, as the listeners of random dyads on the complete network: in the same block, whoever
+    reviews here in a step is the one who listens there.
 
     Parameters
     ----------
@@ -50,7 +54,7 @@ class Exposure(Schedule):
         self.steps = steps
         messages_by_name = {f"external-{i}": message for i, message in enumerate(messages)}
         self.externals: Mapping[str, Message | str] = MappingProxyType(messages_by_name)
-        self.agents = rng.integers(n_agents, size=steps)
+        self.agents = drawn_listeners(n_agents, steps, rng)
         shown = rng.integers(len(messages), size=steps) if order == "random" else np.arange(steps) % len(messages)
         self.shown = shown
 
@@ -62,7 +66,7 @@ class Exposure(Schedule):
 
 @part("interaction", name="external")
 class ExternalInteraction(SteppedInteraction):
-    """In each step a random agent reviews a message from outside."""
+    """In each step the listener of random dyads reviews a message from outside."""
 
     acts = Exposure.acts
     played_by = ("chat models",)
@@ -91,6 +95,6 @@ class ExternalInteraction(SteppedInteraction):
         return {**fields, "messages": digest(canonical_json(setting.messages(self.messages)))}
 
     def schedule(self, setting: Setting) -> Exposure:
-        """Reviews of the messages by agents drawn at random."""
+        """Reviews of the messages by the listeners that random dyads on the complete network have."""
         messages = setting.messages(self.messages)
         return Exposure(setting.size, self.steps_for(setting.size), messages, self.order, setting.rng)

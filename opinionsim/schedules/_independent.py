@@ -44,7 +44,6 @@ class IndependentInteraction(ReportsInteraction):
     """Control: no interaction; every report as if it were the first."""
 
     acts = IndependentReports.acts
-    interactive = False
     played_by = ("chat models",)
 
     def schedule(self, setting: Setting) -> IndependentReports:

@@ -91,8 +91,6 @@ class Interaction(KindModel):
     """Roles beside the participants."""
     smallest: ClassVar[int] = 1
     """Least number of participants."""
-    interactive: ClassVar[bool] = True
-    """Whether agents are shown messages of others."""
     role_play: ClassVar[bool] = True
     """Whether agents play personas."""
     played_by: ClassVar[tuple[str, ...]] = ("chat models", "equations")

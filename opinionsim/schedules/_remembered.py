@@ -9,14 +9,17 @@ import numpy as np
 from opinionsim.errors import SpecError
 from opinionsim.registry import part
 from opinionsim.schedules._acts import REPORT
+from opinionsim.schedules._dyadic import drawn_listeners
 from opinionsim.schedules._interaction import Setting, SteppedInteraction
 from opinionsim.schedules._turns import Schedule, Turn, named
 
 
 class RememberedReports(Schedule):
-    """In each step one agent, drawn uniformly, reports its opinion and remembers the report.
+    """In each step one agent reports its opinion and remembers the report.
 
     The no-interaction control as Chuang et al. ran it (A12): reports of an agent are not independent.
+    Agents are drawn uniformly, as the listeners of random dyads on the complete network: in the same block, whoever
+    reports here in a step is the one who listens there.
 
     Parameters
     ----------
@@ -35,7 +38,7 @@ class RememberedReports(Schedule):
             raise SpecError(f"reports need at least one agent and steps >= 0; got N = {n_agents}, T = {steps}")
         self.n_agents = n_agents
         self.steps = steps
-        self.agents = rng.integers(n_agents, size=steps)
+        self.agents = drawn_listeners(n_agents, steps, rng)
 
     def turns(self) -> Iterator[Turn]:
         """One ``report`` a step."""
@@ -45,12 +48,11 @@ class RememberedReports(Schedule):
 
 @part("interaction", name="remembered")
 class RememberedInteraction(SteppedInteraction):
-    """Control: no interaction; a random agent reports in each step and remembers it."""
+    """Control: no interaction; in each step the listener of random dyads reports and remembers it."""
 
     acts = RememberedReports.acts
-    interactive = False
     played_by = ("chat models",)
 
     def schedule(self, setting: Setting) -> RememberedReports:
-        """Reports of agents drawn at random."""
+        """Reports of the listeners that random dyads on the complete network have."""
         return RememberedReports(setting.size, self.steps_for(setting.size), setting.rng)

@@ -48,9 +48,9 @@ class Turn:
 
 #: Variables of a task template, unless an act declares others; `opinionsim/prompts/default/README.md` explains each.
 TASK_VARIABLES = (
-    "name", "role", "role_play", "claim", "task", "masked", "confirmation_bias", "world", "interactive",
-    "scale", "act", "received", "labelling", "previous", "previous_reads", "posts_written", "posts_seen",
-    "reports_given",
+    "name", "role", "role_play", "claim", "task", "masked", "confirmation_bias", "world", "post_words",
+    "reads", "writes", "scale", "act", "received", "labelling", "previous", "previous_reads", "posts_written",
+    "posts_seen", "reports_given",
 )  # fmt: skip
 
 

@@ -15,15 +15,14 @@ from opinionsim.store import _schema
 
 #: Largest number of messages in a prompt.
 _LONGEST = 1_000_000
-#: Fields of an entry that are read back from the columns of its row. Its flag has no column.
-_COPIED = tuple(
-    field.name for field in fields(Entry) if field.name not in ("key", "prompt", "text", "reasoning", "flag")
-)
+#: Fields of an entry that are read back from the columns of its row.
+_COPIED = tuple(field.name for field in fields(Entry) if field.name not in ("key", "prompt", "text", "reasoning"))
 #: Valid values of some of them.
 _VALID: Mapping[str, frozenset[str]] = {
     "source": frozenset(get_args(Source)),
     "verdict": frozenset(("accepted", "rejected", "unparsed")),
     "condition": frozenset(get_args(Condition)),
+    "flag": frozenset(("", "note", "suspected")),
 }
 
 

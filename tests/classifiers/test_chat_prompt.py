@@ -47,7 +47,8 @@ is true. The points of the scale, from the most negative opinion of the claim to
 0: neutral
 1: positive
 
-Answer with one of these numbers only, or with N if the text expresses no opinion of the claim."""
+Answer with one of these numbers only, or with N if the text expresses no opinion of the claim. \
+N is also right where the author declines to answer, or leaves the role and speaks as a language model."""
 
 OWN = """\
 You answer one question about a text.
@@ -117,7 +118,8 @@ is true. The points of the scale, from the most negative opinion of the claim to
 1: slightly positive
 2: strongly positive
 
-Answer with one of these numbers only, or with N if the text expresses no opinion of the claim."""
+Answer with one of these numbers only, or with N if the text expresses no opinion of the claim. \
+N is also right where the author declines to answer, or leaves the role and speaks as a language model."""
 
 
 def _prompt(item: Item, question: str = "", scale: OpinionScale | None = None) -> str:

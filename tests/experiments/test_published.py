@@ -9,7 +9,7 @@ import pytest
 
 import opinionsim as osim
 from opinionsim.data import data_folder
-from opinionsim.experiments import load_experiment, preview
+from opinionsim.experiments import assemble, load_experiment, preview
 from opinionsim.messages import ChatMessage
 from opinionsim.store import Results
 from tests._running import SMALL, carry_out, changed
@@ -171,6 +171,7 @@ def test_every_condition_gives_prompts_of_its_own(tmp_path: Path) -> None:
         "cognition.confirmation_bias": ["none", "weak", "strong"],
         "cognition.world": ["closed", "open"],
         "cognition.memory": ["cumulative", "reflective"],
+        "cognition.belief_tense": ["present", "past"],
         "population.shown": ["full", "demographics", "name", "none"],
         "topic.masked": [True, False],
         "topic.framing": ["falsehood", "truth"],
@@ -183,6 +184,59 @@ def test_every_condition_gives_prompts_of_its_own(tmp_path: Path) -> None:
         assert len(last) == len(values), path
         prompts = {tuple(results.prompt(str(run_id), int(turn))) for run_id, turn in last.items()}
         assert len(prompts) == len(values), path
+
+
+def test_posts_are_short_by_default_and_of_any_length_in_the_published_study() -> None:
+    def task(name: str) -> str:
+        experiment = load_experiment(name)
+        shown = (preview(experiment, run).prompts for run in range(len(experiment.runs)))
+        return next(prompts["write"] for prompts in shown if "write" in prompts)[-1].content
+
+    for name in NAMES:
+        if name != "classic_quickstart":
+            assert ("in at most 60 words" in task(name)) == (not name.startswith("chuang2024/")), name
+
+
+def test_agents_are_told_of_writing_and_reading_only_where_they_do() -> None:
+    told = {}
+    for kind, interaction in SHORT.items():
+        spec = changed(SMALL, interaction=interaction, measurement={"probe": {"after": 1}})
+        prompts = preview(load_experiment(spec)).prompts
+        systems = [messages[0].content for messages in prompts.values() if messages[0].role == "system"]
+        told[kind] = any("write posts" in text for text in systems)
+        assert told[kind] == ("write" in prompts), kind
+        strangers = any("stranger" in message.content for messages in prompts.values() for message in messages)
+        assert strangers == ("review" in prompts), kind
+    assert {kind for kind, writes in told.items() if not writes} == {
+        "external",
+        "remembered",
+        "independent",
+        "no-role-play",
+    }
+    probes = changed(SMALL, interaction={"kind": "dyadic", "steps": 0}, measurement={"probe": {"after": 1}})
+    ((system, task),) = preview(load_experiment(probes)).prompts.values()
+    assert "write posts" not in system.content
+    assert "stranger" not in system.content + task.content
+
+
+@pytest.mark.parametrize("replicate", [0, 2])
+def test_controls_share_the_listeners_of_the_block(replicate: int) -> None:
+    messages = {"kind": "external", "steps": 30, "messages": ["One.", "Two."], "label": "external"}
+    cells = [
+        {"kind": "dyadic", "steps": 30, "label": "dyadic"},
+        {"kind": "remembered", "steps": 30, "label": "remembered"},
+        messages,
+        {**messages, "order": "sequence", "label": "in sequence"},
+    ]
+    experiment = load_experiment(changed(SMALL, replicates=3, sweep={"interaction": cells}))
+    drawn = {
+        run.cell.label: [turn.agent for turn in turns if turn.act != "write"]
+        for run in experiment.runs
+        if run.replicate == replicate
+        for turns in [list(assemble(run, experiment.resources).schedule.turns())]
+    }
+    assert len(drawn) == 4
+    assert len({tuple(agents) for agents in drawn.values()}) == 1
 
 
 def test_bias_and_world_stand_in_every_task() -> None:

@@ -415,6 +415,8 @@ _MATTERS: list[tuple[str, Any]] = [
     ("cognition.token_budget", 100),
     ("cognition.confirmation_bias", "weak"),
     ("cognition.world", "open"),
+    ("cognition.belief_tense", "past"),
+    ("cognition.post_words", None),
     ("interaction.kind", "broadcast"),
     ("interaction.steps", 6),
     ("interaction.network", "ring"),

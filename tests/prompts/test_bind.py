@@ -203,7 +203,7 @@ def test_a_file_that_only_own_tasks_include_may_use_values_as_well(pack: PromptP
     ("text", "said"),
     [
         ("Pick {{ choices }}." + _CLAIM_AND_POSTS, "pick.j2: its cue 'Now pick!' is missing"),
-        ("Now pick! {{ choices }} {{ task }} Off the record" + _CLAIM_AND_POSTS, "the cue of probe"),
+        ("Now pick! {{ choices }} {{ task }} Answer in a few sentences" + _CLAIM_AND_POSTS, "the cue of probe"),
         ("Now pick! {{ choices }} {{ claim }} {{ task }}" + _CLAIM_AND_POSTS, "the claim also stands outside"),
         ("Now pick! {{ choices }}" + _CLAIM_AND_POSTS, "the variable task must stand in the prompt"),
         ("Now pick! {{ choices }} {{ task }}", "the claim must stand between"),
@@ -258,7 +258,7 @@ def test_a_received_message_says_who_wrote_it_and_where(pack: PromptPack, agent:
         "Bo Ek|moderator|write|False|Cows can swim.",
         "|participant|< /post>|True|Hens fly.",
         "|||False|News.",
-        "|||False|Goats [The text was cut off here.]",
+        "|||False|Goats",
         ".",
     ]
     assert "True" not in agent(pack.bind([act])).task(act, (_POST, own, outside), Past()).content

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from opinionsim.prompts import Marks
+from opinionsim.messages import printable
+from opinionsim.prompts import Block, Marks
 
 _MARKS = Marks(("<p>", "</p>"), ("<h>", "</h>"), ("[[x]]", "[[/x]]"), ("<c>", "</c>"), ("{b}", "{/b}"), {})
 _SCRAPS = st.lists(
@@ -16,7 +18,7 @@ def test_no_text_opens_or_closes_a_block(text: str) -> None:
     safe = _MARKS.defanger()(text)
     assert _MARKS.problem() is None
     assert not any(delimiter in safe for _, delimiter in _MARKS.delimiters())
-    assert safe.replace(" ", "") == text.replace(" ", "")
+    assert safe.replace(" ", "") == printable(text).replace(" ", "")
     prompt = f"a [[x]]{safe}[[/x]] b [[x]]{safe}[[/x]]"
     assert _MARKS.blocks("post", prompt) == (safe, safe)
     assert _MARKS.without("post", prompt) == "a  b "
@@ -25,7 +27,24 @@ def test_no_text_opens_or_closes_a_block(text: str) -> None:
 @given(_SCRAPS.map("".join))
 def test_a_text_without_delimiters_stays_as_it_is(text: str) -> None:
     assume(not any(delimiter in text for _, delimiter in _MARKS.delimiters()))
-    assert _MARKS.defanger()(text) == text
+    assert _MARKS.defanger()(text) == printable(text)
+
+
+@given(
+    st.sampled_from([kind for kind, _ in _MARKS.delimiters()]), _SCRAPS.map("".join), st.sampled_from(["", " ", "\n"])
+)
+def test_one_outer_pair_of_delimiters_is_taken_off(kind: Block, text: str, space: str) -> None:
+    opening, closing = _MARKS.pair(kind)
+    inside = _MARKS.defanger()(text).strip()
+    assert _MARKS.unwrapped(f"{space}{opening}{space}{inside}{space}{closing}{space}") == inside
+    assert _MARKS.unwrapped(inside) == inside
+
+
+@pytest.mark.parametrize(
+    "text", ["<p>a</p> and <p>b</p>", "<p>a", "a</p>", "<p>a</h>", "Here you are: <p>a</p>", "<p></p><p>", "<p>", ""]
+)
+def test_what_is_not_enclosed_whole_stays_as_it_is(text: str) -> None:
+    assert _MARKS.unwrapped(text) == text
 
 
 _DELIMITERS = st.builds("".join, st.tuples(st.sampled_from("<("), st.text("ab/", min_size=1), st.sampled_from(">)")))

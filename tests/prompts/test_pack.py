@@ -8,6 +8,7 @@ import pytest
 
 import opinionsim.prompts
 from opinionsim.errors import SpecError
+from opinionsim.messages import Reply
 from opinionsim.personas import Persona
 from opinionsim.prompts import BLOCKS, VARIABLES, AgentPrompts, Past, PromptPack, load_pack
 from opinionsim.schedules import TASK_VARIABLES, WRITE
@@ -99,19 +100,19 @@ def test_other_files_of_a_folder_are_left_alone(folder: Path) -> None:
         ("pack.yaml", '"Your post:"', '" "', "cues.write: must be a phrase"),
         ("pack.yaml", "  write:", '  system: "You"\n  write:', "cues.system: is no task"),
         ("pack.yaml", "  write:", '  vote: "Vote now"\n  write:', "vote.j2: no such template"),
-        ("pack.yaml", '  bias: ["<bias>", "</bias>"]\n', "", "bias"),
-        ("pack.yaml", '["<bias>", "</bias>"]', '["<bias>"]', "bias"),
-        ("pack.yaml", '["<bias>", "</bias>"]', '["<post>", "</bias>"]', "used twice"),
-        ("pack.yaml", '["<bias>", "</bias>"]', '["<bias>", "<bias>"]', "used twice"),
-        ("pack.yaml", '["<bias>", "</bias>"]', '["a", "</bias>"]', "three or more"),
-        ("pack.yaml", '["<bias>", "</bias>"]', '["BIAS START", "</bias>"]', "no whitespace"),
-        ("pack.yaml", '["<bias>", "</bias>"]', '["x<post>", "</bias>"]', "contains"),
-        ("pack.yaml", '["<bias>", "</bias>"]', '["###", "</bias>"]', "begins as"),
-        ("pack.yaml", '["<bias>", "</bias>"]', '["<b>", "</b>"]', "'<b>'"),
+        ("pack.yaml", '  disposition: ["<note>", "</note>"]\n', "", "disposition"),
+        ("pack.yaml", '["<note>", "</note>"]', '["<note>"]', "disposition"),
+        ("pack.yaml", '["<note>", "</note>"]', '["<post>", "</note>"]', "used twice"),
+        ("pack.yaml", '["<note>", "</note>"]', '["<note>", "<note>"]', "used twice"),
+        ("pack.yaml", '["<note>", "</note>"]', '["a", "</note>"]', "three or more"),
+        ("pack.yaml", '["<note>", "</note>"]', '["BIAS START", "</note>"]', "no whitespace"),
+        ("pack.yaml", '["<note>", "</note>"]', '["x<post>", "</note>"]', "contains"),
+        ("pack.yaml", '["<note>", "</note>"]', '["###", "</note>"]', "begins as"),
+        ("pack.yaml", '["<note>", "</note>"]', '["<b>", "</b>"]', "'<b>'"),
         ("pack.yaml", "Your post:", "Write it now", "cue 'Write it now' is missing"),
         ("pack.yaml", "Your post:", "Benjamin", "is missing"),
         ("pack.yaml", "Now that you have read", "honestly believe", "the cue of review"),
-        ("write.j2", "Your post:", "Off the record: Your post:", "the cue of probe"),
+        ("write.j2", "Your post:", "Answer in a few sentences. Your post:", "the cue of probe"),
         ("write.j2", "Your post:", "Your post: {% if", "write.j2:"),
         ("write.j2", "Your post:", "Your post: {{ tweet }}", "undefined variable 'tweet'"),
         (
@@ -147,9 +148,14 @@ def test_other_files_of_a_folder_are_left_alone(folder: Path) -> None:
         ("system.j2", "<persona>", "", "in pairs"),
         ("system.j2", "Name: {{ name }}", "Name", "the name must stand"),
         ("system.j2", "Background: {{ background }}", "", "the background"),
-        ("system.j2", "is {{ initial_belief }}", "is yours", "the initial belief"),
+        ("system.j2", "{{ initial_belief }} opinion", "your opinion", "the initial belief"),
         ("system.j2", "{% if role_play %}", "{{ initial_belief }}{% if role_play %}", "outside"),
         ("system.j2", "{{ value }}", "", "an attribute"),
+        ("system.j2", 'belief_tense == "past"', "false", "belief_tense 'past' and 'present' give the same text"),
+        ("system.j2", "reads and writes", "reads", "writes False and True give the same text"),
+        ("write.j2", "{% if post_words %}", "{% if false %}", "write.j2: post_words 7 and None give the same text"),
+        ("event.j2", 'condition in ("refused", "empty")', 'condition == "refused"', "condition 'empty' must say"),
+        ("event.j2", 'condition in ("refused", "empty")', "false", "condition 'refused' must say that there was none"),
         ("system.j2", '{% include "_situation.j2" %}', "", "no instruction"),
         ("_situation.j2", '"closed"', '"shut"', "world"),
         ("event.j2", "<memory>", "", "in pairs"),
@@ -172,7 +178,7 @@ def test_a_malformed_pack_gives_one_error_that_names_file_and_fault(
 def test_weak_and_strong_bias_must_differ(folder: Path) -> None:
     (folder / "_situation.j2").write_text(
         '{% if world == "closed" %}Alone.{% endif %}'
-        '{% if confirmation_bias != "none" %}<bias>Be biased.</bias>{% endif %}\n',
+        '{% if confirmation_bias != "none" %}<note>Be biased.</note>{% endif %}\n',
         encoding="utf-8",
     )
     message = _refusal(folder)
@@ -212,7 +218,7 @@ def test_a_pack_may_hold_nothing_but_the_system_message(pack: PromptPack, agent:
     with pytest.raises(SpecError, match=r"no task template 'write'.*it has none"):
         agent(bare).task(WRITE, (), Past())
     with pytest.raises(SpecError, match=r"prompt pack bare has no template event\.j2"):
-        agent(bare).event(WRITE, (), "My words.", Past())
+        agent(bare).event(WRITE, (), Reply("My words."), Past())
 
 
 def test_the_variables_of_tasks_are_those_that_acts_declare() -> None:

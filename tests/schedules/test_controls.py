@@ -76,6 +76,19 @@ def test_remembered_reports_ask_one_agent_a_step_drawn_uniformly() -> None:
     assert sum((counts[agent] - 2_000) ** 2 / 2_000 for agent in range(4)) < 16.3
 
 
+@given(st.integers(2, 12), st.integers(0, 60), st.integers(0, 2**32))
+def test_controls_ask_in_each_step_whoever_listens_in_the_random_dyads_of_the_block(n: int, t: int, seed: int) -> None:
+    listeners = Dyads(n, t, _rng(seed)).pairs[:, 1].tolist()
+    assert [turn.agent for turn in RememberedReports(n, t, _rng(seed)).turns()] == listeners
+    for order in ("random", "sequence"):
+        assert [turn.agent for turn in Exposure(n, t, NEWS, order, _rng(seed)).turns()] == listeners
+
+
+def test_a_single_agent_reports_in_every_step() -> None:
+    assert [turn.agent for turn in RememberedReports(1, 3, _rng()).turns()] == [0, 0, 0]
+    assert [turn.agent for turn in Exposure(1, 2, NEWS, "sequence", _rng()).turns()] == [0, 0]
+
+
 def test_exposure_in_sequence_starts_over_at_the_end() -> None:
     turns = list(Exposure(3, 7, NEWS, "sequence", _rng()).turns())
     assert [turn.reads for turn in turns] == [(External(f"external-{i % 3}"),) for i in range(7)]

@@ -13,6 +13,7 @@ class Newest(KeptMessages):
     calls_per_event: ClassVar[int] = 0
     templates: ClassVar[tuple[str, ...]] = ("event",)
 
-    async def remember(self, act, received, text, ask):
-        event = self.prompts.event(act, received, text, self.past)
-        return replace(self, past=self.past.advance(act, received), kept=self.start.then(event))
+    async def remember(self, act, received, reply, ask):
+        event = self.prompts.event(act, received, reply, self.past)
+        past = self.past.advance(act, received, reply.condition)
+        return replace(self, past=past, kept=self.start.then(event))
