@@ -423,9 +423,8 @@ def _unequal_exposure(frame: pd.DataFrame) -> list[str]:
     if rates.empty or rates.max() - rates.min() <= _UNEQUAL:
         return []
     axes = list(frame.columns[: list(frame.columns).index("kind")])
-    most, least = (
-        ", ".join(level_text(value) for value in frame[axes].loc[place]) for place in (rates.idxmax(), rates.idxmin())
-    )
+    rows = {place: ", ".join(level_text(row[axis]) for axis in axes) for place, row in frame.iterrows()}
+    most, least = rows[rates.idxmax()], rows[rates.idxmin()]
     return [
         f"Of the messages to be read, nobody received {rates.max():.1%} under {most}, but {rates.min():.1%} under "
         f"{least}: refused, empty or skipped. Who is heard differs between these conditions, and B with it; see "

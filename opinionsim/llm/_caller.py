@@ -375,7 +375,7 @@ class RunCalls:
             began = clock()
             got = await self._attempt(lane, question, seed, endpoint)
             if isinstance(got, AIMessage):
-                return _read(got, prompt), clock() - began
+                return _read(got, question.prompt), clock() - began
             if got.kind == "content-filter":
                 return ParsedReply("", condition="refused", finish_reason=FILTERED), clock() - began
             if got.kind == "any-request":

@@ -340,7 +340,7 @@ def test_the_initial_belief_in_the_past_tense_is_a_variant(pack: PromptPack, age
 @pytest.mark.parametrize("masked", [True, False])
 def test_what_a_negative_opinion_means_is_said_in_the_labels_of_the_scale(agent: Agent, masked: bool) -> None:
     subject = "Theory XYZ" if masked else "the claim"
-    negated = Claim("it is not possible to speak with the dead", "dead", Framing.TRUTH)
+    negated = Claim("it is not possible to speak with the dead", "dead", "truth")
     told = _system(agent(claim=negated, opinion=-1, masked=masked))
     assert (
         f'Opinions about {subject} range from "strongly negative" (it is wrong) to "strongly positive" (it is right)'
