@@ -1,0 +1,244 @@
+"""From text to clauses: spelling, words, stems, phrases of the data file, and clause boundaries."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+#: Most characters read of a text, which bounds cost.
+_MAX_CHARACTERS = 20_000
+#: Longest quotation, in words, that is read as the author's own words: a term, or a point of the scale.
+_TERM = 3
+#: Longest heading or label before a colon, in words, which belongs to what follows.
+_LABEL = 7
+
+DATA: dict[str, dict[str, str]] = tomllib.loads(Path(__file__).with_name("lexicon.toml").read_text(encoding="utf-8"))
+
+
+def entries(table: str) -> list[str]:
+    """The entries of a table of the data file."""
+    return [" ".join(entry.split()) for entry in re.split(r"[/\n]", table) if entry.strip()]
+
+
+def pairs(table: str, mark: str) -> list[tuple[str, str]]:
+    """The entries of a table of pairs, each parted by `mark`."""
+    return [(left.strip(), right.strip()) for left, _, right in (entry.partition(mark) for entry in entries(table))]
+
+
+_STEMS = dict(pairs(DATA["plain"]["irregular"], " "))
+_DIGITS = dict(pairs(DATA["world"]["numbers"], " "))
+_SPELLINGS = {left: right for left, right in (line.split(" = ") for line in DATA["world"]["spellings"].split(" / "))}
+
+
+@lru_cache(maxsize=1 << 14)
+def stem(word: str) -> str:
+    """A crude stem: plural, past and progressive endings and a final e are taken off."""
+    if word in _STEMS:
+        word = _STEMS[word]
+    if len(word) <= 3 or not word.isalpha():
+        return word
+    if word.endswith(("ies", "ied")):
+        return word[:-3] + "y"
+    if word.endswith(("sses", "shes", "ches", "xes")):
+        word = word[:-2]
+    elif word.endswith("s") and not word.endswith(("ss", "us", "is")):
+        word = word[:-1]
+    for ending in ("ing", "ed"):
+        rest = word[: -len(ending)]
+        if word.endswith(ending) and len(rest) >= 3 and any(vowel in rest for vowel in "aeiouy"):
+            word = rest[:-1] if rest[-1] == rest[-2] and rest[-1] not in "lsz" else rest
+            break
+    return word[:-1] if word.endswith("e") and len(word) > 3 else word
+
+
+_UNIFORM = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"', "…": ".", "–": " - ", "—": " - ", "\t": " "})
+_MARKUP = re.compile(r"^[ >]*(?:[-*•+][ ]+|\d{1,2}[.)][ ]+)+", re.MULTILINE)
+_HEADING = re.compile(r"^#+ *(.+?)[.:]*\n+", re.MULTILINE)
+_BOLD_LABEL = re.compile(rf"^\*\*((?:[^\s*]+ ?){{1,{_LABEL}}}?)[.:]?\*\*[.:]?(?= *\S)", re.MULTILINE)
+_STEP = re.compile(r"\b(?:step|thought|point) (?:\d+|one|two|three|four|five)\b *[:.,-]*", re.IGNORECASE)
+_LEAD_IN = re.compile(r"[^.!?:\n]*\bstep by step\b[^.!?:\n]*[:.]", re.IGNORECASE)
+_NAMED = re.compile(r"\b(I), (?:[A-Z][\w'-]*\.? ?){1,4},")
+_QUOTE = re.compile(r"\"([^\"\n]{1,400})\"")
+_LINKS = re.compile(r"https?://\S+|@\w+|\x1b?\[\d{0,3}(?:;\d{1,3})*m")
+_COUNTRY = re.compile(r"\bUSA?\b")
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_SPELLED = re.compile(
+    r"(?<![\w'])(?:" + "|".join(sorted(map(re.escape, _SPELLINGS), key=len, reverse=True)) + r")(?!\w)"
+)
+_IS = re.compile(r"\b(it|that|he|she|there|what|who|here|where|how)'s\b")
+_ENDINGS = {"n't": " not", "'m": " am", "'re": " are", "'ve": " have", "'ll": " will", "'d": " would", "'s": ""}
+_ENDING = re.compile(r"n't\b|'(?:m|re|ve|ll|d|s)\b")
+_TITLE = re.compile(r"\b(dr|mr|mrs|ms|prof|vs|etc)\.(?=\s\w)")
+_TOKEN = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*|\d+(?:[.,]\d+)*|%|[.!?;:,()\n]| - ")
+_ENDS = frozenset(".!?\n;")
+_PAUSES = frozenset([",", "(", ")", " - ", ":"])
+
+
+def _term(quote: re.Match[str]) -> str:
+    """A short quotation without its marks; a longer one is nobody's own words."""
+    return f" {quote[1]} " if len(quote[1].split()) <= _TERM else " quotation "
+
+
+def tokens(text: str, claim: str = "") -> list[str]:
+    """Words in lower case with short forms written out, numbers as digits, and punctuation marks.
+
+    Markup, openings such as "I, NAME, will go step by step ..." and quotations are taken out; the claim, where it is
+    repeated word for word, becomes the one word ``xclaim``.
+    """
+    text = text[:_MAX_CHARACTERS].translate(_UNIFORM).strip()
+    if len(text) > 1 and text[0] == text[-1] == '"' and '"' not in text[1:-1]:
+        text = text[1:-1]
+    text = _MARKUP.sub("", _HEADING.sub(r"\1: ", _MARKUP.sub("", text)) if "#" in text else text)
+    if "**" in text:
+        text = _BOLD_LABEL.sub(r"\1:", text).replace("**", "")
+    text = _NAMED.sub(r"\1", _LEAD_IN.sub("\n", _STEP.sub("", text))) if "tep" in text or "I, " in text else text
+    if claim and len(claim) > 5:
+        text = re.sub(r"(?<!\w)" + re.escape(claim) + r"(?!\w)", "xclaim", text, flags=re.IGNORECASE)
+    text = _COUNTRY.sub("usa", _LINKS.sub(" ", _CAMEL.sub(" ", text) if "#" in text else text))
+    if '"' in text:
+        text = _QUOTE.sub(_term, text)
+    text = _SPELLED.sub(lambda found: _SPELLINGS[found[0]], text.lower())
+    if "'" in text:
+        text = _ENDING.sub(lambda found: _ENDINGS[found[0]], _IS.sub(r"\1 is", text))
+    return [_DIGITS.get(word, word) for word in _TOKEN.findall(_TITLE.sub(r"\1", text))]
+
+
+class Mark(NamedTuple):
+    """A phrase of the data file found in a clause."""
+
+    start: int
+    end: int
+    kind: str
+    """Table and key of the data file; stances have the table alone."""
+    sign: int = 0
+    """+1 for, -1 against, 0 neither."""
+    size: str = ""
+    """``mild`` or ``firm`` where the word itself says so."""
+
+
+@dataclass(slots=True)
+class Clause:
+    """A stretch of text that says one thing."""
+
+    words: list[str]
+    """Stems."""
+    raw: list[str]
+    """The words themselves."""
+    marks: list[Mark]
+    sentence: int
+    question: bool = False
+    kinds: frozenset[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.kinds = frozenset(mark.kind for mark in self.marks)
+
+    def has(self, *kinds: str) -> bool:
+        """Whether a phrase of one of these kinds occurs."""
+        return not self.kinds.isdisjoint(kinds)
+
+    def starts(self, kind: str) -> bool:
+        """Whether a phrase of this kind is among the first two words."""
+        return any(mark.kind == kind and mark.start <= 1 for mark in self.marks)
+
+
+_SIDES = {"for": 1, "against": -1, "middle": 0}
+
+
+def _trie() -> dict[str, Any]:
+    """All phrases by stems, word after word; the key "" holds kind, sign and size of a complete phrase."""
+    root: dict[str, Any] = {}
+    for table, keys in DATA.items():
+        for key, text in keys.items():
+            if table in ("plain", "world"):
+                continue
+            side, _, size = key.partition("_")
+            meaning = (table, _SIDES[side], size) if side in _SIDES else (key, 0, "")
+            for entry in entries(text):
+                node = root
+                for word in entry.split():
+                    node = node.setdefault(stem(word), {})
+                node.setdefault("", meaning)
+    return root
+
+
+_PHRASES = _trie()
+
+
+def _marks(words: list[str]) -> Iterator[Mark]:
+    """The longest phrases, left to right, not overlapping."""
+    position = 0
+    while position < len(words):
+        node, ahead, found = _PHRASES.get(words[position]), position, None
+        while node is not None:
+            ahead += 1
+            if "" in node:
+                found = Mark(position, ahead, *node[""])
+            node = node.get(words[ahead]) if ahead < len(words) else None
+        if found:
+            yield found
+        position = found.end if found else position + 1
+
+
+#: Words that open a clause after a comma or "and".
+_SUBJECTS = frozenset(
+    "i my it this that the they we there he she now not so then their but and or neither nobody nothing if".split()
+)
+_OPENERS = frozenset(["but", "although", "because"])
+
+
+def clauses(text: str, claim: str = "") -> list[Clause]:
+    """Cut a text into clauses.
+
+    Parameters
+    ----------
+    text : str
+        Anything.
+    claim : str
+        The claim, for places where the text repeats it.
+
+    Returns
+    -------
+    list of Clause
+        In the order of the text; empty when it holds no words.
+    """
+    found: list[Clause] = []
+    run: list[str] = []
+    sentence = 0
+    for token in [*tokens(text, claim), "."]:
+        if token not in _ENDS:
+            run.append(token)
+            continue
+        if any(word not in _PAUSES for word in run):
+            found.extend(_split(run, sentence, token == "?"))
+            sentence += 1
+        run = []
+    return found
+
+
+def _split(run: list[str], sentence: int, question: bool) -> Iterator[Clause]:
+    """Part a sentence at connectives, dashes, and commas or "and" before a new subject."""
+    raw: list[str] = []
+    cuts = {0}
+    for position, word in enumerate(run):
+        following = run[position + 1] if position + 1 < len(run) else ""
+        if word not in _PAUSES:
+            joins = word in ("and", "so") and following in ("i", "now", "my", "it", "they", "the", "am", "we")
+            if joins and raw:
+                cuts.add(len(raw))
+            raw.append(word)
+        elif word in ("(", ")", " - ") or (word == ":" and len(raw) > _LABEL) or following in _SUBJECTS:
+            if word != ":" or len(raw) > _LABEL:
+                cuts.add(len(raw))
+    words = [stem(word) for word in raw]
+    marks = list(_marks(words))
+    cuts.update(mark.start for mark in marks if mark.kind in _OPENERS and words[mark.start - 1] not in ("not", "just"))
+    inside = {position for mark in marks for position in range(mark.start + 1, mark.end)}
+    for start, end in pairwise(sorted((cuts - inside) | {0, len(raw)})):
+        own = [m._replace(start=m.start - start, end=m.end - start) for m in marks if start <= m.start < end]
+        yield Clause(words[start:end], raw[start:end], own, sentence, question)
