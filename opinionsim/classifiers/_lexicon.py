@@ -11,7 +11,7 @@ import numpy as np
 
 from opinionsim.classifiers._base import Item, check_items, claims_and_texts
 from opinionsim.classifiers._lexicon_claims import ClaimView, view_of
-from opinionsim.classifiers._lexicon_clauses import Context, Reading, read
+from opinionsim.classifiers._lexicon_clauses import Context, Reading, read, speaks
 from opinionsim.classifiers._lexicon_text import DATA, Clause, clauses
 from opinionsim.opinions import OpinionEstimates, OpinionScale
 from opinionsim.registry import part
@@ -153,8 +153,8 @@ def _read(parts: list[Clause], view: ClaimView) -> _Discourse:
     words = [word for clause in parts for word in clause.raw]
     foreign = len(words) >= _LENGTH and sum(word in _COMMON for word in words) < _ENGLISH * len(words)
     stems = {word for clause in parts for word in clause.words}
-    known = any(clause.has("claim") for clause in parts) or not stems.isdisjoint(view.subject | view.core)
-    state = _Discourse(Context(known))
+    masked = "xyz" in stems or "theory" in stems
+    state = _Discourse(Context(masked or any(c.has("claim") for c in parts) or not stems.isdisjoint(view.subject | view.core), masked))
     for clause in [] if foreign else parts:
         state.role_break = state.role_break or clause.has("role")
         state.refusal = state.refusal or clause.has("refuse")
@@ -180,14 +180,19 @@ def _note(clause: Clause, view: ClaimView, state: _Discourse) -> None:
             context.stranger, context.statement, context.answering = reading.sign, reading.said, True
             context.antecedent = reading.target
         return
+    if reading is None and clause.has("other", "text") and not speaks(clause):
+        context.answering, context.statement = True, False
     if changes and (reading is None or reading.past or reading.anchor in ("", "post", "it")):
         reading = _relative(clause, state)
     if clause.has("soften", "short_of") and (reading is None or not reading.past):
-        state.softened += 0.5
+        state.softened += 0.7
+    elif reading is None and clause.has("slight") and len(clause.words) <= 6 and state.cues:
+        state.softened += 0.7
     if reading is None:
         return
     if reading.past:
-        state.past = reading if reading.sign or state.past is None else state.past
+        apart = state.past is not None and state.past.denies and reading.denies and state.past.sign * reading.sign < 0
+        state.past = reading._replace(sign=0, size="") if apart else reading
         context.antecedent = reading.target or 1
         return
     _count(clause, reading, state)
@@ -198,7 +203,7 @@ def _answers(clause: Clause, state: _Discourse) -> bool:
     if state.asked[0] != clause.sentence - 1 or clause.raw[0] not in ("yes", "no", "not") or len(clause.raw) > 4:
         return False
     sign = state.asked[1] * (1 if clause.raw[0] == "yes" else -1)
-    _count(clause, Reading(sign, "", 1.0, anchor="claim"), state)
+    _count(clause, Reading(sign, "mild" if clause.has("slight") else "", 1.0, anchor="claim"), state)
     return True
 
 
@@ -234,7 +239,7 @@ def _count(clause: Clause, reading: Reading, state: _Discourse) -> None:
             near = clause.starts("but") and clause.sentence - cue.sentence <= 1
             state.cues[at] = cue._replace(weight=cue.weight * (0.3 if near else 0.5))
     state.cues.append(Cue(reading.sign, reading.size, weight, clause.sentence, reading))
-    context.answering = False
+    context.answering, context.own = False, reading.sign
     if reading.anchor in ("claim", "content", ""):
         context.antecedent = reading.target or 1
 

@@ -69,12 +69,13 @@ class ClaimView:
             How surely, in [0, 1].
         """
         votes, heart, negated = 0, False, 1
+        counted = not self.above or any(word[0].isdigit() and word not in self.subject for word in words)
         for position, word in enumerate(words):
             if word in _NEGATIONS or (word == "than" and words[position - 1] == "rather"):
                 negated = -negated
             elif word in ("and", "but"):
                 negated = 1
-            elif word in self.words:
+            elif word in self.words and (counted or word not in self.core):
                 heart = heart or word in self.core
                 votes += negated * self.words[word] * (2 if word in self.core else 1)
             elif word[0].isdigit() and word not in self.subject:

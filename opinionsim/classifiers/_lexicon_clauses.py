@@ -12,10 +12,13 @@ from opinionsim.classifiers._lexicon_text import DATA, Clause, Mark, stem
 _COMMON = frozenset(stem(word) for word in DATA["plain"]["common"].split())
 _ME = frozenset(["i", "me", "my", "mine", "we", "our"])
 _WERE = frozenset(["was", "were", "had"])
+#: Certainty of "it" is certainty of what was said last.
+_SURE = frozenset(["sure", "certain", "doubt", "confident", "convinc"])
+_BEING = frozenset("have am are be been is being feel remain".split())
 #: Past forms without the ending -ed.
 _TOLD = frozenset(["thought", "held", "felt", "leant", "swore", "stood", "saw"])
 #: Reach of a negation and of a word of firmness, in words.
-_NEGATES, _FIRMS, _HEDGES = 8, 4, 4
+_NEGATES, _FIRMS, _HEDGES = 10, 4, 7
 
 
 class Reading(NamedTuple):
@@ -46,6 +49,8 @@ class Context:
 
     known: bool
     """Whether the text speaks of the claim at all."""
+    masked: bool = False
+    """Whether the text calls the claim a theory."""
     antecedent: int = 1
     """Sign of what "it" stands for."""
     stranger: int | None = None
@@ -53,7 +58,9 @@ class Context:
     statement: bool = False
     """Whether that opinion was a statement, to which "it" can refer."""
     answering: bool = False
-    """Whether the clause follows somebody else's opinion."""
+    """Whether the clause follows one about somebody else or a post."""
+    own: int = 0
+    """Sign of the author's last stance."""
 
 
 def read(clause: Clause, view: ClaimView, context: Context) -> Reading | None:
@@ -79,7 +86,7 @@ def read(clause: Clause, view: ClaimView, context: Context) -> Reading | None:
     if holder == "theory":
         return None
     past = holder == "self" and _past(clause, first)
-    content, overlap = view.content([*_outside(clause, operators)], context.known)
+    content, overlap = view.content(_outside(clause, operators), context.known and not context.masked)
     if not operators:
         return _unstated(clause, content, overlap, holder, past, context)
     group = _group(clause, operators)
@@ -90,7 +97,7 @@ def read(clause: Clause, view: ClaimView, context: Context) -> Reading | None:
     anchor, target, weight = _target(clause, view, group, judged, label, content, overlap, context)
     if not weight:
         return None
-    if not (label or _speaks(clause)):
+    if not (label or speaks(clause)):
         weight *= 0.8
     said = clause.has("say") and group[0].kind == "verdict"
     return Reading(sign * target, size, weight, holder == "other", past, anchor, target, denies, said)
@@ -116,6 +123,8 @@ def _operators(clause: Clause, view: ClaimView) -> list[Mark]:
 def _moved_to(clause: Clause) -> int:
     """Position of the new view in "from ... to ...", 0 if there is none."""
     words = clause.words
+    if clause.has("gone") and "to" in words and "way" in words[: words.index("to")][-1:]:
+        return words.index("to")
     if "from" not in words or "to" not in words[words.index("from") :]:
         return 0
     origin = words.index("from")
@@ -134,7 +143,7 @@ def _holder(clause: Clause, operators: list[Mark], first: int) -> tuple[str, boo
             person, at = mark.kind, mark.start
     saying = [mark.start for mark in clause.marks if mark.kind == "say"]
     if person in ("", "self") or at < 0:
-        if person or not saying or _speaks(clause):
+        if person or not saying or speaks(clause):
             return "self", False
         named = any(mark.kind == "claim" and 0 <= saying[0] - mark.end <= 3 for mark in clause.marks)
         if named:
@@ -149,7 +158,7 @@ def _holder(clause: Clause, operators: list[Mark], first: int) -> tuple[str, boo
     return "other", False
 
 
-def _speaks(clause: Clause) -> bool:
+def speaks(clause: Clause) -> bool:
     """Whether the author speaks of themselves."""
     return not _ME.isdisjoint(clause.words) or clause.has("self")
 
@@ -166,8 +175,9 @@ def _past(clause: Clause, first: int) -> bool:
         verb = clause.raw[since : first + 1]
         if any(word in _WERE for word in verb):
             return True
-        return "have" not in verb and any(word.endswith("ed") or word in _TOLD for word in clause.raw[first : first + 1])
-    return any(word in _WERE for word in before) and _speaks(clause)
+        told = clause.raw[first : first + 1]
+        return _BEING.isdisjoint(verb[:-1]) and any(word.endswith("ed") or word in _TOLD for word in told)
+    return any(word in _WERE for word in before) and speaks(clause)
 
 
 def _outside(clause: Clause, operators: list[Mark]) -> list[str]:
@@ -184,8 +194,8 @@ def _unstated(
         size = "mild" if clause.has("slight", "soften") else "firm" if clause.has("strong") else ""
         said = clause.has("say")
         return Reading(content, size, 0.9 * overlap, holder == "other", past, "content", content, False, said)
-    if clause.has("negation") and clause.has("it") and len(clause.words) <= 4 and context.known:
-        target = context.antecedent if context.stranger is None or not context.answering else context.stranger
+    if context.answering and clause.has("negation") and clause.has("it") and len(clause.words) <= 4 and context.known:
+        target = context.stranger or context.antecedent
         return Reading(-target, "", 0.7, anchor="it", target=target)
     return None
 
@@ -200,12 +210,13 @@ def _group(clause: Clause, operators: list[Mark]) -> list[Mark]:
         ends = {mark.sign for mark in labels}
         return [] if {1, -1} <= ends or ("neither" in clause.words) else labels[-1:]
     operators = [mark for mark in operators if mark.kind != "label"] or operators
-    if "neither" in clause.words and "nor" in clause.words:
+    if "nor" in clause.words and ("neither" in clause.words or len({mark.sign for mark in operators}) > 1):
         return []
     groups: list[list[Mark]] = [operators[:1]]
     for before, after in pairwise(operators):
         joined = any(mark.kind == "and" and before.end <= mark.start < after.start for mark in clause.marks)
-        if joined or before.kind == after.kind == "verdict":
+        parallel = before.kind == after.kind == "verdict" and (before.size != "mild" or after.start - before.end > 2)
+        if joined or parallel or "i" in clause.words[before.end : after.start]:
             groups.append([after])
         else:
             groups[-1].append(after)
@@ -243,7 +254,8 @@ def _side(clause: Clause, group: list[Mark]) -> tuple[int, str, bool]:
     since = max(previous, default=0) if group[0].kind != "label" else group[0].start - 3
     sign = _product(clause, group, max(since, 0))
     denied = any(_negated(clause, mark, max(since, 0)) for mark in group)
-    if clause.has("gone") and group[0].kind == "attitude" and _speaks(clause):
+    lost = any(mark.kind == "gone" and mark.start >= group[-1].end for mark in clause.marks)
+    if lost and group[0].kind == "attitude" and speaks(clause):
         return -sign, "", False
     size = _size(clause, group)
     degree = any(
@@ -300,13 +312,17 @@ def _target(
     if judged or (about_post and not content and group[0].kind == "attitude" and not clause.has("it")):
         return ("post", context.stranger, 0.5) if context.stranger else ("post", 0, 0.0)
     if label:
-        return "", 1, 1.6
+        return "claim", 1, 1.6
     if content:
         return "content", content, 0.6 + 0.6 * overlap
-    pointing = clause.has("it") or (clause.words[0] in ("that", "which", "thi"))
+    pointing = clause.has("it") or clause.words[0] in ("that", "which") or clause.words[-1] == "that"
     if (pointing or clause.words[-1] == "so") and context.known:
+        if context.own and _SURE.intersection(clause.words[group[0].start : end]) and len(group) == 1:
+            return "it", context.own, 1.1
+        if context.answering and group[0].kind == "verdict" and not context.statement and clause.has("it"):
+            return "post", context.stranger or 0, 0.4 if context.stranger else 0.0
         statement = context.answering and context.statement and group[0].kind == "attitude"
-        if (statement or clause.words[0] in ("that", "thi", "which")) and context.stranger:
+        if (statement or clause.words[0] in ("that", "this", "which")) and context.stranger:
             return "it", context.stranger, 1.0
         return "it", context.antecedent, 1.1
     if not view.subject.isdisjoint(clause.words):

@@ -187,7 +187,7 @@ def _marks(words: list[str]) -> Iterator[Mark]:
 
 #: Words that open a clause after a comma or "and".
 _SUBJECTS = frozenset(
-    "i my it this that the they we there he she now not so then their but and or neither nobody nothing if".split()
+    "i my it this that the they we there he she now so then their but and or neither nobody nothing if".split()
 )
 _OPENERS = frozenset(["but", "although", "because"])
 
