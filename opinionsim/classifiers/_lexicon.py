@@ -184,10 +184,16 @@ def _note(clause: Clause, view: ClaimView, state: _Discourse) -> None:
         context.answering, context.statement = True, False
     if changes and (reading is None or reading.past or reading.anchor in ("", "post", "it")):
         reading = _relative(clause, state)
+    if clause.has("less") and clause.has("negation"):
+        state.softened += 0.7
+        return
     if clause.has("soften", "short_of") and (reading is None or not reading.past):
         state.softened += 0.7
-    elif reading is None and clause.has("slight") and len(clause.words) <= 6 and state.cues:
-        state.softened += 0.7
+    if reading is None and clause.has("soften", "slight") and state.cues:
+        last = state.cues[-1]
+        after = clause.sentence - last.sentence
+        if (after == 0 and not last.size) or (after <= 1 and len(clause.words) <= 5 and clause.has("slight")):
+            state.cues[-1] = last._replace(size="mild")
     if reading is None:
         return
     if reading.past:

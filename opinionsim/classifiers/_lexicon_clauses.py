@@ -13,10 +13,15 @@ _COMMON = frozenset(stem(word) for word in DATA["plain"]["common"].split())
 _ME = frozenset(["i", "me", "my", "mine", "we", "our"])
 _WERE = frozenset(["was", "were", "had"])
 #: Certainty of "it" is certainty of what was said last.
+_TRUTH = frozenset("true fals right wrong correct incorrect nonsens".split())
 _SURE = frozenset(["sure", "certain", "doubt", "confident", "convinc"])
-_BEING = frozenset("have am are be been is being feel remain".split())
+#: Last words of "I don't think it is", "it isn't".
+_ELLIPSIS = frozenset("not is does do so".split())
+_LOOSE = frozenset("even kinda kind sort sorta of also just always".split())
+#: Past forms that tell of a view held from then on.
+_INSIGHT = frozenset("noticed realized realised concluded decided learned learnt need indeed".split())
 #: Past forms without the ending -ed.
-_TOLD = frozenset(["thought", "held", "felt", "leant", "swore", "stood", "saw"])
+_TOLD = frozenset("thought held felt leant swore stood saw told said went came began bought fell".split())
 #: Reach of a negation and of a word of firmness, in words.
 _NEGATES, _FIRMS, _HEDGES = 10, 4, 7
 
@@ -123,8 +128,9 @@ def _operators(clause: Clause, view: ClaimView) -> list[Mark]:
 def _moved_to(clause: Clause) -> int:
     """Position of the new view in "from ... to ...", 0 if there is none."""
     words = clause.words
-    if clause.has("gone") and "to" in words and "way" in words[: words.index("to")][-1:]:
-        return words.index("to")
+    gone = next((mark.start for mark in clause.marks if mark.kind == "gone" and words[mark.end - 1] == "way"), -1)
+    if gone >= 0 and "to" in words[gone:]:
+        return words.index("to", gone)
     if "from" not in words or "to" not in words[words.index("from") :]:
         return 0
     origin = words.index("from")
@@ -172,11 +178,10 @@ def _past(clause: Clause, first: int) -> bool:
     before = clause.raw[:first]
     if "i" in before:
         since = len(before) - before[::-1].index("i")
-        verb = clause.raw[since : first + 1]
+        verb = [word for word in clause.raw[since : first + 1] if not word.endswith("ly") and word not in _LOOSE]
         if any(word in _WERE for word in verb):
             return True
-        told = clause.raw[first : first + 1]
-        return _BEING.isdisjoint(verb[:-1]) and any(word.endswith("ed") or word in _TOLD for word in told)
+        return bool(verb) and (verb[0].endswith("ed") or verb[0] in _TOLD) and verb[0] not in _INSIGHT
     return any(word in _WERE for word in before) and speaks(clause)
 
 
@@ -194,9 +199,10 @@ def _unstated(
         size = "mild" if clause.has("slight", "soften") else "firm" if clause.has("strong") else ""
         said = clause.has("say")
         return Reading(content, size, 0.9 * overlap, holder == "other", past, "content", content, False, said)
-    if context.answering and clause.has("negation") and clause.has("it") and len(clause.words) <= 4 and context.known:
-        target = context.stranger or context.antecedent
-        return Reading(-target, "", 0.7, anchor="it", target=target)
+    ends = clause.raw[-1] in _ELLIPSIS and clause.has("negation") and clause.has("it") and context.known
+    if ends and len(clause.words) <= 10 and (speaks(clause) or context.answering):
+        target = (context.stranger if context.answering else None) or context.antecedent
+        return Reading(-target, "mild" if clause.has("slight") else "", 0.8, anchor="it", target=target)
     return None
 
 
@@ -206,11 +212,14 @@ def _group(clause: Clause, operators: list[Mark]) -> list[Mark]:
     Operators side by side ("wrong and silly", "believe or trust") make groups, of which the last counts; two of
     opposite sides make an empty group, for no side.
     """
-    if labels := [mark for mark in operators if mark.kind == "label" and not (_negated(clause, mark, 0) and not mark.sign)]:
+    if labels := [mark for mark in operators if mark.kind == "label" and (mark.sign or _kept(clause, mark, operators))]:
         ends = {mark.sign for mark in labels}
         return [] if {1, -1} <= ends or ("neither" in clause.words) else labels[-1:]
     operators = [mark for mark in operators if mark.kind != "label"] or operators
     if "nor" in clause.words and ("neither" in clause.words or len({mark.sign for mark in operators}) > 1):
+        return []
+    denied = {mark.sign for before, mark in pairwise([Mark(0, 0, ""), *operators]) if _negated(clause, mark, before.end)}
+    if len(denied) > 1:
         return []
     groups: list[list[Mark]] = [operators[:1]]
     for before, after in pairwise(operators):
@@ -229,6 +238,12 @@ def _group(clause: Clause, operators: list[Mark]) -> list[Mark]:
                 return groups[0]
             return []
     return groups[-1] if not clause.has("than") else groups[0]
+
+
+def _kept(clause: Clause, middle: Mark, operators: list[Mark]) -> bool:
+    """Whether a middle position is not left: "no reason to move away from neutral", but not "no longer neutral"."""
+    turned = any(mark.sign < 0 and 0 <= middle.start - mark.end <= 2 for mark in operators)
+    return bool(_negated(clause, middle, 0) % 2) == turned
 
 
 def _negated(clause: Clause, mark: Mark, since: int) -> int:
@@ -282,7 +297,7 @@ def _size(clause: Clause, group: list[Mark]) -> str:
         return min((gap for gap in gaps if gap <= reach), default=99)
 
     slight, strong = near("slight", _HEDGES), near("strong", _FIRMS)
-    if clause.has("than") and "mor" in clause.words:
+    if clause.has("than") and any("mor" in clause.words[max(0, mark.start - 2) : mark.end] for mark in group):
         return "mild"
     if slight < 99 and slight <= strong + 1:
         return "mild"
@@ -319,7 +334,8 @@ def _target(
     if (pointing or clause.words[-1] == "so") and context.known:
         if context.own and _SURE.intersection(clause.words[group[0].start : end]) and len(group) == 1:
             return "it", context.own, 1.1
-        if context.answering and group[0].kind == "verdict" and not context.statement and clause.has("it"):
+        judged = context.answering and group[0].kind == "verdict" and not context.statement and clause.has("it")
+        if judged and _TRUTH.isdisjoint(clause.words[group[0].start : end]):
             return "post", context.stranger or 0, 0.4 if context.stranger else 0.0
         statement = context.answering and context.statement and group[0].kind == "attitude"
         if (statement or clause.words[0] in ("that", "this", "which")) and context.stranger:

@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,8 +22,12 @@ DATA: dict[str, dict[str, str]] = tomllib.loads(Path(__file__).with_name("lexico
 
 
 def entries(table: str) -> list[str]:
-    """The entries of a table of the data file."""
-    return [" ".join(entry.split()) for entry in re.split(r"[/\n]", table) if entry.strip()]
+    """The entries of a table of the data file; ``no (firm|clear) view`` stands for two."""
+    found = []
+    for entry in re.split(r"[/\n]", table):
+        choices = [part.strip("()").split("|") for part in re.findall(r"\([^)]*\)|[^\s()]+", entry)]
+        found.extend(" ".join(words) for words in product(*choices) if words)
+    return found
 
 
 def pairs(table: str, mark: str) -> list[tuple[str, str]]:
