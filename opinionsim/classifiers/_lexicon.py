@@ -187,9 +187,10 @@ def _note(clause: Clause, view: ClaimView, state: _Discourse) -> None:
     if clause.has("less") and clause.has("negation"):
         state.softened += 0.7
         return
-    if clause.has("soften", "short_of") and (reading is None or not reading.past):
+    soft = clause.has("short_of") or (clause.has("soften") and not clause.has("negation"))
+    if soft and (reading is None or not reading.past):
         state.softened += 0.7
-    if reading is None and clause.has("soften", "slight") and state.cues:
+    if reading is None and state.cues and (soft or clause.has("slight")):
         last = state.cues[-1]
         after = clause.sentence - last.sentence
         if (after == 0 and not last.size) or (after <= 1 and len(clause.words) <= 5 and clause.has("slight")):

@@ -13,15 +13,18 @@ _COMMON = frozenset(stem(word) for word in DATA["plain"]["common"].split())
 _ME = frozenset(["i", "me", "my", "mine", "we", "our"])
 _WERE = frozenset(["was", "were", "had"])
 #: Certainty of "it" is certainty of what was said last.
-_TRUTH = frozenset("true fals right wrong correct incorrect nonsens".split())
-_SURE = frozenset(["sure", "certain", "doubt", "confident", "convinc"])
+_AGREEING = frozenset(map(stem, "agree disagree".split()))
+_TRUTH = frozenset(map(stem, "true false right wrong correct incorrect nonsense".split()))
+_SURE = frozenset(map(stem, "sure certain doubt confident convinced".split()))
 #: Last words of "I don't think it is", "it isn't".
 _ELLIPSIS = frozenset("not is does do so".split())
 _LOOSE = frozenset("even kinda kind sort sorta of also just always".split())
 #: Past forms that tell of a view held from then on.
 _INSIGHT = frozenset("noticed realized realised concluded decided learned learnt need indeed".split())
+#: Words that put a person or a post beside the point: "after the post, I ...".
+_BESIDE = frozenset(map(stem, "after before by from with despite than without reading like unlike".split()))
 #: Past forms without the ending -ed.
-_TOLD = frozenset("thought held felt leant swore stood saw told said went came began bought fell".split())
+_TOLD = frozenset("thought held felt leant swore stood saw told said began bought".split())
 #: Reach of a negation and of a word of firmness, in words.
 _NEGATES, _FIRMS, _HEDGES = 10, 4, 7
 
@@ -88,12 +91,18 @@ def read(clause: Clause, view: ClaimView, context: Context) -> Reading | None:
     operators = _operators(clause, view)
     first = operators[0].start if operators else len(clause.words)
     holder, judged = _holder(clause, operators, first)
+    mine = max((at for at, word in enumerate(clause.words) if word in _ME and at > first), default=-1)
+    if holder == "other" and not clause.has("say") and any(mark.start > mine > first for mark in operators):
+        operators = [mark for mark in operators if mark.start > mine]  # "a post in its favour makes me doubt it"
+        first, holder, judged = operators[0].start, "self", False
     if holder == "theory":
         return None
     past = holder == "self" and _past(clause, first)
     content, overlap = view.content(_outside(clause, operators), context.known and not context.masked)
     if not operators:
         return _unstated(clause, content, overlap, holder, past, context)
+    if all(mark.kind == "side" and not _negated(clause, mark, 0) for mark in operators):
+        return None
     group = _group(clause, operators)
     sign, size, denies = _side(clause, group)
     if sign == 0:
@@ -117,7 +126,7 @@ def _operators(clause: Clause, view: ClaimView) -> list[Mark]:
             continue
         if mark.kind == "short_of" or (mark.kind == "if" and mark.start > 0) or (mark.kind == "than" and found):
             break
-        if mark.kind not in ("attitude", "verdict", "label"):
+        if mark.kind not in ("attitude", "verdict", "label", "side"):
             continue
         own = mark.kind == "verdict" and not view.words.keys().isdisjoint(clause.words[mark.start : mark.end])
         if not own or clause.has("claim"):
@@ -145,7 +154,9 @@ def _holder(clause: Clause, operators: list[Mark], first: int) -> tuple[str, boo
         if word in _ME:
             person, at = "self", position
     for mark in clause.marks:
-        if mark.start < first and mark.start >= at and mark.kind in ("self", "other", "text"):
+        if mark.start < at or mark.start >= first or mark.kind not in ("self", "other", "text"):
+            continue
+        if mark.kind == "self" or mark.start == 0 or clause.words[mark.start - 1] not in _BESIDE:
             person, at = mark.kind, mark.start
     saying = [mark.start for mark in clause.marks if mark.kind == "say"]
     if person in ("", "self") or at < 0:
@@ -274,10 +285,10 @@ def _side(clause: Clause, group: list[Mark]) -> tuple[int, str, bool]:
         return -sign, "", False
     size = _size(clause, group)
     degree = any(
-        m.kind == "negation" and any(s.kind == "strong" and 0 <= s.start - m.end <= 1 and s.end <= group[0].start for s in clause.marks)
+        m.kind == "negation" and any(s.kind in ("strong", "degree") and 0 <= s.start - m.end <= 1 and s.end <= group[0].start for s in clause.marks)
         for m in clause.marks
     )
-    if degree and denied and sign < 0 and size == "firm" and group[0].sign > 0:
+    if degree and denied and sign < 0 and group[0].sign > 0:
         size = "mild" if not ("at" in clause.words and "all" in clause.words) else "firm"
     elif degree and denied and group[0].sign < 0:
         sign, size = -1, "mild"
@@ -343,7 +354,8 @@ def _target(
         return "it", context.antecedent, 1.1
     if not view.subject.isdisjoint(clause.words):
         return "content", view.about, 0.7
-    if context.answering and context.stranger and group[0].kind == "attitude" and not _unknown(clause, end):
+    answers = group[0].kind == "attitude" and (speaks(clause) or not _AGREEING.isdisjoint(clause.words))
+    if context.answering and context.stranger and answers and not _unknown(clause, end):
         return "post", context.stranger, 1.0
     unknown = _unknown(clause, end)
     if unknown == 0:

@@ -193,6 +193,8 @@ def _marks(words: list[str]) -> Iterator[Mark]:
 _SUBJECTS = frozenset(
     "i my it this that the they we there he she now so then their but and or neither nobody nothing if".split()
 )
+#: Words that open a clause which ends at the next comma.
+_ASIDE = frozenset("if although though while whilst unless despite".split())
 _OPENERS = frozenset(["but", "although", "because"])
 
 
@@ -236,7 +238,7 @@ def _split(run: list[str], sentence: int, question: bool) -> Iterator[Clause]:
             if joins and raw:
                 cuts.add(len(raw))
             raw.append(word)
-        elif word in ("(", ")", " - ") or (word == ":" and len(raw) > _LABEL) or following in _SUBJECTS:
+        elif word in ("(", ")", " - ") or (word == ":" and len(raw) > _LABEL) or following in _SUBJECTS or (raw and raw[0] in _ASIDE):
             if word != ":" or len(raw) > _LABEL:
                 cuts.add(len(raw))
     words = [stem(word) for word in raw]
