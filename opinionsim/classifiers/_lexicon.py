@@ -178,10 +178,11 @@ def _note(clause: Clause, view: ClaimView, state: _Discourse) -> None:
     if reading is not None and reading.other:
         if reading.sign:
             context.stranger, context.statement, context.answering = reading.sign, reading.said, True
-            context.antecedent = reading.target
+            context.antecedent, context.so = reading.target, reading.sign
         return
     if reading is None and clause.has("other", "text") and not speaks(clause):
         context.answering, context.statement = True, False
+    changes = changes or (clause.has("negation") and len(clause.words) <= 6 and speaks(clause) and reading is None)
     if changes and (reading is None or reading.past or reading.anchor in ("", "post", "it")):
         reading = _relative(clause, state)
     if clause.has("less") and clause.has("negation"):
@@ -200,7 +201,7 @@ def _note(clause: Clause, view: ClaimView, state: _Discourse) -> None:
     if reading.past:
         apart = state.past is not None and state.past.denies and reading.denies and state.past.sign * reading.sign < 0
         state.past = reading._replace(sign=0, size="") if apart else reading
-        context.antecedent = reading.target or 1
+        context.antecedent, context.so = reading.target or 1, reading.sign or 1
         return
     _count(clause, reading, state)
 
@@ -221,7 +222,9 @@ def _relative(clause: Clause, state: _Discourse) -> Reading | None:
         sign = next(mark.sign for mark in clause.marks if mark.kind == "reply")
         stranger = state.context.stranger
         return Reading(sign * (-1 if negated else 1) * stranger, "", 1.0, anchor="post") if stranger else None
-    kept = clause.has("same") or negated
+    kept = clause.has("same") or (negated and clause.has("moved"))
+    if state.context.answering and state.context.stranger and not clause.has("same", "moved"):
+        return Reading(-state.context.stranger, "", 0.8, anchor="post")
     if state.past is not None and not state.cues:
         if kept:
             return state.past._replace(past=False, weight=0.8)
@@ -246,7 +249,8 @@ def _count(clause: Clause, reading: Reading, state: _Discourse) -> None:
             near = clause.starts("but") and clause.sentence - cue.sentence <= 1
             state.cues[at] = cue._replace(weight=cue.weight * (0.3 if near else 0.5))
     state.cues.append(Cue(reading.sign, reading.size, weight, clause.sentence, reading))
-    context.answering, context.own = False, reading.sign
+    context.answering = context.answering and reading.anchor == "post"
+    context.own = context.so = reading.sign
     if reading.anchor in ("claim", "content", ""):
         context.antecedent = reading.target or 1
 

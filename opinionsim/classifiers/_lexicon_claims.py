@@ -51,6 +51,10 @@ class ClaimView:
             return sign if value == stated else -sign
         return 0
 
+    def speaks_of(self, word: str) -> bool:
+        """Whether a stem belongs to what the claim says, comparing words such as "more" aside."""
+        return word in self.subject or (word in self.words and not (self.above and word in self.core))
+
     def content(self, words: Sequence[str], known: bool) -> tuple[int, float]:
         """What a clause says of the claim by its content.
 

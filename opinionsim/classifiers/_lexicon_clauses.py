@@ -13,7 +13,6 @@ _COMMON = frozenset(stem(word) for word in DATA["plain"]["common"].split())
 _ME = frozenset(["i", "me", "my", "mine", "we", "our"])
 _WERE = frozenset(["was", "were", "had"])
 #: Certainty of "it" is certainty of what was said last.
-_AGREEING = frozenset(map(stem, "agree disagree".split()))
 _TRUTH = frozenset(map(stem, "true false right wrong correct incorrect nonsense".split()))
 _SURE = frozenset(map(stem, "sure certain doubt confident convinced".split()))
 #: Last words of "I don't think it is", "it isn't".
@@ -69,6 +68,8 @@ class Context:
     """Whether the clause follows one about somebody else or a post."""
     own: int = 0
     """Sign of the author's last stance."""
+    so: int = 1
+    """Sign of what was said last, by whomever, to which "so" refers."""
 
 
 def read(clause: Clause, view: ClaimView, context: Context) -> Reading | None:
@@ -128,7 +129,7 @@ def _operators(clause: Clause, view: ClaimView) -> list[Mark]:
             break
         if mark.kind not in ("attitude", "verdict", "label", "side"):
             continue
-        own = mark.kind == "verdict" and not view.words.keys().isdisjoint(clause.words[mark.start : mark.end])
+        own = any(map(view.speaks_of, clause.words[mark.start : mark.end]))
         if not own or clause.has("claim"):
             found.append(mark)
     return found
@@ -168,7 +169,8 @@ def _holder(clause: Clause, operators: list[Mark], first: int) -> tuple[str, boo
         it = any(mark.kind == "it" and mark.start < saying[0] for mark in clause.marks)
         return ("other" if it or clause.has("other", "text") else "self"), False
     if any(at < start for start in saying) or not operators:
-        return ("other" if saying or person == "other" else "self"), False
+        said = any(at < start for start in saying) or (person == "other" and not speaks(clause))
+        return ("other" if said else "self"), False
     between = any(mark.kind == "claim" and at < mark.start < first for mark in clause.marks)
     if operators[0].kind == "verdict" and not between:
         return "self", True
@@ -197,8 +199,10 @@ def _past(clause: Clause, first: int) -> bool:
 
 
 def _outside(clause: Clause, operators: list[Mark]) -> list[str]:
-    """The words of a clause but those of its stance."""
-    taken = {position for mark in operators for position in range(mark.start, mark.end)}
+    """The words of a clause but those of its stance and what negates them."""
+    first = operators[0].start if operators else 0
+    bearing = [m for m in clause.marks if m.kind == "negation" and first - _NEGATES <= m.start < first]
+    taken = {position for mark in (*operators, *bearing) for position in range(mark.start, mark.end)}
     return [word for position, word in enumerate(clause.words) if position not in taken]
 
 
@@ -308,7 +312,7 @@ def _size(clause: Clause, group: list[Mark]) -> str:
         return min((gap for gap in gaps if gap <= reach), default=99)
 
     slight, strong = near("slight", _HEDGES), near("strong", _FIRMS)
-    if clause.has("than") and any("mor" in clause.words[max(0, mark.start - 2) : mark.end] for mark in group):
+    if clause.has("than") and any("more" in clause.words[max(0, mark.start - 2) : mark.end] for mark in group):
         return "mild"
     if slight < 99 and slight <= strong + 1:
         return "mild"
@@ -341,10 +345,12 @@ def _target(
         return "claim", 1, 1.6
     if content:
         return "content", content, 0.6 + 0.6 * overlap
-    pointing = clause.has("it") or clause.words[0] in ("that", "which") or clause.words[-1] == "that"
-    if (pointing or clause.words[-1] == "so") and context.known:
-        if context.own and _SURE.intersection(clause.words[group[0].start : end]) and len(group) == 1:
-            return "it", context.own, 1.1
+    if clause.words[-1] == "so":
+        return "it", context.so, 1.1
+    pointing = _points(clause) or clause.words[0] in ("that", "which") or clause.words[-1] == "that"
+    if pointing and context.own and len(group) == 1 and group[0].sign > 0 and _SURE.intersection(clause.words[group[0].start : end]):
+        return "it", context.own, 1.1
+    if pointing and context.known:
         judged = context.answering and group[0].kind == "verdict" and not context.statement and clause.has("it")
         if judged and _TRUTH.isdisjoint(clause.words[group[0].start : end]):
             return "post", context.stranger or 0, 0.4 if context.stranger else 0.0
@@ -354,13 +360,19 @@ def _target(
         return "it", context.antecedent, 1.1
     if not view.subject.isdisjoint(clause.words):
         return "content", view.about, 0.7
-    answers = group[0].kind == "attitude" and (speaks(clause) or not _AGREEING.isdisjoint(clause.words))
-    if context.answering and context.stranger and answers and not _unknown(clause, end):
+    if context.answering and context.stranger and group[0].kind == "attitude" and speaks(clause) and not _unknown(clause, end):
         return "post", context.stranger, 1.0
-    unknown = _unknown(clause, end)
+    unknown = _unknown(clause, 0 if group[0].kind == "verdict" and not context.known else end)
     if unknown == 0:
         return "", 1, 1.0
     return "", 1, 0.25 if unknown <= 2 and context.known and group[0].kind == "attitude" else 0.0
+
+
+def _points(clause: Clause) -> bool:
+    """Whether "it" or "this" stands alone, not before the name of a thing."""
+    marked = {position for mark in clause.marks for position in range(mark.start, mark.end)}
+    after = [m.end for m in clause.marks if m.kind == "it"]
+    return any(at >= len(clause.words) or at in marked or clause.words[at] in _COMMON for at in after)
 
 
 def _unknown(clause: Clause, start: int) -> int:

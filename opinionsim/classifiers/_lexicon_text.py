@@ -58,7 +58,7 @@ def stem(word: str) -> str:
         if word.endswith(ending) and len(rest) >= 3 and any(vowel in rest for vowel in "aeiouy"):
             word = rest[:-1] if rest[-1] == rest[-2] and rest[-1] not in "lsz" else rest
             break
-    return word[:-1] if word.endswith("e") and len(word) > 3 else word
+    return word[:-1] if word.endswith("e") and len(word) > 4 else word
 
 
 _UNIFORM = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"', "…": ".", "–": " - ", "—": " - ", "\t": " "})
@@ -103,7 +103,9 @@ def tokens(text: str, claim: str = "") -> list[str]:
         text = _BOLD_LABEL.sub(r"\1:", text).replace("**", "")
     text = _NAMED.sub(r"\1", _LEAD_IN.sub("\n", _STEP.sub("", text))) if "tep" in text or "I, " in text else text
     if claim and len(claim) > 5:
+        head, comma, _ = claim.partition(",")
         text = re.sub(r"(?<!\w)" + re.escape(claim) + r"(?!\w)", "xclaim", text, flags=re.IGNORECASE)
+        text = text.replace(head + comma, head)  # the other side of a claim mostly shares its opening
     text = _COUNTRY.sub("usa", _LINKS.sub(" ", _CAMEL.sub(" ", text) if "#" in text else text))
     if '"' in text:
         text = _QUOTE.sub(_term, text)
