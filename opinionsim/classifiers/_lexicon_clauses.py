@@ -115,7 +115,7 @@ def read(clause: Clause, view: ClaimView, context: Context) -> Reading | None:
     if not (label or speaks(clause)):
         weight *= 0.8
     said = clause.has("say") and group[0].kind == "verdict"
-    return Reading(sign * target, size, weight, holder == "other", past, anchor, target, denies, said)
+    return _odds(clause, Reading(sign * target, size, weight, holder == "other", past, anchor, target, denies, said))
 
 
 def _operators(clause: Clause, view: ClaimView) -> list[Mark]:
@@ -159,7 +159,7 @@ def _holder(clause: Clause, operators: list[Mark], first: int) -> tuple[str, boo
             continue
         if mark.kind == "self" or mark.start == 0 or clause.words[mark.start - 1] not in _BESIDE:
             person, at = mark.kind, mark.start
-    saying = [mark.start for mark in clause.marks if mark.kind == "say"]
+    saying = [mark.start for mark in clause.marks if mark.kind == "say" and mark.start < first]
     if person in ("", "self") or at < 0:
         if person or not saying or speaks(clause):
             return "self", False
@@ -173,7 +173,7 @@ def _holder(clause: Clause, operators: list[Mark], first: int) -> tuple[str, boo
         return ("other" if said else "self"), False
     between = any(mark.kind == "claim" and at < mark.start < first for mark in clause.marks)
     if operators[0].kind == "verdict" and not between:
-        return "self", True
+        return "self", len(operators) == 1
     return "other", False
 
 
@@ -221,6 +221,15 @@ def _unstated(
     return None
 
 
+def _odds(clause: Clause, reading: Reading) -> Reading:
+    """A stance put as a percentage: below 45 against, up to 55 undecided, firm from 90 and to 10."""
+    share = next((float(a) for a, b in pairwise(clause.raw) if b == "%" and a.replace(".", "").isdigit()), -1.0)
+    if share < 0 or "more" in clause.raw or reading.anchor != "claim":
+        return reading
+    sign = reading.sign * (-1 if share < 45 else 0 if share <= 55 else 1)
+    return reading._replace(sign=sign, size="mild" if 10 < share < 90 else "firm")
+
+
 def _group(clause: Clause, operators: list[Mark]) -> list[Mark]:
     """The operators that count: the last point of the scale if there is one, else those that nest in one another.
 
@@ -264,6 +273,8 @@ def _kept(clause: Clause, middle: Mark, operators: list[Mark]) -> bool:
 def _negated(clause: Clause, mark: Mark, since: int) -> int:
     """How many negations bear on a word of stance."""
     low = max(since, mark.start - _NEGATES)
+    # "Nothing shakes my belief" denies the shaking.
+    low = max([low, *(m.start for m in clause.marks if m.kind in ("soften", "moved", "gone") and m.end <= mark.start)])
     return sum(m.kind == "negation" and low <= m.start and m.end <= mark.start for m in clause.marks)
 
 
@@ -335,9 +346,9 @@ def _target(
     context: Context,
 ) -> tuple[str, int, float]:
     """What the stance is of: its name, its sign, and the weight of the stance; weight 0 for something else."""
-    if clause.has("claim"):
-        return "claim", 1, 1.8 if label else 1.5
     end = group[-1].end
+    if clause.has("claim") and not judged:
+        return "claim", 1, 1.8 if label else 1.5
     about_post = any(mark.kind in ("text", "other") and mark.start >= end for mark in clause.marks)
     if judged or (about_post and not content and group[0].kind == "attitude" and not clause.has("it")):
         return ("post", context.stranger, 0.5) if context.stranger else ("post", 0, 0.0)
@@ -348,7 +359,7 @@ def _target(
     if clause.words[-1] == "so":
         return "it", context.so, 1.1
     pointing = _points(clause) or clause.words[0] in ("that", "which") or clause.words[-1] == "that"
-    if pointing and context.own and len(group) == 1 and group[0].sign > 0 and _SURE.intersection(clause.words[group[0].start : end]):
+    if (pointing or not (content or _unknown(clause, end))) and context.own and len(group) == 1 and group[0].sign > 0 and _SURE.intersection(clause.words[group[0].start : end]):
         return "it", context.own, 1.1
     if pointing and context.known:
         judged = context.answering and group[0].kind == "verdict" and not context.statement and clause.has("it")

@@ -177,17 +177,22 @@ _PHRASES = _trie()
 
 
 def _marks(words: list[str]) -> Iterator[Mark]:
-    """The longest phrases, left to right, not overlapping."""
-    position = 0
-    while position < len(words):
+    """The longest phrases, left to right; an adverb may stand inside one: "stand firmly by"."""
+    position, end = 0, len(words)
+    while position < end:
         node, ahead, found = _PHRASES.get(words[position]), position, None
         while node is not None:
             ahead += 1
             if "" in node:
                 found = Mark(position, ahead, *node[""])
-            node = node.get(words[ahead]) if ahead < len(words) else None
+            if ahead + 1 < end and words[ahead] not in node and words[ahead].endswith("ly"):
+                ahead += words[ahead + 1] in node
+            node = node.get(words[ahead]) if ahead < end else None
         if found:
             yield found
+            for at in range(found.start + 1, found.end - 1):
+                if words[at].endswith("ly") and "" in (node := _PHRASES.get(words[at], {})):
+                    yield Mark(at, at + 1, *node[""])
         position = found.end if found else position + 1
 
 
