@@ -11,7 +11,10 @@ import numpy as np
 
 from opinionsim.errors import MeasurementError, SpecError
 
-__all__ = ["OpinionEstimates", "OpinionScale"]
+__all__ = ["OpinionEstimates", "OpinionScale", "ambiguous"]
+
+#: Least probability on each side of neutral of a text that is called ambiguous.
+_EITHER_SIDE = 0.25
 
 #: Verbal anchors by scale size. The five-point row is Chuang et al. 2023 (A2); the others follow its wording.
 _LABELS: dict[int, tuple[str, ...]] = {
@@ -221,3 +224,30 @@ class OpinionEstimates:
         """Probability of the first choice less that of the second, shape (n,)."""
         ranked = np.sort(self.probabilities, axis=1)
         return np.asarray(ranked[:, -1] - ranked[:, -2])
+
+
+def ambiguous(probabilities: np.ndarray | Sequence[Sequence[float]]) -> np.ndarray:
+    """Whether texts are ambiguous: a probability of at least 0.25 on each side of neutral.
+
+    Parameters
+    ----------
+    probabilities : array_like (n, k)
+        Distributions over the points of a scale of any size, lowest first. The middle point of an odd k is on
+        neither side.
+
+    Returns
+    -------
+    ndarray of bool (n,)
+        False where there is no answer (a row of NaN).
+
+    Raises
+    ------
+    MeasurementError
+        If the array does not have two dimensions.
+    """
+    p = np.asarray(probabilities, dtype=float)
+    if p.ndim != 2:
+        raise MeasurementError(f"ambiguous: probabilities must have the shape (texts, points); got {p.shape}")
+    half = p.shape[1] // 2
+    low, high = p[:, :half].sum(axis=1), p[:, p.shape[1] - half :].sum(axis=1)
+    return np.minimum(low, high) >= _EITHER_SIDE

@@ -24,9 +24,12 @@ DATA: dict[str, dict[str, str]] = tomllib.loads(Path(__file__).with_name("lexico
 def entries(table: str) -> list[str]:
     """The entries of a table of the data file; ``no (firm|clear) view`` stands for two."""
     found = []
-    for entry in re.split(r"[/\n]", table):
-        choices = [part.strip("()").split("|") for part in re.findall(r"\([^)]*\)|[^\s()]+", entry)]
-        found.extend(" ".join(words) for words in product(*choices) if words)
+    for entry in map(str.strip, table.replace("\n", " / ").split(" / ")):
+        if "(" in entry:
+            choices = [part.strip("()").split("|") for part in re.findall(r"\([^)]*\)|[^\s()]+", entry)]
+            found.extend(" ".join(words) for words in product(*choices))
+        elif entry:
+            found.append(entry)
     return found
 
 
@@ -37,7 +40,7 @@ def pairs(table: str, mark: str) -> list[tuple[str, str]]:
 
 _STEMS = dict(pairs(DATA["plain"]["irregular"], " "))
 _DIGITS = dict(pairs(DATA["world"]["numbers"], " "))
-_SPELLINGS = {left: right for left, right in (line.split(" = ") for line in DATA["world"]["spellings"].split(" / "))}
+_SPELLINGS = dict(pairs(DATA["world"]["spellings"], "="))
 
 
 @lru_cache(maxsize=1 << 14)
