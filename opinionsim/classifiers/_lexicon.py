@@ -154,7 +154,9 @@ def _read(parts: list[Clause], view: ClaimView) -> _Discourse:
     foreign = len(words) >= _LENGTH and sum(word in _COMMON for word in words) < _ENGLISH * len(words)
     stems = {word for clause in parts for word in clause.words}
     masked = "xyz" in stems or "theory" in stems
-    state = _Discourse(Context(masked or any(c.has("claim") for c in parts) or not stems.isdisjoint(view.subject | view.core), masked))
+    state = _Discourse(
+        Context(masked or any(c.has("claim") for c in parts) or not stems.isdisjoint(view.subject | view.core), masked)
+    )
     for clause in [] if foreign else parts:
         state.role_break = state.role_break or clause.has("role")
         state.refusal = state.refusal or clause.has("refuse")

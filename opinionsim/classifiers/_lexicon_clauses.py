@@ -242,7 +242,9 @@ def _group(clause: Clause, operators: list[Mark]) -> list[Mark]:
     operators = [mark for mark in operators if mark.kind != "label"] or operators
     if "nor" in clause.words and ("neither" in clause.words or len({mark.sign for mark in operators}) > 1):
         return []
-    denied = {mark.sign for before, mark in pairwise([Mark(0, 0, ""), *operators]) if _negated(clause, mark, before.end)}
+    denied = {
+        mark.sign for before, mark in pairwise([Mark(0, 0, ""), *operators]) if _negated(clause, mark, before.end)
+    }
     if len(denied) > 1:
         return []
     groups: list[list[Mark]] = [operators[:1]]
@@ -257,8 +259,15 @@ def _group(clause: Clause, operators: list[Mark]) -> list[Mark]:
     if len(groups) > 1 and 1 in sides and -1 in sides:
         close = groups[-1][0].start - groups[-2][-1].end <= 6
         if "or" in clause.words or "nor" in clause.words or close:
-            negated = [bool(_negated(clause, group[0], 0 if n == 0 else groups[n - 1][-1].end)) for n, group in enumerate(groups)]
-            if ("or" in clause.words or "nor" in clause.words) and any(negated) and groups[0][0].sign == groups[-1][0].sign:
+            negated = [
+                bool(_negated(clause, group[0], 0 if n == 0 else groups[n - 1][-1].end))
+                for n, group in enumerate(groups)
+            ]
+            if (
+                ("or" in clause.words or "nor" in clause.words)
+                and any(negated)
+                and groups[0][0].sign == groups[-1][0].sign
+            ):
                 return groups[0]
             return []
     return groups[-1] if not clause.has("than") else groups[0]
@@ -300,7 +309,11 @@ def _side(clause: Clause, group: list[Mark]) -> tuple[int, str, bool]:
         return -sign, "", False
     size = _size(clause, group)
     degree = any(
-        m.kind == "negation" and any(s.kind in ("strong", "degree") and 0 <= s.start - m.end <= 1 and s.end <= group[0].start for s in clause.marks)
+        m.kind == "negation"
+        and any(
+            s.kind in ("strong", "degree") and 0 <= s.start - m.end <= 1 and s.end <= group[0].start
+            for s in clause.marks
+        )
         for m in clause.marks
     )
     if degree and denied and sign < 0 and group[0].sign > 0:
@@ -314,12 +327,7 @@ def _size(clause: Clause, group: list[Mark]) -> str:
     """Firmness: of the hedge or intensifier nearest to the words of stance, else of these words."""
 
     def near(kind: str, reach: int) -> int:
-        gaps = [
-            max(m.start - mark.end, mark.start - m.end)
-            for m in clause.marks
-            if m.kind == kind
-            for mark in group
-        ]
+        gaps = [max(m.start - mark.end, mark.start - m.end) for m in clause.marks if m.kind == kind for mark in group]
         return min((gap for gap in gaps if gap <= reach), default=99)
 
     slight, strong = near("slight", _HEDGES), near("strong", _FIRMS)
@@ -359,7 +367,13 @@ def _target(
     if clause.words[-1] == "so":
         return "it", context.so, 1.1
     pointing = _points(clause) or clause.words[0] in ("that", "which") or clause.words[-1] == "that"
-    if (pointing or not (content or _unknown(clause, end))) and context.own and len(group) == 1 and group[0].sign > 0 and _SURE.intersection(clause.words[group[0].start : end]):
+    if (
+        (pointing or not (content or _unknown(clause, end)))
+        and context.own
+        and len(group) == 1
+        and group[0].sign > 0
+        and _SURE.intersection(clause.words[group[0].start : end])
+    ):
         return "it", context.own, 1.1
     if pointing and context.known:
         judged = context.answering and group[0].kind == "verdict" and not context.statement and clause.has("it")
@@ -371,7 +385,13 @@ def _target(
         return "it", context.antecedent, 1.1
     if not view.subject.isdisjoint(clause.words):
         return "content", view.about, 0.7
-    if context.answering and context.stranger and group[0].kind == "attitude" and speaks(clause) and not _unknown(clause, end):
+    if (
+        context.answering
+        and context.stranger
+        and group[0].kind == "attitude"
+        and speaks(clause)
+        and not _unknown(clause, end)
+    ):
         return "post", context.stranger, 1.0
     unknown = _unknown(clause, 0 if group[0].kind == "verdict" and not context.known else end)
     if unknown == 0:
@@ -390,6 +410,5 @@ def _unknown(clause: Clause, start: int) -> int:
     """How many words from `start` on speak of something that the rules do not know."""
     known = {position for mark in clause.marks for position in range(mark.start, mark.end)}
     return sum(
-        word not in _COMMON and position not in known
-        for position, word in enumerate(clause.words[start:], start)
+        word not in _COMMON and position not in known for position, word in enumerate(clause.words[start:], start)
     )

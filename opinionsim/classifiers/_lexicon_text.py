@@ -248,7 +248,12 @@ def _split(run: list[str], sentence: int, question: bool) -> Iterator[Clause]:
             if joins and raw:
                 cuts.add(len(raw))
             raw.append(word)
-        elif word in ("(", ")", " - ") or (word == ":" and len(raw) > _LABEL) or following in _SUBJECTS or (raw and raw[0] in _ASIDE):
+        elif (
+            word in ("(", ")", " - ")
+            or (word == ":" and len(raw) > _LABEL)
+            or following in _SUBJECTS
+            or (raw and raw[0] in _ASIDE)
+        ):
             if word != ":" or len(raw) > _LABEL:
                 cuts.add(len(raw))
     words = [stem(word) for word in raw]
