@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import exp
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from opinionsim.classifiers._base import Item, check_items, claims_and_texts
 from opinionsim.classifiers._lexicon_claims import ClaimView, view_of
 from opinionsim.classifiers._lexicon_clauses import Context, Reading, read, speaks
-from opinionsim.classifiers._lexicon_text import DATA, Clause, clauses
+from opinionsim.classifiers._lexicon_text import WORDS, Clause, clauses
 from opinionsim.opinions import OpinionEstimates, OpinionScale
 from opinionsim.registry import part
 
@@ -24,19 +24,6 @@ _SPREAD = 0.22
 _LAST, _CLOSE, _NOW = 2.0, 1.4, 1.3
 #: Smallest share of common English words in a text of some length that is read at all.
 _ENGLISH, _LENGTH = 0.2, 8
-_COMMON = frozenset(DATA["plain"]["common"].split())
-
-
-class Cue(NamedTuple):
-    """One statement that counts."""
-
-    sign: int
-    """+1 for the claim, -1 against it, 0 undecided."""
-    size: str
-    """``firm``, ``mild``, or empty where nothing tells."""
-    weight: float
-    sentence: int
-    reading: Reading
 
 
 @dataclass(slots=True)
@@ -44,7 +31,7 @@ class _Discourse:
     """What the text has said so far."""
 
     context: Context
-    cues: list[Cue] = field(default_factory=list)
+    cues: list[Reading] = field(default_factory=list)
     past: Reading | None = None
     """The last view that the author tells of as an earlier one."""
     softened: float = 0.0
@@ -127,7 +114,7 @@ class LexiconClassifier:
             return np.full(len(self.scale), np.nan), off
         return self._spread(cues, total, discourse.softened), off
 
-    def _spread(self, cues: list[Cue], total: float, softened: float) -> np.ndarray:
+    def _spread(self, cues: list[Reading], total: float, softened: float) -> np.ndarray:
         """Mixture of one bump for each side, flatter the less was said."""
         mixture = np.zeros(len(self._spots))
         for side in (-1, 0, 1):
@@ -141,7 +128,7 @@ class LexiconClassifier:
         return np.asarray(distribution / distribution.sum())
 
 
-def _firmness(cues: list[Cue], softened: float) -> float:
+def _firmness(cues: list[Reading], softened: float) -> float:
     """Position of one side: firm unless more is hedged; where nothing tells, firm."""
     firm = sum(cue.weight * (1.0 if cue.size else 0.35) for cue in cues if cue.size != "mild")
     mild = softened + sum(cue.weight for cue in cues if cue.size == "mild")
@@ -151,7 +138,7 @@ def _firmness(cues: list[Cue], softened: float) -> float:
 def _read(parts: list[Clause], view: ClaimView) -> _Discourse:
     """Go through the clauses once, first to last."""
     words = [word for clause in parts for word in clause.raw]
-    foreign = len(words) >= _LENGTH and sum(word in _COMMON for word in words) < _ENGLISH * len(words)
+    foreign = len(words) >= _LENGTH and sum(word in WORDS["common"] for word in words) < _ENGLISH * len(words)
     stems = {word for clause in parts for word in clause.words}
     masked = "xyz" in stems or "theory" in stems
     state = _Discourse(
@@ -250,25 +237,25 @@ def _count(clause: Clause, reading: Reading, state: _Discourse) -> None:
         if turns and cue.sign != reading.sign and weight > 0.5:
             near = clause.starts("but") and clause.sentence - cue.sentence <= 1
             state.cues[at] = cue._replace(weight=cue.weight * (0.3 if near else 0.5))
-    state.cues.append(Cue(reading.sign, reading.size, weight, clause.sentence, reading))
+    state.cues.append(reading._replace(weight=weight, sentence=clause.sentence))
     context.answering = context.answering and reading.anchor == "post"
     context.own = context.so = reading.sign
     if reading.anchor in ("claim", "content", ""):
         context.antecedent = reading.target or 1
 
 
-def _cancels(reading: Reading, last: Cue, sentence: int) -> bool:
-    """Whether two denials leave the middle: "I am not for it. I am not against it." """
-    return last.reading.denies and last.sign * reading.sign < 0 and sentence - last.sentence <= 1
+def _cancels(reading: Reading, last: Reading, sentence: int) -> bool:
+    """Whether two denials leave the middle: "I am not for it", "I am not against it"."""
+    return last.denies and last.sign * reading.sign < 0 and sentence - last.sentence <= 1
 
 
-def _weighed(state: _Discourse) -> list[Cue]:
+def _weighed(state: _Discourse) -> list[Reading]:
     """The cues with their final weights: the last explicit one counts more, later ones more than earlier ones."""
     cues = state.cues
     if not cues:
         if state.past is not None and state.past.sign and state.softened:
-            return [Cue(state.past.sign, "mild", 0.5, 0, state.past)]
-        return [Cue(0, "", 0.4, 0, Reading(0, "", 0.4))] if state.softened and state.context.known else []
+            return [Reading(state.past.sign, "mild", 0.5)]
+        return [Reading(0, "", 0.4)] if state.softened and state.context.known else []
     end = max(cue.sentence for cue in cues) or 1
     weighed = [cue._replace(weight=cue.weight * (0.6 + 0.4 * cue.sentence / end)) for cue in cues]
     explicit = [at for at, cue in enumerate(weighed) if cue.weight >= 0.8]

@@ -6,40 +6,33 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from opinionsim.classifiers._lexicon_text import DATA, entries, stem, tokens
+from opinionsim.classifiers._lexicon_text import DATA, WORDS, entries, stem, tokens
 
-_WORLD = DATA["world"]
-_WEAK = frozenset(stem(word) for word in DATA["plain"]["weak"].split())
-_VERBS = frozenset("is are was were be has have had do does did can could will would should may must never not".split())
-_NEGATIONS = frozenset("not never no without nor nobody nothing none hardly".split())
-_ABOVE = frozenset(map(stem, "higher more above over".split()))
-_BELOW = frozenset(map(stem, "lower less fewer below under".split()))
-
-
-def _lines(table: str) -> list[list[str]]:
-    return [[stem(word) for word in entries(line)] for line in table.splitlines() if line.strip()]
-
-
-_SYNONYMS, _EXCLUSIVES = _lines(_WORLD["synonyms"]), _lines(_WORLD["exclusives"])
-_OPPOSITES = [
-    (_lines(left)[0], _lines(right)[0])
-    for left, _, right in (line.partition("|") for line in _WORLD["opposites"].splitlines() if line.strip())
-]
+_SYNONYMS, _EXCLUSIVES, _LEFT, _RIGHT = (
+    [[stem(word) for word in entries(line)] for line in table.splitlines() if line.strip()]
+    for table in (
+        DATA["world"]["synonyms"],
+        DATA["world"]["exclusives"],
+        *(
+            "\n".join(sides)
+            for sides in zip(*(s.split("|") for s in DATA["world"]["opposites"].splitlines()), strict=True)
+        ),
+    )
+)
 
 
 @dataclass(slots=True)
 class ClaimView:
     """A claim as stems."""
 
-    subject: set[str] = field(default_factory=set)
+    subject: set[str]
     words: dict[str, int] = field(default_factory=dict)
-    """Words of the predicate and their signs: +1 in line with the claim, -1 against it, in a clause without negation."""
+    """Words of the predicate with signs: +1 in line with the claim, -1 against it, in a clause without negation."""
     core: set[str] = field(default_factory=set)
     """Words that by themselves say what the claim says, or the contrary."""
     numbers: dict[float, int] = field(default_factory=dict)
     above: int = 0
     """+1 where the claim says "more than" its number, -1 for "less than", 0 otherwise."""
-
     about: int = 1
     """Sign of the subject alone: -1 where the claim denies something or calls it invented."""
 
@@ -73,20 +66,20 @@ class ClaimView:
             How surely, in [0, 1].
         """
         votes, heart, negated = 0, False, 1
-        counted = not self.above or any(word[0].isdigit() and word not in self.subject for word in words)
-        for position, word in enumerate(words):
-            if word in _NEGATIONS or (word == "than" and words[position - 1] == "rather"):
+        counted = not self.above or any(word[0].isdecimal() and word not in self.subject for word in words)
+        for word, before in zip(words, ["", *words], strict=False):
+            if word in WORDS["negations"] or (word == "than" and before == "rather"):
                 negated = -negated
             elif word in ("and", "but"):
                 negated = 1
             elif word in self.words and (counted or word not in self.core):
                 heart = heart or word in self.core
                 votes += negated * self.words[word] * (2 if word in self.core else 1)
-            elif word[0].isdigit() and word not in self.subject:
+            elif word[0].isdecimal() and word not in self.subject:
                 sign = self.number(float(word.replace(",", "")))
                 heart, votes = heart or sign != 0, votes + 2 * sign * (1 if self.above else negated)
         named = not self.subject.isdisjoint(words)
-        if not votes or not (named or known) or not (heart or named):
+        if not votes or not (named or (known and heart)):
             return 0, 0.0
         return (1 if votes > 0 else -1), (0.4 + 0.3 * named + 0.3 * heart)
 
@@ -106,26 +99,22 @@ def view_of(claim: str) -> ClaimView:
         Not to be changed.
     """
     words = [word for word in tokens(claim) if word[0].isalnum()]
-    verb = next((at for at, word in enumerate(words) if at > 0 and word in _VERBS), 1 if len(words) > 1 else 0)
-    view = ClaimView(subject={stem(word) for word in words[:verb]} - _WEAK)
+    verb = next((at for at, word in enumerate(words) if at > 0 and word in WORDS["verbs"]), min(1, len(words)))
+    view = ClaimView({stem(word) for word in words[:verb]} - WORDS["weak"])
+    view.about = -1 if not WORDS["negations"].isdisjoint(words) or "conspiracy" in words else 1
+    view.above = next((sign for word in words for sign, key in ((1, "above"), (-1, "below")) if word in WORDS[key]), 0)
     sign = 1
-    for position in range(verb, len(words)):
-        word, root = words[position], stem(words[position])
-        if word in _NEGATIONS or (word == "than" and words[position - 1] == "rather"):
+    for before, word in zip(["", *words[verb:]], words[verb:], strict=False):
+        root = stem(word)
+        if word in WORDS["negations"] or (word == "than" and before == "rather"):
             sign = -sign
         elif word in ("and", "but"):
             sign = 1
-        elif word[0].isdigit():
+        elif word[0].isdecimal():
             view.numbers[float(word.replace(",", ""))] = sign
-        elif root in _ABOVE | _BELOW:
-            view.above = 1 if root in _ABOVE else -1
+        elif root not in WORDS["weak"] or word == "possible" or word in WORDS["above"] | WORDS["below"]:
             view.words.setdefault(root, sign)
-            view.core.add(root)
-        elif root not in _WEAK or word == "possible":
-            view.words.setdefault(root, sign)
-    if not view.numbers:
-        view.above = 0
-    view.about = -1 if not _NEGATIONS.isdisjoint(words) or "conspiracy" in words else 1
+    view.above *= bool(view.numbers)
     _extend(view)
     return view
 
@@ -134,29 +123,20 @@ def _extend(view: ClaimView) -> None:
     """Add synonyms, opposites and exclusives; words that have any, or the first, are the heart of the claim."""
     stated = dict(view.words)
     for word, sign in stated.items():
-        for left, right in (*_OPPOSITES, *((right, left) for left, right in _OPPOSITES)):
-            if word in left:
+        pairs = [(line, line) for line in _EXCLUSIVES] + [
+            *zip(_LEFT, _RIGHT, strict=True),
+            *zip(_RIGHT, _LEFT, strict=True),
+        ]
+        for same, contrary in pairs:
+            if word in same:
                 view.core.add(word)
-                _enter(view, left, sign)
-                _enter(view, right, -sign)
-        for line in _EXCLUSIVES:
-            if word in line:
-                view.core.add(word)
-                _enter(view, line, -sign)
+                others = dict.fromkeys(same, sign) | dict.fromkeys(contrary, -sign)
+                view.core.update(others.keys() - view.subject)
+                view.words = {w: s for w, s in others.items() if w not in view.subject} | view.words
     if not view.core and not view.numbers:
         view.core.update(list(stated)[:1])
     for line in _SYNONYMS:
-        for word in set(line) & stated.keys():
-            for other in line:
-                if other not in view.subject:
-                    view.words.setdefault(other, stated[word])
-                    view.core.update({other} if word in view.core else ())
-        if view.subject & set(line):
-            view.subject.update(other for other in line if other not in view.words)
-
-
-def _enter(view: ClaimView, others: list[str], sign: int) -> None:
-    for other in others:
-        if other not in view.subject and other not in view.words:
-            view.words[other] = sign
-            view.core.add(other)
+        for word in stated.keys() & set(line):
+            view.words = dict.fromkeys(set(line) - view.subject, stated[word]) | view.words
+            view.core.update(set(line) - view.subject if word in view.core else ())
+        view.subject.update(set(line) - view.words.keys() if view.subject & set(line) else ())

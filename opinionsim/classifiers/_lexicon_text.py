@@ -33,14 +33,13 @@ def entries(table: str) -> list[str]:
     return found
 
 
-def pairs(table: str, mark: str) -> list[tuple[str, str]]:
+def _pairs(key: str, mark: str) -> dict[str, str]:
     """The entries of a table of pairs, each parted by `mark`."""
-    return [(left.strip(), right.strip()) for left, _, right in (entry.partition(mark) for entry in entries(table))]
+    found = (entry.partition(mark) for entry in entries(DATA["world"][key]))
+    return {left.strip(): right.strip() for left, _, right in found}
 
 
-_STEMS = dict(pairs(DATA["plain"]["irregular"], " "))
-_DIGITS = dict(pairs(DATA["world"]["numbers"], " "))
-_SPELLINGS = dict(pairs(DATA["world"]["spellings"], "="))
+_STEMS, _DIGITS, _SPELLINGS = _pairs("irregular", " "), _pairs("numbers", " "), _pairs("spellings", "=")
 
 
 @lru_cache(maxsize=1 << 14)
@@ -64,27 +63,35 @@ def stem(word: str) -> str:
     return word[:-1] if word.endswith("e") and len(word) > 4 else word
 
 
-_UNIFORM = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"', "…": ".", "–": " - ", "—": " - ", "\t": " "})
-_MARKUP = re.compile(r"^[ >]*(?:[-*•+][ ]+|\d{1,2}[.)][ ]+)+", re.MULTILINE)
-_HEADING = re.compile(r"^#+ *(.+?)[.:]*\n+", re.MULTILINE)
-_BOLD_LABEL = re.compile(rf"^\*\*((?:[^\s*]+ ?){{1,{_LABEL}}}?)[.:]?\*\*[.:]?(?= *\S)", re.MULTILINE)
-_STEP = re.compile(r"\b(?:step|thought|point) (?:\d+|one|two|three|four|five)\b *[:.,-]*", re.IGNORECASE)
-_LEAD_IN = re.compile(r"[^.!?:\n]*\bstep by step\b[^.!?:\n]*[:.]", re.IGNORECASE)
-_NAMED = re.compile(r"\b(I), (?:[A-Z][\w'-]*\.? ?){1,4},")
-_QUOTE = re.compile(r"\"([^\"\n]{1,400})\"")
-_LINKS = re.compile(r"https?://\S+|@\w+|\x1b?\[\d{0,3}(?:;\d{1,3})*m")
-_COUNTRY = re.compile(r"\bUSA?\b")
-_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
-_SPELLED = re.compile(
-    r"(?<![\w'])(?:" + "|".join(sorted(map(re.escape, _SPELLINGS), key=len, reverse=True)) + r")(?!\w)"
+#: Sets of single words, as they are or as stems, and of forms as they are.
+WORDS = {key: frozenset([*text.split(), *map(stem, text.split())]) for key, text in DATA["words"].items()}
+WORDS |= {key: frozenset(text.split()) for key, text in DATA["forms"].items()}
+_UNIFORM = str.maketrans(
+    dict(zip("\u2018\u2019\u201c\u201d\u2026\u2013\u2014\t", ["'", "'", '"', '"', ".", " - ", " - ", " "], strict=True))
 )
+_LIST = re.compile(r"^[ >]*(?:[-*•+][ ]+|\d{1,2}[.)][ ]+)+", re.MULTILINE)
+_SPELLED = re.compile(rf"(?<![\w'])(?:{'|'.join(sorted(map(re.escape, _SPELLINGS), key=len, reverse=True))})(?!\w)")
+#: What is rewritten before a text is put into lower case, each where a character occurs: terminal colours and links;
+#: headings and bold labels, which introduce what follows; steps; "I, NAME, will go step by step ..."; "I, NAME,".
+_CLEAN: tuple[tuple[str, re.Pattern[str], str], ...] = (
+    ("[", re.compile(r"\x1b?\[\d{0,3}(?:;\d{1,3})*m"), " "),
+    (":/", re.compile(r"https?://\S+"), " "),
+    ("@", re.compile(r"@\w+"), " "),
+    ("#", re.compile(r"^#+ +(.+?)[.:]*\n+", re.MULTILINE), r"\1: "),
+    ("#", re.compile(r"(?<=[a-z])(?=[A-Z])"), " "),
+    ("**", re.compile(rf"^\*\*((?:[^\s*]+ ?){{1,{_LABEL}}}?)[.:]?\*\*[.:]?(?= *\S)", re.MULTILINE), r"\1:"),
+    ("", re.compile(r"\b[Ss]tep (?:\d+|[Oo]ne|[Tt]wo|[Tt]hree|[Ff]our|[Ff]ive)\b *[:.,-]*"), ""),
+    ("step by step", re.compile(r"[^.!?:\n]*\bstep by step\b[^.!?:\n]*[:.]"), "\n"),
+    ("I, ", re.compile(r"\b(I), (?:[A-Z][\w'-]*\.? ?){1,4},"), r"\1"),
+    ("US", re.compile(r"\bUSA?\b"), "usa"),
+)
+_QUOTE = re.compile(r"\"([^\"\n]{1,400})\"")
 _IS = re.compile(r"\b(it|that|he|she|there|what|who|here|where|how)'s\b")
 _ENDINGS = {"n't": " not", "'m": " am", "'re": " are", "'ve": " have", "'ll": " will", "'d": " would", "'s": ""}
 _ENDING = re.compile(r"n't\b|'(?:m|re|ve|ll|d|s)\b")
 _TITLE = re.compile(r"\b(dr|mr|mrs|ms|prof|vs|etc)\.(?=\s\w)")
-_TOKEN = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*|\d+(?:[.,]\d+)*|%|[.!?;:,()\n]| - ")
-_ENDS = frozenset(".!?\n;")
-_PAUSES = frozenset([",", "(", ")", " - ", ":"])
+_TOKEN = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*|[0-9]+(?:[.,][0-9]+)*|%|[.!?;:,()\n]| - ")
+_ENDS, _PAUSES = frozenset(".!?\n;"), frozenset([",", "(", ")", " - ", ":"])
 
 
 def _term(quote: re.Match[str]) -> str:
@@ -101,17 +108,15 @@ def tokens(text: str, claim: str = "") -> list[str]:
     text = text[:_MAX_CHARACTERS].translate(_UNIFORM).strip()
     if len(text) > 1 and text[0] == text[-1] == '"' and '"' not in text[1:-1]:
         text = text[1:-1]
-    text = _MARKUP.sub("", _HEADING.sub(r"\1: ", _MARKUP.sub("", text)) if "#" in text else text)
-    if "**" in text:
-        text = _BOLD_LABEL.sub(r"\1:", text).replace("**", "")
-    text = _NAMED.sub(r"\1", _LEAD_IN.sub("\n", _STEP.sub("", text))) if "tep" in text or "I, " in text else text
-    if claim and len(claim) > 5:
+    text = _LIST.sub("", text)
+    if len(claim) > 5:
         head, comma, _ = claim.partition(",")
-        text = re.sub(r"(?<!\w)" + re.escape(claim) + r"(?!\w)", "xclaim", text, flags=re.IGNORECASE)
+        text = re.sub(rf"(?<!\w){re.escape(claim)}(?!\w)", "xclaim", text, flags=re.IGNORECASE)
         text = text.replace(head + comma, head)  # the other side of a claim mostly shares its opening
-    text = _COUNTRY.sub("usa", _LINKS.sub(" ", _CAMEL.sub(" ", text) if "#" in text else text))
-    if '"' in text:
-        text = _QUOTE.sub(_term, text)
+    for needed, pattern, instead in _CLEAN:
+        text = pattern.sub(instead, text) if needed in text else text
+    text = text.replace("**", "")
+    text = _QUOTE.sub(_term, text) if '"' in text else text
     text = _SPELLED.sub(lambda found: _SPELLINGS[found[0]], text.lower())
     if "'" in text:
         text = _ENDING.sub(lambda found: _ENDINGS[found[0]], _IS.sub(r"\1 is", text))
@@ -164,7 +169,7 @@ def _trie() -> dict[str, Any]:
     root: dict[str, Any] = {}
     for table, keys in DATA.items():
         for key, text in keys.items():
-            if table in ("plain", "world"):
+            if table in ("words", "forms", "world"):
                 continue
             side, _, size = key.partition("_")
             meaning = (table, _SIDES[side], size) if side in _SIDES else (key, 0, "")
@@ -195,17 +200,8 @@ def _marks(words: list[str]) -> Iterator[Mark]:
             yield found
             for at in range(found.start + 1, found.end - 1):
                 if words[at].endswith("ly") and "" in (node := _PHRASES.get(words[at], {})):
-                    yield Mark(at, at + 1, *node[""])
+                    yield Mark(at, at + 1, *(("degree",) if words[found.start] == "not" else node[""]))
         position = found.end if found else position + 1
-
-
-#: Words that open a clause after a comma or "and".
-_SUBJECTS = frozenset(
-    "i my it this that the they we there he she now so then their but and or neither nobody nothing if".split()
-)
-#: Words that open a clause which ends at the next comma.
-_ASIDE = frozenset("if although though while whilst unless despite".split())
-_OPENERS = frozenset(["but", "although", "because"])
 
 
 def clauses(text: str, claim: str = "") -> list[Clause]:
@@ -226,12 +222,12 @@ def clauses(text: str, claim: str = "") -> list[Clause]:
     found: list[Clause] = []
     run: list[str] = []
     sentence = 0
-    for token in [*tokens(text, claim), "."]:
-        if token not in _ENDS:
-            run.append(token)
+    for word in [*tokens(text, claim), "."]:
+        if word not in _ENDS:
+            run.append(word)
             continue
-        if any(word not in _PAUSES for word in run):
-            found.extend(_split(run, sentence, token == "?"))
+        if not _PAUSES.issuperset(run):
+            found.extend(_split(run, sentence, word == "?"))
             sentence += 1
         run = []
     return found
@@ -241,24 +237,19 @@ def _split(run: list[str], sentence: int, question: bool) -> Iterator[Clause]:
     """Part a sentence at connectives, dashes, and commas or "and" before a new subject."""
     raw: list[str] = []
     cuts = {0}
-    for position, word in enumerate(run):
-        following = run[position + 1] if position + 1 < len(run) else ""
+    for word, following in zip(run, [*run[1:], ""], strict=True):
         if word not in _PAUSES:
-            joins = word in ("and", "so") and following in ("i", "now", "my", "it", "they", "the", "am", "we")
-            if joins and raw:
+            if word in ("and", "so") and following in WORDS["after_and"]:
                 cuts.add(len(raw))
             raw.append(word)
-        elif (
-            word in ("(", ")", " - ")
-            or (word == ":" and len(raw) > _LABEL)
-            or following in _SUBJECTS
-            or (raw and raw[0] in _ASIDE)
-        ):
-            if word != ":" or len(raw) > _LABEL:
-                cuts.add(len(raw))
+        elif word == ":":
+            cuts.update([len(raw)] if len(raw) > _LABEL else ())
+        elif word != "," or following in WORDS["subjects"] or (raw and raw[0] in WORDS["aside"]):
+            cuts.add(len(raw))
     words = [stem(word) for word in raw]
     marks = list(_marks(words))
-    cuts.update(mark.start for mark in marks if mark.kind in _OPENERS and words[mark.start - 1] not in ("not", "just"))
+    opening = [mark.start for mark in marks if mark.kind in ("but", "although", "because")]
+    cuts.update(at for at in opening if words[at - 1] not in ("not", "just"))
     inside = {position for mark in marks for position in range(mark.start + 1, mark.end)}
     for start, end in pairwise(sorted((cuts - inside) | {0, len(raw)})):
         own = [m._replace(start=m.start - start, end=m.end - start) for m in marks if start <= m.start < end]
