@@ -176,7 +176,9 @@ def report_replies(rows: list[dict[str, Any]]) -> None:
         print(f"\n{name}: n = {len(at)}")
         for label, (value, *ends) in stance_figures(truth[at], estimates.value[at], estimates.scale.points).items():
             bar = f"  bar {'at most' if label == 'wrong side' else 'at least'} {_BARS[label]}" if label in _BARS else ""
-            print(f"  {label:26s} {value:8.3f}" + "  [{:.3f}, {:.3f}]".format(*ends) * bool(ends) + bar * (name == barred))
+            print(
+                f"  {label:26s} {value:8.3f}" + "  [{:.3f}, {:.3f}]".format(*ends) * bool(ends) + bar * (name == barred)
+            )
     report_labellers(rows, estimates.scale.points)
     for mark, meaning in (("N", "no stance"), ("R", "no answer in role")):
         at = [at for at, row in enumerate(rows) if row["labels"] == [mark, mark]]
@@ -223,7 +225,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=_DATA, help="folder with the labelled texts")
     parser.add_argument("--replies", type=Path, default=_REPLIES, help="file with replies that two labellers coded")
-    parser.add_argument("--errors", action="store_true", help="list the texts written for development that are coded otherwise")
+    parser.add_argument(
+        "--errors", action="store_true", help="list the texts written for development that are coded otherwise"
+    )
     arguments = parser.parse_args()
     found = [path for name in _FILES if (path := arguments.data / f"{name}.jsonl").is_file()]
     if not found:

@@ -21,7 +21,7 @@ _HEDGED = 0.45
 #: Spread of a stance over positions in [-1, 1].
 _SPREAD = 0.22
 #: Times that the last stance counts, and what a conclusion and a word such as "now" multiply a weight by.
-_LAST, _CLOSE, _NOW = 2.0, 1.4, 1.3
+_LAST, _CLOSE, _NOW = 1.8, 1.4, 1.3
 #: Smallest share of common English words in a text of some length that is read at all.
 _ENGLISH, _LENGTH = 0.2, 8
 
@@ -171,7 +171,7 @@ def _note(clause: Clause, view: ClaimView, state: _Discourse) -> None:
         return
     if reading is None and clause.has("other", "text") and not speaks(clause):
         context.answering, context.statement = True, False
-    changes = changes or (clause.has("negation") and len(clause.words) <= 6 and speaks(clause) and reading is None)
+    changes = changes or (clause.has("negation") and reading is None and len(clause.words) <= (6 if speaks(clause) else 3))
     if changes and (reading is None or reading.past or reading.anchor in ("", "post", "it")):
         reading = _relative(clause, state)
     if clause.has("less") and clause.has("negation"):
@@ -257,7 +257,7 @@ def _weighed(state: _Discourse) -> list[Reading]:
             return [Reading(state.past.sign, "mild", 0.5)]
         return [Reading(0, "", 0.4)] if state.softened and state.context.known else []
     end = max(cue.sentence for cue in cues) or 1
-    weighed = [cue._replace(weight=cue.weight * (0.6 + 0.4 * cue.sentence / end)) for cue in cues]
+    weighed = [cue._replace(weight=cue.weight * (0.7 + 0.3 * cue.sentence / end)) for cue in cues]
     explicit = [at for at, cue in enumerate(weighed) if cue.weight >= 0.8]
     last = explicit[-1] if explicit else len(weighed) - 1
     weighed[last] = weighed[last]._replace(weight=_LAST * weighed[last].weight)

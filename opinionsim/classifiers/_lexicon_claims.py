@@ -72,13 +72,15 @@ class ClaimView:
                 negated = -negated
             elif word in ("and", "but"):
                 negated = 1
+            elif word == "xclaim":
+                heart, votes = True, votes + 3 * negated
             elif word in self.words and (counted or word not in self.core):
                 heart = heart or word in self.core
                 votes += negated * self.words[word] * (2 if word in self.core else 1)
             elif word[0].isdecimal() and word not in self.subject:
                 sign = self.number(float(word.replace(",", "")))
                 heart, votes = heart or sign != 0, votes + 2 * sign * (1 if self.above else negated)
-        named = not self.subject.isdisjoint(words)
+        named = "xclaim" in words or not self.subject.isdisjoint(words)
         if not votes or not (named or (known and heart)):
             return 0, 0.0
         return (1 if votes > 0 else -1), (0.4 + 0.3 * named + 0.3 * heart)
@@ -112,6 +114,8 @@ def view_of(claim: str) -> ClaimView:
             sign = 1
         elif word[0].isdecimal():
             view.numbers[float(word.replace(",", ""))] = sign
+        elif root in view.subject:
+            continue
         elif root not in WORDS["weak"] or word == "possible" or word in WORDS["above"] | WORDS["below"]:
             view.words.setdefault(root, sign)
     view.above *= bool(view.numbers)

@@ -142,6 +142,7 @@ def _holder(clause: Clause, operators: list[Mark]) -> tuple[str, bool]:
             found.append((mark.start, mark.kind))
     at, person = max(found, default=(-1, ""))
     saying = [mark.start for mark in clause.marks if mark.kind == "say" and mark.start < first]
+    saying = [] if "matter" in clause.words or "whatever" in clause.words else saying
     if person in ("", "self"):
         if person or not saying or speaks(clause):
             return "self", False

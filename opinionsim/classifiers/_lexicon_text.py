@@ -79,7 +79,7 @@ _CLEAN: tuple[tuple[str, re.Pattern[str], str], ...] = (
     ("@", re.compile(r"@\w+"), " "),
     ("#", re.compile(r"^#+ +(.+?)[.:]*\n+", re.MULTILINE), r"\1: "),
     ("#", re.compile(r"(?<=[a-z])(?=[A-Z])"), " "),
-    ("**", re.compile(rf"^\*\*((?:[^\s*]+ ?){{1,{_LABEL}}}?)[.:]?\*\*[.:]?(?= *\S)", re.MULTILINE), r"\1:"),
+    ("**", re.compile(r"^\*\*([^*\n]{1,60}?)[.:]?\*\*[.:]?(?= *\S)", re.MULTILINE), r"\1:"),
     ("", re.compile(r"\b[Ss]tep (?:\d+|[Oo]ne|[Tt]wo|[Tt]hree|[Ff]our|[Ff]ive)\b *[:.,-]*"), ""),
     ("step by step", re.compile(r"[^.!?:\n]*\bstep by step\b[^.!?:\n]*[:.]"), "\n"),
     ("I, ", re.compile(r"\b(I), (?:[A-Z][\w'-]*\.? ?){1,4},"), r"\1"),

@@ -112,7 +112,9 @@ def test_replies_are_reported_with_bars_for_masked_explicit_reports_alone(benchm
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     benchmark.report_replies(benchmark.read(path))
     printed = capsys.readouterr().out
-    barred, _, others = printed.partition("masked reports, explicit stance: n = 3")[2].partition("masked reports, other")
+    barred, _, others = printed.partition("masked reports, explicit stance: n = 3")[2].partition(
+        "masked reports, other"
+    )
     assert barred.count("bar at") == 3
     assert "bar at" not in others
     assert "plain posts, explicit stance: n = 1" in others
