@@ -175,10 +175,10 @@ def report_replies(rows: list[dict[str, Any]]) -> None:
         at = groups[name]
         print(f"\n{name}: n = {len(at)}")
         for label, (value, *ends) in stance_figures(truth[at], estimates.value[at], estimates.scale.points).items():
-            bar = f"  bar {'at most' if label == 'wrong side' else 'at least'} {_BARS[label]}" if label in _BARS else ""
-            print(
-                f"  {label:26s} {value:8.3f}" + "  [{:.3f}, {:.3f}]".format(*ends) * bool(ends) + bar * (name == barred)
-            )
+            line = f"  {label:26s} {value:8.3f}" + (f"  [{ends[0]:.3f}, {ends[1]:.3f}]" if ends else "")
+            if name == barred and label in _BARS:
+                line += f"  bar: at {'most' if label == 'wrong side' else 'least'} {_BARS[label]}"
+            print(line)
     report_labellers(rows, estimates.scale.points)
     for mark, meaning in (("N", "no stance"), ("R", "no answer in role")):
         at = [at for at, row in enumerate(rows) if row["labels"] == [mark, mark]]

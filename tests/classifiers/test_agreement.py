@@ -68,7 +68,7 @@ def test_report_on_an_empty_folder_says_what_is_missing(benchmark, tmp_path, cap
     monkeypatch.setattr("sys.argv", ["lexicon.py", "--data", str(tmp_path)])
     with pytest.raises(SystemExit):
         benchmark.main()
-    assert "none of development, validation, held_out.jsonl" in capsys.readouterr().err
+    assert "none of development, replies_first, replies_second, validation, held_out.jsonl" in capsys.readouterr().err
 
 
 def reply(text, labels, explicit=(True, True), masked=True, kind="report"):
@@ -115,8 +115,8 @@ def test_replies_are_reported_with_bars_for_masked_explicit_reports_alone(benchm
     barred, _, others = printed.partition("masked reports, explicit stance: n = 3")[2].partition(
         "masked reports, other"
     )
-    assert barred.count("bar at") == 3
-    assert "bar at" not in others
+    assert barred.count("bar: at") == 3
+    assert "bar: at" not in others
     assert "plain posts, explicit stance: n = 1" in others
     assert "differ by more than one: 1" in printed
     assert "identical labels: 6 of 8. The labellers may be one model" in printed

@@ -504,9 +504,9 @@ def test_any_text_is_coded(text, claim):
 @given(st.text(alphabet=" aeinotxyz.,;!?'\"#-0149%", max_size=200))
 def test_clauses_hold_no_empty_words(text):
     for clause in clauses(text):
-        assert clause.stems
-        assert all(clause.stems)
-        assert all(0 <= mark.start < mark.end <= len(clause.stems) for mark in clause.marks)
+        assert clause.words
+        assert all(clause.words)
+        assert all(0 <= mark.start < mark.end <= len(clause.words) for mark in clause.marks)
 
 
 @pytest.mark.parametrize(
