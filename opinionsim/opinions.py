@@ -250,4 +250,4 @@ def ambiguous(probabilities: np.ndarray | Sequence[Sequence[float]]) -> np.ndarr
         raise MeasurementError(f"ambiguous: probabilities must have the shape (texts, points); got {p.shape}")
     half = p.shape[1] // 2
     low, high = p[:, :half].sum(axis=1), p[:, p.shape[1] - half :].sum(axis=1)
-    return np.minimum(low, high) >= _EITHER_SIDE
+    return np.asarray(np.minimum(low, high) >= _EITHER_SIDE)

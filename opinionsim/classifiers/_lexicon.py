@@ -171,7 +171,9 @@ def _note(clause: Clause, view: ClaimView, state: _Discourse) -> None:
         return
     if reading is None and clause.has("other", "text") and not speaks(clause):
         context.answering, context.statement = True, False
-    changes = changes or (clause.has("negation") and reading is None and len(clause.words) <= (6 if speaks(clause) else 3))
+    changes = changes or (
+        clause.has("negation") and reading is None and len(clause.words) <= (6 if speaks(clause) else 3)
+    )
     if changes and (reading is None or reading.past or reading.anchor in ("", "post", "it")):
         reading = _relative(clause, state)
     if clause.has("less") and clause.has("negation"):

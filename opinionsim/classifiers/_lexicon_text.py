@@ -23,7 +23,7 @@ DATA: dict[str, dict[str, str]] = tomllib.loads(Path(__file__).with_name("lexico
 
 def entries(table: str) -> list[str]:
     """The entries of a table of the data file; ``no (firm|clear) view`` stands for two."""
-    found = []
+    found: list[str] = []
     for entry in map(str.strip, table.replace("\n", " / ").split(" / ")):
         if "(" in entry:
             choices = [part.strip("()").split("|") for part in re.findall(r"\([^)]*\)|[^\s()]+", entry)]
@@ -81,7 +81,7 @@ _CLEAN: tuple[tuple[str, re.Pattern[str], str], ...] = (
     ("#", re.compile(r"(?<=[a-z])(?=[A-Z])"), " "),
     ("**", re.compile(r"^\*\*([^*\n]{1,60}?)[.:]?\*\*[.:]?(?= *\S)", re.MULTILINE), r"\1:"),
     ("", re.compile(r"\b[Ss]tep (?:\d+|[Oo]ne|[Tt]wo|[Tt]hree|[Ff]our|[Ff]ive)\b *[:.,-]*"), ""),
-    ("step by step", re.compile(r"[^.!?:\n]*\bstep by step\b[^.!?:\n]*[:.]"), "\n"),
+    ("step by step", re.compile(r"(?:^|(?<=[.!?:\n]))[^.!?:\n]*\bstep by step\b[^.!?:\n]*[:.]"), "\n"),
     ("I, ", re.compile(r"\b(I), (?:[A-Z][\w'-]*\.? ?){1,4},"), r"\1"),
     ("US", re.compile(r"\bUSA?\b"), "usa"),
 )
