@@ -538,7 +538,7 @@ def _classifier(
         if evidence != "scripted":
             raise SpecError(
                 "classifier must be named where a model other than 'scripted', or a person, takes part, for instance "
-                "'lexicon'"
+                "'flan-t5'"
             )
         return load_classifier(classifier.value, scale)
     return load_classifier(classifier, scale) if isinstance(classifier, str) else classifier

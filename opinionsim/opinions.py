@@ -13,8 +13,8 @@ from opinionsim.errors import MeasurementError, SpecError
 
 __all__ = ["OpinionEstimates", "OpinionScale", "ambiguous"]
 
-#: Least probability on each side of the middle of the scale that makes a text ambiguous.
-_BOTH_SIDES = 0.25
+#: Least probability on each side of neutral of a text that is called ambiguous.
+_EITHER_SIDE = 0.25
 
 #: Verbal anchors by scale size. The five-point row is Chuang et al. 2023 (A2); the others follow its wording.
 _LABELS: dict[int, tuple[str, ...]] = {
@@ -226,20 +226,28 @@ class OpinionEstimates:
         return np.asarray(ranked[:, -1] - ranked[:, -2])
 
 
-def ambiguous(probabilities: np.ndarray) -> np.ndarray:
-    """Which texts are coded at both ends of the scale at once.
+def ambiguous(probabilities: np.ndarray | Sequence[Sequence[float]]) -> np.ndarray:
+    """Whether texts are ambiguous: a probability of at least 0.25 on each side of neutral.
 
     Parameters
     ----------
-    probabilities : ndarray (n, k)
-        Over the points of a scale, lowest first; NaN for no answer.
+    probabilities : array_like (n, k)
+        Distributions over the points of a scale of any size, lowest first. The middle point of an odd k is on
+        neither side.
 
     Returns
     -------
-    ndarray (n,) of bool
-        True where the points below the middle of the scale have a probability of at least 0.25 together, and those
-        above it as well. The value of such a text says which side is a little likelier, and hides that both are.
+    ndarray of bool (n,)
+        False where there is no answer (a row of NaN).
+
+    Raises
+    ------
+    MeasurementError
+        If the array does not have two dimensions.
     """
-    k = probabilities.shape[1]
-    below, above = probabilities[:, : k // 2], probabilities[:, (k + 1) // 2 :]
-    return np.asarray((below.sum(axis=1) >= _BOTH_SIDES) & (above.sum(axis=1) >= _BOTH_SIDES))
+    p = np.asarray(probabilities, dtype=float)
+    if p.ndim != 2:
+        raise MeasurementError(f"ambiguous: probabilities must have the shape (texts, points); got {p.shape}")
+    half = p.shape[1] // 2
+    low, high = p[:, :half].sum(axis=1), p[:, p.shape[1] - half :].sum(axis=1)
+    return np.asarray(np.minimum(low, high) >= _EITHER_SIDE)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from opinionsim.errors import MeasurementError, SpecError
-from opinionsim.opinions import OpinionEstimates, OpinionScale
+from opinionsim.opinions import OpinionEstimates, OpinionScale, ambiguous
 
 FIVE = OpinionScale()
 NAN_ROW = [np.nan] * 5
@@ -199,3 +199,27 @@ def test_what_is_no_distribution_over_the_scale_is_refused(rows: object) -> None
 def test_off_scale_mass_is_one_probability_a_text(off: list[float]) -> None:
     with pytest.raises(MeasurementError, match=r"off-scale mass"):
         OpinionEstimates.from_probabilities(FIVE, [[0.2] * 5], off)
+
+
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        ([0.25, 0.0, 0.5, 0.0, 0.25], True),
+        ([0.24, 0.0, 0.52, 0.0, 0.24], False),
+        ([0.1, 0.2, 0.1, 0.3, 0.3], True),
+        ([0.0, 0.0, 0.2, 0.4, 0.4], False),
+        ([0.0, 0.0, 1.0, 0.0, 0.0], False),
+        ([0.3, 0.7], True),
+        ([0.4, 0.3, 0.3], True),
+        ([0.1, 0.1, 0.4, 0.4], False),
+        ([np.nan] * 5, False),
+    ],
+)
+def test_texts_with_mass_on_both_sides_of_neutral_are_ambiguous(row: list[float], expected: bool) -> None:
+    assert ambiguous([row]).tolist() == [expected]
+
+
+def test_ambiguous_takes_a_row_a_text() -> None:
+    assert ambiguous(np.empty((0, 5))).shape == (0,)
+    with pytest.raises(MeasurementError, match=r"the shape \(texts, points\); got \(5,\)"):
+        ambiguous([0.2] * 5)

@@ -423,9 +423,7 @@ def _unequal_exposure(frame: pd.DataFrame) -> list[str]:
     if rates.empty or rates.max() - rates.min() <= _UNEQUAL:
         return []
     axes = list(frame.columns[: list(frame.columns).index("kind")])
-    rows = {
-        place: ", ".join(str(row[axis]) for axis in axes if pd.notna(row[axis])) for place, row in frame.iterrows()
-    }
+    rows = {place: ", ".join(str(row[axis]) for axis in axes if pd.notna(row[axis])) for place, row in frame.iterrows()}
     most, least = rows[rates.idxmax()], rows[rates.idxmin()]
     return [
         f"Of the messages to be read, nobody received {rates.max():.1%} under {most}, but {rates.min():.1%} under "

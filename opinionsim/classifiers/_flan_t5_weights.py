@@ -102,7 +102,7 @@ def _library(package: str, name: str) -> Any:
     except ImportError:
         raise MeasurementError(
             f"classifier 'flan-t5' with the weights {name!r} needs the packages of the extra 'local' "
-            f"({package} is missing); install with pip install 'opinionsim[local]', or use the classifier 'lexicon'"
+            f"({package} is missing); install with pip install 'opinionsim[local]', or use the classifier 'chat'"
         ) from None
 
 
@@ -244,7 +244,7 @@ def _unusable(name: str, reason: str) -> MeasurementError:
     return MeasurementError(
         f"classifier 'flan-t5': the weights {name!r} cannot be loaded: {reason}; "
         f"valid for model: the path of a folder with weights and tokenizer, a size of Flan-T5 ({sizes}), or a name "
-        "on the model hub; the classifier 'lexicon' needs no weights"
+        "on the model hub; the classifier 'chat' needs no weights"
     )
 
 

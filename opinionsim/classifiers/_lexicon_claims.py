@@ -1,110 +1,89 @@
-"""The assertion of a claim, for recognising clauses that restate or contradict it."""
+"""What a claim asserts, and whether a clause restates or contradicts it."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from opinionsim.classifiers._lexicon_rules import WEAK_WORDS
-from opinionsim.classifiers._lexicon_topics import EVALUATIONS, EXCLUSIVES, OPPOSITES, SYNONYMS
-from opinionsim.classifiers._lexicon_words import entries, number, stem, tokens
+from opinionsim.classifiers._lexicon_text import DATA, WORDS, entries, stem, tokens
 
-_WEAK = frozenset(stem(word) for word in WEAK_WORDS.split())
-_VERBS = frozenset(
-    [
-        "is",
-        "are",
-        "was",
-        "were",
-        "be",
-        "has",
-        "have",
-        "had",
-        "do",
-        "does",
-        "did",
-        "can",
-        "could",
-        "will",
-        "would",
-        "should",
-        "may",
-        "might",
-        "must",
-        "never",
-        "not",
-    ]
+_SYNONYMS, _EXCLUSIVES, _LEFT, _RIGHT = (
+    [[stem(word) for word in entries(line)] for line in table.splitlines() if line.strip()]
+    for table in (
+        DATA["world"]["synonyms"],
+        DATA["world"]["exclusives"],
+        *(
+            "\n".join(sides)
+            for sides in zip(*(s.split("|") for s in DATA["world"]["opposites"].splitlines()), strict=True)
+        ),
+    )
 )
-_ABOVE = frozenset(["higher", "more", "above", "over"])
-_BELOW = frozenset(["lower", "less", "fewer", "below", "under"])
-_PREPOSITIONS = frozenset(["for", "in", "at", "on", "to", "of", "when", "as"])
-_NEGATIONS = frozenset(["not", "never", "no", "without", "nor"])
-
-
-def _entry_stems(line: str) -> list[str]:
-    return [stem(word) for word in entries(line)]
-
-
-def _lines(table: str) -> list[list[str]]:
-    return [_entry_stems(line) for line in table.splitlines() if line.strip()]
-
-
-def _pairs(table: str) -> list[tuple[list[str], list[str]]]:
-    """The lines of a table of contrasts, each as its two sides."""
-    sides = ([_entry_stems(side) for side in line.split("|")] for line in table.splitlines() if line.strip())
-    return [(left, right) for left, right in sides]
-
-
-_SYNONYMS = _lines(SYNONYMS)
-_EXCLUSIVES = _lines(EXCLUSIVES)
-_EVALUATIONS = _pairs(EVALUATIONS)
-_OPPOSITES = _pairs(OPPOSITES) + _EVALUATIONS
-_EVALUATING = {
-    word: sign for pair in reversed(_EVALUATIONS) for side, sign in zip(pair, (1, -1), strict=True) for word in side
-}
-_CORE = {word for pair in _OPPOSITES for side in pair for word in side} | {
-    word for line in _EXCLUSIVES for word in line
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Word:
-    """The meaning of a word for the claim, in a clause without negation."""
-
-    sign: int
-    """+1 in line with the claim, -1 against it."""
-    rank: int
-    """0 supports other words, 1 is the heart of the claim, 2 contradicts or answers it."""
 
 
 @dataclass(slots=True)
 class ClaimView:
-    """A claim as sets of stems."""
+    """A claim as stems."""
 
-    subject: set[str] = field(default_factory=set)
-    words: dict[str, Word] = field(default_factory=dict)
+    subject: set[str]
+    words: dict[str, int] = field(default_factory=dict)
+    """Words of the predicate with signs: +1 in line with the claim, -1 against it, in a clause without negation."""
+    core: set[str] = field(default_factory=set)
+    """Words that by themselves say what the claim says, or the contrary."""
     numbers: dict[float, int] = field(default_factory=dict)
-    """Numbers the claim states, with their sign."""
-    units: set[str] = field(default_factory=set)
-    """Words for the things that the numbers count."""
     above: int = 0
     """+1 where the claim says "more than" its number, -1 for "less than", 0 otherwise."""
-    rivals: bool = False
-    """Whether the claim compares its subject with something else."""
-    denial: bool = False
-    """Whether the claim says that something is not so."""
-    favour: int = 0
-    """+1 where the claim speaks well of its subject or wants it, -1 where ill, 0 where it states a plain fact."""
+    about: int = 1
+    """Sign of the subject alone: -1 where the claim denies something or calls it invented."""
 
-    def number(self, value: float) -> Word | None:
-        """The meaning of a number in a text for the claim."""
+    def number(self, value: float) -> int:
+        """The sign of a number in a text, 0 where it says nothing."""
         for stated, sign in self.numbers.items():
-            if value == stated:
-                return Word(sign, 0 if self.above else 1)
             if self.above:
-                return Word(sign * (self.above if value > stated else -self.above), 2)
-            return Word(-sign, 2)
-        return None
+                return 0 if value == stated else sign * (self.above if value > stated else -self.above)
+            return sign if value == stated else -sign
+        return 0
+
+    def speaks_of(self, word: str) -> bool:
+        """Whether a stem belongs to what the claim says, comparing words such as "more" aside."""
+        return word in self.subject or (word in self.words and not (self.above and word in self.core))
+
+    def content(self, words: Sequence[str], known: bool) -> tuple[int, float]:
+        """What a clause says of the claim by its content.
+
+        Parameters
+        ----------
+        words : sequence of str
+            The stems of the clause.
+        known : bool
+            Whether the text names the subject elsewhere.
+
+        Returns
+        -------
+        int
+            +1 in line with the claim, -1 against it, 0 nothing.
+        float
+            How surely, in [0, 1].
+        """
+        votes, heart, negated = 0, False, 1
+        counted = not self.above or any(word[0].isdecimal() and word not in self.subject for word in words)
+        for word, before in zip(words, ["", *words], strict=False):
+            if word in WORDS["negations"] or (word == "than" and before == "rather"):
+                negated = -negated
+            elif word in ("and", "but"):
+                negated = 1
+            elif word == "xclaim":
+                heart, votes = True, votes + 3 * negated
+            elif word in self.words and (counted or word not in self.core):
+                heart = heart or word in self.core
+                votes += negated * self.words[word] * (2 if word in self.core else 1)
+            elif word[0].isdecimal() and word not in self.subject:
+                sign = self.number(float(word.replace(",", "")))
+                heart, votes = heart or sign != 0, votes + 2 * sign * (1 if self.above else negated)
+        named = "xclaim" in words or not self.subject.isdisjoint(words)
+        if not votes or not (named or (known and heart)):
+            return 0, 0.0
+        return (1 if votes > 0 else -1), (0.4 + 0.3 * named + 0.3 * heart)
 
 
 @lru_cache(maxsize=512)
@@ -121,94 +100,47 @@ def view_of(claim: str) -> ClaimView:
     ClaimView
         Not to be changed.
     """
-    words = tokens(claim)
-    verb = _verb(words)
-    view = ClaimView(subject={stem(word) for word in words[:verb]} - _WEAK)
-    signs = _predicate(words, verb, view)
-    view.favour = _favour(words, signs)
-    view.denial = not _NEGATIONS.isdisjoint(words) and "and" not in words
-    if "than" in words[verb:] and words[words.index("than") - 1] != "rather" and not view.numbers:
-        _compare(words, verb, signs, view)
-    first = next((word for word in signs if word not in _WEAK), None)
-    for word, sign in signs.items():
-        _add(view, word, sign, 1 if word in _CORE or word == first or view.rivals else 0)
-    for word in list(view.subject):
-        view.subject.update(other for line in _SYNONYMS if word in line for other in line if other not in view.words)
-    return view
-
-
-def _verb(words: list[str]) -> int:
-    """Position of the predicate: the first known verb, else the first word with an opposite."""
-    for position, word in enumerate(words):
-        if word in _VERBS and position > 0:
-            return position
-    known = (position for position, word in enumerate(words) if position > 1 and stem(word) in _CORE)
-    return next(known, 0)
-
-
-def _predicate(words: list[str], verb: int, view: ClaimView) -> dict[str, int]:
-    """Signs of the content words of the predicate; numbers go to the view."""
-    signs: dict[str, int] = {}
+    words = [word for word in tokens(claim) if word[0].isalnum()]
+    verb = next((at for at, word in enumerate(words) if at > 0 and word in WORDS["verbs"]), min(1, len(words)))
+    view = ClaimView({stem(word) for word in words[:verb]} - WORDS["weak"])
+    view.about = -1 if not WORDS["negations"].isdisjoint(words) or "conspiracy" in words else 1
+    view.above = next((sign for word in words for sign, key in ((1, "above"), (-1, "below")) if word in WORDS[key]), 0)
     sign = 1
-    for position in range(verb, len(words)):
-        word = words[position]
-        if word in _NEGATIONS or (word == "than" and words[position - 1] == "rather"):
+    for before, word in zip(["", *words[verb:]], words[verb:], strict=False):
+        root = stem(word)
+        if word in WORDS["negations"] or (word == "than" and before == "rather"):
             sign = -sign
         elif word in ("and", "but"):
             sign = 1
-        elif (value := number(word)) is not None:
-            view.numbers[value] = sign
-            view.units.update(stem(unit) for unit in words[position + 1 : position + 2])
-        elif word in _ABOVE or word in _BELOW:
-            view.above = 1 if word in _ABOVE else -1
-            signs[stem(word)] = sign
-        elif stem(word) not in _WEAK and (word.isalpha() and len(word) > 1):
-            signs.setdefault(stem(word), sign)
-        elif word == "in" and "usa" in words:
-            signs[word] = sign
-    if not view.numbers:
-        view.above = 0
-    if "have" in words and words[words.index("have") + 1 :][:1] == ["to"]:
-        signs["mandatory"] = -1 if "not" in words[: words.index("have")] else 1
-    return signs
+        elif word[0].isdecimal():
+            view.numbers[float(word.replace(",", ""))] = sign
+        elif root in view.subject:
+            continue
+        elif root not in WORDS["weak"] or word == "possible" or word in WORDS["above"] | WORDS["below"]:
+            view.words.setdefault(root, sign)
+    view.above *= bool(view.numbers)
+    _extend(view)
+    return view
 
 
-def _favour(words: list[str], signs: dict[str, int]) -> int:
-    """Whether the claim is for or against its subject; a bare "should" is for it."""
-    found = [sign * _EVALUATING[word] for word, sign in signs.items() if word in _EVALUATING]
-    if found:
-        return -1 if sum(sign < 0 for sign in found) % 2 else 1
-    if "should" in words:
-        return -1 if "not" in words else 1
-    return 0
-
-
-def _compare(words: list[str], verb: int, signs: dict[str, int], view: ClaimView) -> None:
-    """Subject against rival: each speaks for its side, the comparing word for the direction."""
-    than = words.index("than")
-    view.rivals = True
-    end = next((at for at in range(than + 2, len(words)) if words[at] in _PREPOSITIONS), len(words))
-    rivals = {stem(word) for word in words[than + 1 : end]} - _WEAK
-    view.subject, shared = view.subject - rivals, view.subject & rivals
-    rivals -= shared
-    for word in [word for word in signs if word not in _CORE]:
-        del signs[word]
-    signs.update(dict.fromkeys(sorted(view.subject), 1))
-    signs.update(dict.fromkeys(sorted(rivals), -1))
-
-
-def _add(view: ClaimView, word: str, sign: int, rank: int) -> None:
-    """Enter a word with its synonyms and opposites."""
-    if word not in _WEAK:
-        view.words[word] = Word(sign, rank)
-    for line in (*_SYNONYMS, *(side for pair in _OPPOSITES for side in pair)):
-        if word in line:
-            for other in line:
-                if other not in view.subject and other not in _WEAK:
-                    view.words.setdefault(other, Word(sign, rank))
-    against = [pair[1 - side] for pair in _OPPOSITES for side in (0, 1) if word in pair[side]]
-    against += [[other for other in line if other != word] for line in _EXCLUSIVES if word in line]
-    for others in against:
-        for other in others:
-            if other not in view.subject:
-                view.words.setdefault(other, Word(-sign, 2))
+def _extend(view: ClaimView) -> None:
+    """Add synonyms, opposites and exclusives; words that have any, or the first, are the heart of the claim."""
+    stated = dict(view.words)
+    for word, sign in stated.items():
+        pairs = [(line, line) for line in _EXCLUSIVES] + [
+            *zip(_LEFT, _RIGHT, strict=True),
+            *zip(_RIGHT, _LEFT, strict=True),
+        ]
+        for same, contrary in pairs:
+            if word in same:
+                view.core.add(word)
+                others = dict.fromkeys(same, sign) | dict.fromkeys(contrary, -sign)
+                view.core.update(others.keys() - view.subject)
+                view.words = {w: s for w, s in others.items() if w not in view.subject} | view.words
+    if not view.core and not view.numbers:
+        view.core.update(list(stated)[:1])
+    for line in _SYNONYMS:
+        for word in stated.keys() & set(line):
+            view.words = dict.fromkeys(set(line) - view.subject, stated[word]) | view.words
+            view.core.update(set(line) - view.subject if word in view.core else ())
+        view.subject.update(set(line) - view.words.keys() if view.subject & set(line) else ())

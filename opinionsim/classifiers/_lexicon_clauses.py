@@ -1,127 +1,66 @@
-"""The stance of one clause on a claim: cues, their signs, and their combination."""
+"""The stance of one clause: who holds it, on which side it is, how firm, and of what."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from types import MappingProxyType
 from typing import NamedTuple
 
-from opinionsim.classifiers._lexicon_claims import ClaimView, Word
-from opinionsim.classifiers._lexicon_rules import (
-    AFFECTION,
-    AUXILIARIES,
-    BARE_NO,
-    BARE_YES,
-    CLAIM_WORDS,
-    COMPARING,
-    COPULAS,
-    LOSS,
-    ODDS,
-    REVERSERS,
-    STANCE_NOUNS,
-    WANING,
-    Kind,
-)
-from opinionsim.classifiers._lexicon_words import Clause, Mark, number
+from opinionsim.classifiers._lexicon_claims import ClaimView
+from opinionsim.classifiers._lexicon_text import WORDS, Clause, Mark
 
-#: Size of a stance: firm, plain and hedged; on a five-point scale the ends start at 0.75.
-_FIRM, _PLAIN, _HEDGED = 1.0, 0.9, 0.45
-_BE = frozenset(COPULAS.split())
-_DETERMINERS = frozenset(["this", "that", "such", "these", "those", "any", "his", "her", "their", "the", "a", "an"])
-#: Kinds whose phrases may hide a word of the claim.
-_TRANSPARENT = frozenset([Kind.OPINE, Kind.SAYING, Kind.STRANGER, Kind.LINK, Kind.PRONOUN, Kind.SELF, Kind.HEDGE])
-#: Words that set two stances side by side instead of one inside the other.
-_ALTERNATIVES = frozenset(["than", "or", "nor"])
-#: Objects that deny their verb: "predicts nothing".
-_EMPTY = frozenset(["nothing", "nobody", "non", "nowher", "0"])
-_AUXILIARIES = frozenset(AUXILIARIES.split())
-_NO_WORDS = frozenset(BARE_NO.split())
-_YES_WORDS = frozenset(BARE_YES.split())
-_STANCE_NOUNS, _LOSS, _WANING = (frozenset(table.split()) for table in (STANCE_NOUNS, LOSS, WANING))
-#: Words that put the stance after them inside the one before: "right about", "shake my faith".
-_INNER = frozenset(["about", "my"])
-_AFFECTION = frozenset(AFFECTION.split())
-_ODDS = frozenset(ODDS.split())
-_COMPARING = frozenset(COMPARING.split())
-#: Words before the loser of a comparison.
-_OVER = frozenset(["beat", "than", "over", "outperform", "trump"])
-#: Kinds whose single words may be content of a claim instead.
-_YIELDING = (
-    Kind.VERDICT,
-    Kind.TASTE,
-    Kind.ATTITUDE,
-    Kind.OPINE,
-    Kind.SAYING,
-    Kind.STRANGER,
-    Kind.HEDGE,
-    Kind.STRONG,
-    Kind.PAST,
-    Kind.NOW,
-)
-
-
-#: Kinds that take a stance: on any claim, and on one that praises or blames its subject.
-_STANCES = (Kind.ATTITUDE, Kind.VERDICT)
-_EVALUATIVE = (*_STANCES, Kind.TASTE)
+#: Reach of a negation, of an intensifier and of a hedge, in words.
+_NEGATES, _FIRMS, _HEDGES = 10, 4, 7
+_SCALE, _STANCE = ("label",), ("attitude", "verdict", "label", "side")
 
 
 class Reading(NamedTuple):
-    """The stance that a clause states."""
+    """What a clause says."""
 
     sign: int
     """+1 for the claim, -1 against it, 0 undecided."""
-    size: float
-    """How firm, in (0, 1]."""
-    explicit: bool
-    """Whether a belief or a verdict is stated, not only the claim's content restated."""
-    overlap: float
-    """How surely the clause is about the claim, in [0, 1]."""
-    target: int
-    """Sign of the topic of the clause, to which a following "it" refers."""
-    anchored: bool = True
-    """Whether the clause names its topic itself."""
-    rejects: bool = False
-    """Whether the author says to disbelieve or oppose something."""
+    size: str = ""
+    """``firm``, ``mild``, or empty where nothing tells."""
+    weight: float = 1.0
+    other: bool = False
+    """Whether somebody else holds it."""
+    past: bool = False
+    """Whether its holder held it earlier."""
+    anchor: str = ""
+    """What names its target: ``claim``, ``content``, ``post``, ``it``, or empty."""
+    target: int = 1
+    """Sign of that target."""
+    denies: bool = False
+    """Whether it is put as a denial."""
+    said: bool = False
+    """Whether somebody says that something is so, other than taking a stance to it."""
+    sentence: int = 0
 
 
 @dataclass(slots=True)
-class _Unit:
-    kind: Kind
-    sign: int
-    size: float
-    start: int
-    end: int
-    rank: int = 0
-    hits: int = 1
-    softened: bool = False
-    negated: bool = False
-
-
-class Context(NamedTuple):
+class Context:
     """What a clause can point back to."""
 
+    known: bool
+    """Whether the text speaks of the claim at all."""
+    masked: bool
+    """Whether the text calls the claim a theory."""
     antecedent: int = 1
     """Sign of what "it" stands for."""
-    statement: int | None = None
-    """Sign of somebody else's statement, if that was the last thing said."""
+    so: int = 1
+    """Sign of what was said last, by whomever, to which "so" refers."""
+    own: int = 0
+    """Sign of the author's last stance."""
     stranger: int | None = None
     """Sign of the opinion last ascribed to somebody else."""
-    known: bool = False
-    """Whether the text speaks of the claim's subject."""
-    people: Mapping[str, int] = MappingProxyType({})
-    """Sign of the opinion last ascribed to each person named."""
-    asked: int | None = None
-    """Sign of what the question before this sentence asks for."""
-    last: int = 1
-    """Sign of the last statement of any person."""
-    spoken: bool = False
-    """Whether anything was said of the claim before."""
+    statement: bool = False
+    """Whether that opinion was a statement, to which "it" can refer."""
+    answering: bool = False
+    """Whether the clause follows one about somebody else or a post."""
 
 
-def read_clause(clause: Clause, view: ClaimView, context: Context) -> Reading | None:
-    """Read a clause as its author's own.
+def read(clause: Clause, view: ClaimView, context: Context) -> Reading | None:
+    """Read a clause.
 
     Parameters
     ----------
@@ -137,350 +76,256 @@ def read_clause(clause: Clause, view: ClaimView, context: Context) -> Reading | 
     Reading or None
         None where the clause takes no position.
     """
-    if context.asked is not None and len(clause.stems) <= 3:
-        context = context._replace(antecedent=context.asked)
-    if _takes_no_side(clause):
-        return Reading(0, _HEDGED, True, 1.0, context.antecedent)
-    if "otherwis" in clause.stems and clause.has(Kind.NEGATION):
-        return Reading(context.last, _FIRM, True, 0.6, context.last)
-    if clause.has(Kind.ECHO):
-        return _echo(clause, context)
-    units = _units(clause, view)
-    percentage = _percentage(clause, view)
-    if not units:
-        return (
-            _absence(clause, view)
-            or _odds(clause, percentage)
-            or _bare_answer(clause, context.antecedent)
-            or _ellipsis(clause, context)
-        )
-    content = _content_unit(units)
-    sign, used = _combine([unit for unit in units if unit.kind is not Kind.CLAIM], clause)
-    answers = any(CLAIM_WORDS.intersection(clause.stems[unit.start : unit.end]) for unit in used)
-    named = clause.has(Kind.CLAIM) or (answers and content is None)
-    target: int | None
-    if used and not named and _judges_subject(clause, view, content, used):
-        target, overlap = view.favour, 0.8
-    elif used and not named and content is None and _judges_denied(view, context, used):
-        target, overlap = -1, 0.6
-    else:
-        target, overlap = _target(clause, content, used, context, named)
-    if target is None or (used and used[0].kind is Kind.TASTE and not (context.known or named)):
+    operators = _operators(clause, view)
+    holder, judged = _holder(clause, operators)
+    mine = max((at for at, word in enumerate(clause.words) if word in WORDS["me"]), default=-1)
+    if holder == "other" and operators and not clause.has("say") and operators[0].start < mine < operators[-1].start:
+        # "A post in its favour makes me doubt it."
+        operators, holder, judged = [mark for mark in operators if mark.start > mine], "self", False
+    first = operators[0].start if operators else len(clause.words)
+    past, other = holder == "self" and _past(clause, first), holder == "other"
+    bearing = [m for m in clause.marks if m.kind == "negation" and first - _NEGATES <= m.start < first]
+    taken = {at for mark in (*operators, *(bearing if operators else ())) for at in range(mark.start, mark.end)}
+    rest = [word for at, word in enumerate(clause.words) if at not in taken]
+    content, overlap = view.content(rest, context.known and not context.masked)
+    if holder == "theory" or (operators and all(m.kind == "side" and not _negated(clause, m) for m in operators)):
         return None
-    if not used:
-        overlap = _overlap(clause, view, content, context.known)
-    elif content is not None and not named:
-        overlap = max(0.5, _overlap(clause, view, content, context.known))
-    size = min((u.size for u in used), default=_PLAIN)
-    softened = any(u.softened for u in used) or (not used and content is not None and content.softened)
-    anchored = content is not None or named or any(_about_stranger(clause, unit) is not None for unit in used)
-    rejects = sign < 0 and bool(used) and used[0].kind is Kind.ATTITUDE
-    if percentage is not None and used:
-        sign, softened = (-sign if percentage < 50 else sign), softened or 10 < percentage < 90
-    return Reading(sign * target, _size(clause, size, softened), bool(used), overlap, target, anchored, rejects)
+    if not operators:
+        return _unstated(clause, content, overlap, other, past, context)
+    group = _group(clause, operators)
+    if not group or (group[0].kind == "label" and not group[0].sign):
+        return Reading(0, "", 0.5 if other else 1.6, other, past, "claim", context.antecedent)
+    sign, size, denies = _side(clause, group, operators)
+    anchor, target, weight = _target(clause, view, group, judged, content, overlap, context)
+    weight *= 1.0 if group[0].kind == "label" or speaks(clause) else 0.8
+    said = clause.has("say") and group[0].kind == "verdict"
+    found = Reading(sign * target, size, weight, other, past, anchor, target, denies, said)
+    return _odds(clause, found) if weight else None
 
 
-def _echo(clause: Clause, context: Context) -> Reading:
-    """An opinion given by pointing at another: "so do I", "I beg to differ"."""
-    sign = -1 if sum(Kind.NEGATION in mark.kinds and Kind.ECHO not in mark.kinds for mark in clause.marks) % 2 else 1
-    sign *= next(1 if mark.kinds[Kind.ECHO] > 0 else -1 for mark in clause.marks if Kind.ECHO in mark.kinds)
-    said = context.last if context.statement is None else context.statement
-    return Reading(sign * said, _size(clause, _PLAIN, False), True, 0.8, said)
+def speaks(clause: Clause) -> bool:
+    """Whether the author speaks of themselves."""
+    return not WORDS["me"].isdisjoint(clause.words) or clause.has("self")
 
 
-def _percentage(clause: Clause, view: ClaimView) -> float | None:
-    """How probable or how sure, in per cent: "70% convinced", "a 40% chance"; None where nothing says so."""
-    if "%" not in clause.stems or view.numbers or not (_ODDS.intersection(clause.stems) or clause.has(Kind.CLAIM)):
-        return None
-    value = number(clause.stems[clause.stems.index("%") - 1])
-    return value if value is not None and value < 100 else None
-
-
-def _absence(clause: Clause, view: ClaimView) -> Reading | None:
-    """What is said not to be there is not real: "there is no warming"."""
-    real = view.words.get("real")
-    if real is None or not any(a == "no" and b in view.subject for a, b in pairwise(clause.stems)):
-        return None
-    return Reading(-real.sign, _size(clause, _PLAIN, False), False, 0.8, real.sign)
-
-
-def _odds(clause: Clause, percentage: float | None) -> Reading | None:
-    """A probability given to the claim: "I give the theory sixty per cent"."""
-    if percentage is None:
-        return None
-    sign = 0 if 45 <= percentage <= 55 else (1 if percentage > 50 else -1)
-    return Reading(sign, _HEDGED if 10 < percentage < 90 else _PLAIN, True, 1.0, 1)
-
-
-def _judges_subject(clause: Clause, view: ClaimView, content: _Unit | None, used: list[_Unit]) -> bool:
-    """Whether a stance is on the thing the claim is about rather than on what the claim says of it."""
-    if view.rivals or not view.favour or (content is not None and content.rank > 0):
-        return False
-    first = used[0]
-    liked = first.kind is Kind.TASTE or bool(_AFFECTION.intersection(clause.stems[first.start : first.end]))
-    return liked or bool(view.subject.intersection(clause.stems))
-
-
-def _judges_denied(view: ClaimView, context: Context, used: list[_Unit]) -> bool:
-    """Whether a bare "wishful thinking" is said of what the claim denies rather than of the denial."""
-    return view.denial and not context.spoken and used[0].kind is Kind.VERDICT
-
-
-def _content_unit(units: list[_Unit]) -> _Unit | None:
-    """The most telling mention of the claim's content: what answers it, then what is denied, then the last."""
-    mentions = [unit for unit in units if unit.kind is Kind.CLAIM]
-    if not mentions:
-        return None
-    best = max(mentions, key=lambda unit: (max(unit.rank, unit.negated), unit.start))
-    best.hits = sum(unit.hits for unit in mentions)
-    return best
-
-
-def _bare_answer(clause: Clause, antecedent: int) -> Reading | None:
-    """A fragment such as "Never." rejects what was spoken of, "Absolutely." accepts it."""
-    words = [stem for m in clause.marks if Kind.CLAIM in m.kinds for stem in clause.stems[m.start : m.end]]
-    rest = [stem for stem in clause.stems if stem not in words]
-    if clause.has(Kind.NEGATION) and _NO_WORDS.issuperset(rest):
-        return Reading(-antecedent, _PLAIN, True, 0.4, antecedent)
-    if clause.has(Kind.STRONG, Kind.DEGREE) and rest and _YES_WORDS.issuperset(rest):
-        return Reading(1 if words else antecedent, _FIRM, True, 0.4, antecedent)
-    return None
-
-
-def _ellipsis(clause: Clause, context: Context) -> Reading | None:
-    """An opinion cut short at its verb: "I think it does", "sadly it is not", "I still do", "I will not"."""
-    last = clause.stems[-1] if clause.stems[-1] != "not" else " ".join(clause.stems[-2:-1])
-    about = clause.has(Kind.PRONOUN) or clause.has(Kind.STRANGER)
-    if last not in _AUXILIARIES or not (clause.has(Kind.SELF) or about):
-        return None
-    if not (clause.has(Kind.OPINE, Kind.HEDGE) and about) and "still" not in clause.stems and len(clause.stems) > 5:
-        return None
-    target = context.antecedent if about or context.statement is None else context.statement
-    sign = (-1) ** sum(Kind.NEGATION in mark.kinds for mark in clause.marks)
-    return Reading(sign * target, _size(clause, _PLAIN, False), True, 0.6, target)
-
-
-def _takes_no_side(clause: Clause) -> bool:
-    """Whether the author says to be undecided; a leaning in the same clause outweighs it."""
-    if clause.has(Kind.UNDECIDED):
-        leans = any(Kind.ATTITUDE in m.kinds for m in clause.marks if Kind.UNDECIDED not in m.kinds)
-        return not (leans and clause.has(Kind.HEDGE))
-    return "neither" in clause.stems and "nor" in clause.stems
-
-
-def _units(clause: Clause, view: ClaimView) -> list[_Unit]:
-    """Attitudes, verdicts and content in order, each with the negations before it."""
-    silent = not clause.has(Kind.ATTITUDE, Kind.VERDICT, Kind.TASTE) and view.words.keys().isdisjoint(clause.stems)
-    if silent and not view.numbers:
-        return []
-    starts = {mark.start: mark for mark in clause.marks}
-    stances = _EVALUATIVE if view.favour or view.rivals else _STANCES
-    subject = bool(view.subject.intersection(clause.stems)) and not clause.has(Kind.CLAIM)
-    found: list[_Unit] = []
-    negated, softened, position = 1, False, 0
-    while position < len(clause.stems):
-        mark = starts.get(position)
-        word = _content(clause, view, mark, position, subject)
-        if word is not None:
-            word = _loser(clause, view, word, position)
-            joins = found and found[-1].kind is Kind.CLAIM and negated == 1
-            if joins:
-                _merge(found[-1], word, position, view.rivals)
-            else:
-                found.append(
-                    _Unit(
-                        Kind.CLAIM,
-                        word.sign * negated,
-                        _PLAIN,
-                        position,
-                        position + 1,
-                        word.rank,
-                        1,
-                        softened,
-                        negated < 0,
-                    )
-                )
-            negated, softened = 1, False
-        elif mark is not None:
-            kind = next((k for k in stances if k in mark.kinds), None)
-            if Kind.NEGATION in mark.kinds and kind is None:
-                negated = -negated
-                softened = _degree_follows(starts, mark.end)
-            elif kind is not None:
-                value = mark.kinds[kind]
-                # "Not plausible" is as firm as "false".
-                size = _PLAIN if negated < 0 < value else abs(value)
-                found.append(
-                    _Unit(kind, (1 if value > 0 else -1) * negated, size, mark.start, mark.end, softened=softened)
-                )
-                negated, softened = 1, False
-        whole = mark is not None and word is None and not _TRANSPARENT.issuperset(mark.kinds)
-        position = mark.end if mark is not None and whole else position + 1
-    if negated < 0 and found and _denied_after(clause, found[-1]):
-        found[-1].sign = -found[-1].sign
-    if not _STANCE_NOUNS.isdisjoint(clause.stems):
-        for unit in found:
-            _wane(clause, unit)
+def _operators(clause: Clause, view: ClaimView) -> list[Mark]:
+    """The words of stance that are asserted: not what is compared with, supposed, left, or only not excluded."""
+    found: list[Mark] = []
+    start = _moved_to(clause)
+    for mark in clause.marks:
+        if mark.kind == "short_of" or (mark.kind == "if" and mark.start > 0) or (mark.kind == "than" and found):
+            break
+        own = not clause.has("claim") and any(map(view.speaks_of, clause.words[mark.start : mark.end]))
+        if mark.kind in _STANCE and mark.start >= start and not own:
+            found.append(mark)
     return found
 
 
-def _wane(clause: Clause, unit: _Unit) -> None:
-    """Doubts that are gone turn round; support that has weakened is softer."""
-    if unit.kind is not Kind.ATTITUDE or not _STANCE_NOUNS.intersection(clause.stems[unit.start : unit.end]):
-        return
-    if _LOSS.intersection(clause.stems):
-        unit.sign = -unit.sign
-    unit.softened = unit.softened or bool(_WANING.intersection(clause.stems))
+def _moved_to(clause: Clause) -> int:
+    """Position of the new view in "from ... to ..." and "... has given way to ...", 0 if there is none."""
+    words, stances = clause.words, [mark.start for mark in clause.marks if mark.kind in ("label", "attitude")]
+    for at, word in enumerate(words):
+        if word == "to" and any(m.kind == "gone" and words[m.end - 1] == "way" and m.end <= at for m in clause.marks):
+            return at
+        if word == "to" and "from" in words[:at] and any(words.index("from") < start < at for start in stances):
+            return at
+    return 0
 
 
-def _denied_after(clause: Clause, unit: _Unit) -> bool:
-    """Whether a negation behind a unit turns it round: "predicts nothing", "lean towards saying it is not"."""
-    after = clause.stems[unit.end :]
-    if unit.kind is Kind.CLAIM and _EMPTY.intersection(after):
+def _holder(clause: Clause, operators: list[Mark]) -> tuple[str, bool]:
+    """Who holds the opinion, ``self``, ``other`` or ``theory``, and whether it is one of a post."""
+    first = operators[0].start if operators else len(clause.words)
+    found = [(at, "self") for at, word in enumerate(clause.words[:first]) if word in WORDS["me"]]
+    for mark in clause.marks:
+        beside = mark.start > 0 and clause.words[mark.start - 1] in WORDS["beside"]
+        if mark.start < first and (mark.kind == "self" or (mark.kind in ("other", "text") and not beside)):
+            found.append((mark.start, mark.kind))
+    at, person = max(found, default=(-1, ""))
+    saying = [mark.start for mark in clause.marks if mark.kind == "say" and mark.start < first]
+    saying = [] if "matter" in clause.words or "whatever" in clause.words else saying
+    if person in ("", "self"):
+        if person or not saying or speaks(clause):
+            return "self", False
+        if any(mark.kind == "claim" and 0 <= saying[0] - mark.end <= 3 for mark in clause.marks):
+            return "theory", False
+        return ("other" if clause.has("it", "other", "text") else "self"), False
+    if any(at < start for start in saying):
+        return "other", False
+    if not operators:
+        return ("other" if person == "other" and not speaks(clause) else "self"), False
+    if operators[0].kind == "verdict" and not any(m.kind == "claim" and at < m.start < first for m in clause.marks):
+        return "self", len(operators) == 1
+    return "other", False
+
+
+def _past(clause: Clause, first: int) -> bool:
+    """Whether the author tells of an earlier view."""
+    before = clause.raw[:first]
+    if clause.has("now") or any(mark.kind == "past" and mark.start < first for mark in clause.marks):
+        return not clause.has("now")
+    if "i" not in before:
+        return not WORDS["were"].isdisjoint(before) and speaks(clause)
+    since = len(before) - before[::-1].index("i")
+    verb = [word for word in clause.raw[since : first + 1] if not word.endswith("ly") and word not in WORDS["loose"]]
+    if not WORDS["were"].isdisjoint(verb):
         return True
-    trailing = len(after) > 1 and after[-1] == "not" and after[-2] in _AUXILIARIES
-    if unit.kind is Kind.CLAIM:
-        return trailing
-    return unit.kind is Kind.ATTITUDE and any(a in _AUXILIARIES and b == "not" for a, b in pairwise(after))
+    return bool(verb) and (verb[0].endswith("ed") or verb[0] in WORDS["told"]) and verb[0] not in WORDS["insight"]
 
 
-def _loser(clause: Clause, view: ClaimView, word: Word, position: int) -> Word:
-    """In a comparison, what is beaten speaks for the other side."""
-    before = clause.stems[:position]
-    beaten = bool(_OVER.intersection(before[-2:])) or ("prefer" in before and "to" in before[before.index("prefer") :])
-    return Word(-word.sign, 1) if view.rivals and word.rank == 1 and beaten else word
-
-
-def _degree_follows(starts: dict[int, Mark], position: int) -> bool:
-    after = starts.get(position)
-    return after is not None and Kind.DEGREE in after.kinds
-
-
-def _content(clause: Clause, view: ClaimView, mark: Mark | None, position: int, subject: bool) -> Word | None:
-    """The claim's word at a position, unless a phrase of the tables has it."""
-    text = clause.stems[position]
-    if text[0].isdecimal():
-        return _number(clause, view, position)
-    word = view.words.get(text)
-    if word is None or mark is None:
-        return word
-    if mark.end - mark.start > 1 or not any(kind in mark.kinds for kind in _YIELDING):
-        return None
-    if Kind.VERDICT in mark.kinds or Kind.TASTE in mark.kinds:
-        return word if word.rank > 0 and not clause.has(Kind.CLAIM) else None
-    if Kind.ATTITUDE in mark.kinds:
-        return word if subject and word.rank > 0 else None
-    return word
-
-
-def _number(clause: Clause, view: ClaimView, position: int) -> Word | None:
-    """A number counts when it counts what the claim's number counts."""
-    value = number(clause.stems[position])
-    if value is None or not view.numbers or 1000 <= value <= 2100:
-        return None
-    ahead = clause.stems[position + 1 : position + 2]
-    if "%" not in view.units and (not ahead or ahead[0] in _BE):
-        return view.number(value)
-    related = bool(view.units.intersection(ahead)) or value in view.numbers or any(view.words.get(w) for w in ahead)
-    return view.number(value) if related or (view.above and "%" in view.units and value < 100) else None
-
-
-def _merge(unit: _Unit, word: Word, position: int, rivals: bool) -> None:
-    """Neighbouring words of the claim are one unit; the most telling word gives its sign.
-
-    In a comparison the side named gives the sign and a word such as "worse" turns it round.
-    """
-    unit.hits += 1
-    unit.end = position + 1
-    if rivals and word.rank == 2:
-        unit.sign *= word.sign
-    elif word.rank > unit.rank:
-        unit.sign, unit.rank = word.sign, word.rank
-
-
-def _combine(units: list[_Unit], clause: Clause) -> tuple[int, list[_Unit]]:
-    """Sign of nested stances: a product; coordinated ones say the same thing, so the first counts."""
-    sign = 1
-    used: list[_Unit] = []
-    links = [m.start for m in clause.marks if Kind.LINK in m.kinds and m.kinds.get(Kind.STRANGER) is None]
-    for unit in units:
-        if used:
-            last = used[-1]
-            nested = any(last.end <= link < unit.start for link in links) or last.kind is Kind.ATTITUDE
-            if unit.kind is Kind.ATTITUDE and last.kind is Kind.ATTITUDE:
-                nested = any(last.end <= link < unit.start for link in links)
-                nested = nested and not _ALTERNATIVES.intersection(clause.stems[last.end : unit.start])
-            nested = nested or not _INNER.isdisjoint(clause.stems[last.end : unit.start + 1])
-            if not nested or _attributive(clause, unit):
-                continue
-        used.append(unit)
-        sign *= unit.sign
-    return sign, used
-
-
-def _attributive(clause: Clause, unit: _Unit) -> bool:
-    """Whether a verdict only decorates its noun: "this silly idea", not "is silly"."""
-    if unit.kind is not Kind.VERDICT or unit.sign > 0:
-        return False
-    before = clause.stems[: unit.start]
-    return len(before) > 1 and before[-1] in _DETERMINERS and not _BE.intersection(before[-3:-1])
-
-
-def _target(
-    clause: Clause, content: _Unit | None, used: list[_Unit], context: Context, named: bool
-) -> tuple[int | None, float]:
-    """What the stance is about: the claim by name, its content, somebody's opinion, or what was spoken of."""
-    if REVERSERS.intersection(clause.stems) and (content is None or content.rank < 2):
-        return -context.last, 0.6
-    if content is not None and (not named or content.rank == 2):
-        return content.sign, 1.0
-    person = next(filter(None, (_about_stranger(clause, unit) for unit in used)), None)
-    if named and not (person is not None and context.stranger and len(used) == 1 and used[0].kind is Kind.VERDICT):
-        return 1, 1.0
-    if person is not None:
-        return context.people.get(clause.stems[person.end - 1], context.stranger), 0.7
-    meant = context.antecedent if context.statement is None or "it" in clause.stems else context.statement
-    return meant, 0.6 if clause.has(Kind.PRONOUN) or len(clause.stems) <= 4 else 0.4
-
-
-def _about_stranger(clause: Clause, unit: _Unit) -> Mark | None:
-    """Somebody else, or their message, as the object of an attitude or the subject of a verdict."""
-    for mark in clause.marks if clause.has(Kind.STRANGER) else ():
-        if Kind.STRANGER not in mark.kinds:
-            continue
-        if unit.kind is Kind.ATTITUDE and 0 <= mark.start - unit.end <= 2:
-            return mark
-        if unit.kind is Kind.VERDICT and mark.end <= unit.start and not clause.has(Kind.PRONOUN):
-            return mark
+def _unstated(
+    clause: Clause, content: int, overlap: float, other: bool, past: bool, context: Context
+) -> Reading | None:
+    """A clause without words of stance: it restates or denies the claim, or ends like "I don't think it is"."""
+    if content:
+        size = "mild" if clause.has("slight", "soften") else "firm" if clause.has("strong") else ""
+        return Reading(content, size, 0.9 * overlap, other, past, "content", content, said=clause.has("say"))
+    denied = clause.has("negation") and clause.has("it") and clause.raw[-1] in WORDS["ellipsis"]
+    if denied and context.known and len(clause.words) <= 10 and (speaks(clause) or context.answering):
+        target = (context.stranger if context.answering else None) or context.antecedent
+        return Reading(-target, "mild" if clause.has("slight") else "", 0.8, anchor="it", target=target)
     return None
 
 
-def _overlap(clause: Clause, view: ClaimView, content: _Unit | None, known: bool) -> float:
-    """How surely a clause with some content of the claim is about it."""
-    if content is None:
-        return 0.0
-    if view.rivals and not _COMPARING.intersection(clause.stems):
-        return 0.2
-    if view.subject.intersection(clause.stems):
-        return 1.0 if content.rank > 0 or content.hits > 1 else 0.3
-    if content.hits > 1:
-        return 0.8 if known else 0.3
-    if content.rank > 0 and (known or clause.has(Kind.PRONOUN) or "they" in clause.stems):
-        return 0.7
-    return 0.35 if content.rank > 1 else 0.15
+def _odds(clause: Clause, reading: Reading) -> Reading:
+    """A stance put as a percentage: below 45 against, up to 55 undecided, firm from 90 and to 10."""
+    share = next((float(a) for a, b in pairwise(clause.raw) if b == "%" and a.replace(".", "").isdecimal()), -1.0)
+    if share < 0 or "more" in clause.raw or reading.anchor != "claim":
+        return reading
+    sign = reading.sign * (-1 if share < 45 else 0 if share <= 55 else 1)
+    return reading._replace(sign=sign, size="mild" if 10 < share < 90 else "firm")
 
 
-def hedged(clause: Clause) -> bool:
-    """Whether a hedge occurs that is not itself negated: "nothing tentative" is firm."""
-    if not clause.has(Kind.HEDGE):
-        return False
-    negations = [mark.end for mark in clause.marks if Kind.NEGATION in mark.kinds]
-    return any(Kind.HEDGE in m.kinds and not any(0 <= m.start - end <= 1 for end in negations) for m in clause.marks)
+def _group(clause: Clause, operators: list[Mark]) -> list[Mark]:
+    """The operators that count: the last point of the scale if there is one, else those that nest in one another.
+
+    Operators side by side ("wrong and silly", "believe or trust") make groups, of which the last counts; two of
+    opposite sides make an empty group, for no side.
+    """
+    words = clause.words
+    labels = [m for m in operators if m.kind == "label" and (m.sign or _kept(clause, m, operators))]
+    if labels:
+        return [] if {1, -1} <= {mark.sign for mark in labels} or "neither" in words else labels[-1:]
+    operators = [mark for mark in operators if mark.kind != "label"] or operators
+    ends = [0, *(mark.end for mark in operators)]
+    denied = {mark.sign for mark, end in zip(operators, ends, strict=False) if _negated(clause, mark, end)}
+    if len(denied) > 1 or ("nor" in words and ("neither" in words or len({mark.sign for mark in operators}) > 1)):
+        return []
+    groups: list[list[Mark]] = [operators[:1]]
+    for before, after in pairwise(operators):
+        joined = any(mark.kind == "and" and before.end <= mark.start < after.start for mark in clause.marks)
+        parallel = before.kind == after.kind == "verdict" and (before.size != "mild" or after.start - before.end > 2)
+        if joined or parallel or "i" in words[before.end : after.start]:
+            groups.append([])
+        groups[-1].append(after)
+    sides = {_product(clause, group, operators) for group in groups}
+    if len(sides) > 1 and ("or" in words or "nor" in words or groups[-1][0].start - groups[-2][-1].end <= 6):
+        return groups[0] if denied and groups[0][0].sign == groups[-1][0].sign else []
+    return groups[0] if clause.has("than") else groups[-1]
 
 
-def _size(clause: Clause, size: float, softened: bool) -> float:
-    if softened or hedged(clause):
-        return min(size, _HEDGED)
-    if size >= _PLAIN and clause.has(Kind.STRONG, Kind.DEGREE):
-        return _FIRM
-    return size
+def _kept(clause: Clause, middle: Mark, operators: list[Mark]) -> bool:
+    """Whether a middle position is not left: "no reason to move away from neutral", but not "no longer neutral"."""
+    turned = any(mark.sign < 0 and 0 <= middle.start - mark.end <= 2 for mark in operators)
+    return bool(_negated(clause, middle) % 2) == turned
+
+
+def _negated(clause: Clause, mark: Mark, since: int = 0) -> int:
+    """How many negations bear on a word of stance; in "nothing shakes my belief" it is the shaking that is denied."""
+    shaking = [m.start for m in clause.marks if m.kind in ("soften", "moved", "gone") and m.end <= mark.start]
+    low = max([since, mark.start - _NEGATES, *shaking])
+    return sum(m.kind == "negation" and low <= m.start and m.end <= mark.start for m in clause.marks)
+
+
+def _product(clause: Clause, group: list[Mark], operators: list[Mark]) -> int:
+    """Sign of operators nested in one another, each with the negations since the operator before it."""
+    sign = 1
+    for mark in group:
+        since = max((m.end for m in operators if m.end <= mark.start), default=0)
+        sign *= mark.sign * (-1) ** _negated(clause, mark, mark.start - 3 if mark.kind == "label" else since)
+    return sign
+
+
+def _side(clause: Clause, group: list[Mark], operators: list[Mark]) -> tuple[int, str, bool]:
+    """Sign and firmness of operators nested in one another, and whether they are put as a denial."""
+    sign, size, head = _product(clause, group, operators), _size(clause, group), group[0]
+    since = max((m.end for m in operators if m.end <= head.start), default=0)
+    denied = any(_negated(clause, mark, since) for mark in group)
+    if (
+        head.kind == "attitude"
+        and speaks(clause)
+        and any(m.kind == "gone" and m.start >= head.end for m in clause.marks)
+    ):
+        return -sign, "", False
+    degrees = [m.start for m in clause.marks if m.kind in ("strong", "degree") and m.end <= head.start]
+    partly = any(m.kind == "negation" and 0 <= at - m.end <= 1 for m in clause.marks for at in degrees)
+    if denied and partly and (sign < 0 or head.sign < 0):
+        return -1, "firm" if head.sign > 0 and "all" in clause.words else "mild", denied
+    return sign, size, denied
+
+
+def _size(clause: Clause, group: list[Mark]) -> str:
+    """Firmness: of the hedge or intensifier nearest to the words of stance, else of these words."""
+
+    def gap(kind: str) -> int:
+        return min(
+            (max(m.start - g.end, g.start - m.end) for m in clause.marks if m.kind == kind for g in group), default=99
+        )
+
+    slight, strong = gap("slight"), gap("strong")
+    compared = clause.has("than") and any("more" in clause.words[max(0, m.start - 2) : m.end] for m in group)
+    if compared or (slight <= _HEDGES and (slight <= strong + 1 or strong > _FIRMS)):
+        return "mild"
+    if strong <= _FIRMS:
+        return "firm"
+    sizes = {mark.size for mark in group}
+    return "mild" if "mild" in sizes or clause.has("soften") else "firm" if "firm" in sizes else ""
+
+
+def _target(
+    clause: Clause, view: ClaimView, group: list[Mark], judged: bool, content: int, overlap: float, context: Context
+) -> tuple[str, int, float]:
+    """What the stance is of: its name, its sign, and the weight of the stance; weight 0 for something else."""
+    end, kind, own = group[-1].end, group[0].kind, set(clause.words[group[0].start : group[-1].end])
+    stranger = context.stranger or 0
+    if (clause.has("claim") and not judged) or kind == "label":
+        return "claim", 1, 1.8 if clause.has("claim") and kind == "label" else 1.5
+    posted = any(mark.kind in ("text", "other") and mark.start >= end for mark in clause.marks)
+    if judged or (posted and not content and kind == "attitude" and not clause.has("it")):
+        return "post", stranger, 0.5 * abs(stranger)
+    if content:
+        return "content", content, 0.6 + 0.6 * overlap
+    if clause.words[-1] == "so":
+        return "it", context.so, 1.1
+    unknown = _unknown(clause, 0 if kind == "verdict" and not context.known else end)
+    that = clause.words[0] in WORDS["that"]
+    pointing = that or clause.words[-1] == "that" or _points(clause)
+    sure = len(group) == 1 and group[0].sign > 0 and not own.isdisjoint(WORDS["sure"])
+    if sure and context.own and (pointing or not unknown):
+        return "it", context.own, 1.1  # certainty of "it" is certainty of what one said last
+    if pointing and context.known:
+        apart = context.answering and kind == "verdict" and not context.statement and clause.has("it")
+        if apart and own.isdisjoint(WORDS["truth"]):
+            return "post", stranger, 0.4 * abs(stranger)
+        stated = that or (context.answering and context.statement and kind == "attitude")
+        return "it", (stranger if stated else 0) or context.antecedent, 1.1
+    if not view.subject.isdisjoint(clause.words):
+        return "content", view.about, 0.7
+    if context.answering and stranger and kind == "attitude" and speaks(clause) and not unknown:
+        return "post", stranger, 1.0
+    return "", 1, 1.0 if not unknown else 0.25 if unknown <= 2 and context.known and kind == "attitude" else 0.0
+
+
+def _covered(clause: Clause) -> set[int]:
+    return {at for mark in clause.marks for at in range(mark.start, mark.end)}
+
+
+def _points(clause: Clause) -> bool:
+    """Whether "it" or "this" stands alone, not before the name of a thing."""
+    after, covered = [m.end for m in clause.marks if m.kind == "it"], _covered(clause)
+    return any(at >= len(clause.words) or at in covered or clause.words[at] in WORDS["common"] for at in after)
+
+
+def _unknown(clause: Clause, start: int) -> int:
+    """How many words from `start` on speak of something that the rules do not know."""
+    covered = _covered(clause)
+    return sum(word not in WORDS["common"] and at not in covered for at, word in enumerate(clause.words) if at >= start)

@@ -68,4 +68,57 @@ def test_report_on_an_empty_folder_says_what_is_missing(benchmark, tmp_path, cap
     monkeypatch.setattr("sys.argv", ["lexicon.py", "--data", str(tmp_path)])
     with pytest.raises(SystemExit):
         benchmark.main()
-    assert "none of development, validation, held_out.jsonl" in capsys.readouterr().err
+    assert "none of development, replies_first, replies_second, validation, held_out.jsonl" in capsys.readouterr().err
+
+
+def reply(text, labels, explicit=(True, True), masked=True, kind="report"):
+    return {"id": text[:8], "topic": "fire", "framing": "falsehood", "claim": "fire is cold", "kind": kind,
+            "masked": masked, "text": text, "labels": list(labels), "explicit": list(explicit)}  # fmt: skip
+
+
+def test_the_truth_is_what_two_labellers_agree_on(benchmark):
+    labels = [(2, 2), (2, 1), (-2, -1), (0, 1), (1, -1), (2, "N"), ("R", "R"), (-2, 2)]
+    truth, apart = benchmark.truth_of([reply("text", pair) for pair in labels])
+    assert apart == 2
+    np.testing.assert_array_equal(truth, [2, 1, -1, 0, np.nan, np.nan, np.nan, np.nan])
+
+
+def test_neutral_is_no_wrong_side_and_bias_is_given_by_label(benchmark):
+    truth = np.array([2.0, 2, -1, -1, 1])
+    coded = np.array([2.0, -2, 0, -1, np.nan])
+    found = benchmark.stance_figures(truth, coded, POINTS)
+    assert found["coverage"][0] == pytest.approx(0.8)
+    assert found["wrong side"][0] == pytest.approx(0.25)
+    assert found["bias +2"] == (-2.0,)
+    assert found["bias -1"] == (0.5,)
+    assert "bias +1" not in found  # nothing coded, so that nothing is known of it
+    assert found["largest bias"] == (2.0,)
+    low, high = found["wrong side"][1:]
+    assert 0 <= low < 0.25 < high <= 1
+
+
+def test_replies_are_reported_with_bars_for_masked_explicit_reports_alone(benchmark, tmp_path, capsys):
+    rows = [
+        reply("I strongly agree with Theory XYZ.", (2, 2)),
+        reply("I strongly reject Theory XYZ.", (-2, -1)),
+        reply("I am neutral about Theory XYZ.", (0, 0)),
+        reply("I like what it says, I suppose.", (1, 1), explicit=(True, False)),
+        reply("Fire is cold.", (2, 2), masked=False, kind="post"),
+        reply("I love pizza.", ("N", "N")),
+        reply("I am an AI.", ("R", "R")),
+        reply("Who knows.", (2, -2)),
+    ]
+    path = tmp_path / "held_out.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    benchmark.report_replies(benchmark.read(path))
+    printed = capsys.readouterr().out
+    barred, _, others = printed.partition("masked reports, explicit stance: n = 3")[2].partition(
+        "masked reports, other"
+    )
+    assert barred.count("bar: at") == 3
+    assert "bar: at" not in others
+    assert "plain posts, explicit stance: n = 1" in others
+    assert "differ by more than one: 1" in printed
+    assert "identical labels: 6 of 8. The labellers may be one model" in printed
+    assert "both say no stance: 1, share without a value 1.000" in printed
+    assert "both say no answer in role: 1, share without a value 1.000" in printed

@@ -433,7 +433,7 @@ def test_weights_that_are_not_there(model: str, reason: str, tmp_path: Path, mon
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
     with pytest.raises(MeasurementError, match=reason) as caught:
         load_classifier("flan-t5", model=model)
-    for alternative in (model, "path of a folder", "small, base, large, xl, xxl", "'lexicon'"):
+    for alternative in (model, "path of a folder", "small, base, large, xl, xxl", "'chat'"):
         assert alternative in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -499,7 +499,7 @@ def test_folders_that_hold_no_usable_model(folders: dict[str, Path], tmp_path: P
     spoil(folder)
     with pytest.raises(MeasurementError, match=reason) as caught:
         build(folder)
-    assert "'lexicon' needs no weights" in str(caught.value)
+    assert "'chat' needs no weights" in str(caught.value)
 
 
 def test_weights_that_are_not_numbers(folders: dict[str, Path], tmp_path: Path) -> None:
@@ -515,7 +515,7 @@ def test_weights_that_are_not_numbers(folders: dict[str, Path], tmp_path: Path) 
 @pytest.mark.parametrize("package", ["torch", "transformers"])
 def test_a_missing_package_names_the_extra(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(MeasurementError, match=rf"{package} is missing.*pip install 'opinionsim\[local\]'.*'lexicon'"):
+    with pytest.raises(MeasurementError, match=rf"{package} is missing.*pip install 'opinionsim\[local\]'.*'chat'"):
         load_classifier("flan-t5")
 
 

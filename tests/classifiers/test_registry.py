@@ -37,7 +37,7 @@ def test_unknown_option_is_named(option):
 
 
 def test_importing_the_package_does_not_load_the_rules():
-    code = "import sys, opinionsim.classifiers; sys.exit('opinionsim.classifiers._lexicon_rules' in sys.modules)"
+    code = "import sys, opinionsim.classifiers; sys.exit('opinionsim.classifiers._lexicon' in sys.modules)"
     root = Path(opinionsim.__file__).parents[1]
     assert subprocess.run([sys.executable, "-c", code], check=False, cwd=root).returncode == 0
 
