@@ -392,6 +392,7 @@ def _notes(runs: pd.DataFrame, metrics: pd.DataFrame, frame: pd.DataFrame, kind:
         f"Agents never measured: {_rate(used['n_never'].sum(), used['n_agents'].sum())}. "
         f"Texts without an answer: {_missing(used)}.",
         _instrument(kind, instruments),
+        *_every_report(read),
         *_unequal_exposure(frame),
     ]
     players = played_by(read["model"].astype(str), read["evidence"])
@@ -415,6 +416,14 @@ def _notes(runs: pd.DataFrame, metrics: pd.DataFrame, frame: pd.DataFrame, kind:
     if undefined:
         notes.append(f"Runs in which no agent was ever measured, which add nothing to B and D: {undefined}.")
     return notes
+
+
+def _every_report(read: pd.DataFrame) -> list[str]:
+    """A note where all reports of an agent count."""
+    if "every_report" not in read.columns or not read["every_report"].any():
+        return []
+    names = ", ".join(dict.fromkeys(read.loc[read["every_report"], "interaction"].astype(str)))
+    return [f"Under {names}, all reports of each agent count, because none depends on another."]
 
 
 def _unequal_exposure(frame: pd.DataFrame) -> list[str]:

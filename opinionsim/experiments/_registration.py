@@ -73,6 +73,7 @@ class Registration:
                 planned.cell.label,
                 planned.cell.axes,
                 {each.instrument_id: tuple(sorted(each.kinds)) for each in planned.cell.instruments},
+                planned.spec.interaction.every_report,
                 planned.spec.counts_cut_off,
                 topics[id(planned.cell)].title,
             )

@@ -27,17 +27,8 @@ _FIXED = frozenset(
     (
         *("run_id", "experiment", "cell", "replicate", "block", "status", "evidence", "seed", "topic", "category"),
         *("framing", "claim", "truth", "confirmation_bias", "memory", "world", "model", "interaction", "network"),
-        *(
-            "n_agents",
-            "steps",
-            "topic_title",
-            "instrument_id",
-            "classifier",
-            "validation",
-            "wording",
-            "begun_at",
-            "error",
-        ),
+        *("n_agents", "steps", "topic_title", "every_report", "instrument_id", "classifier", "validation"),
+        *("wording", "begun_at", "error"),
     )
 )
 

@@ -42,14 +42,16 @@ _ENOUGH = 0.5
 def _cells(runs: pd.DataFrame) -> pd.DataFrame:
     """One row a (run, cell) with the columns that metrics need, numbered in column `row`."""
     require(runs, "runs", _RUN_COLUMNS)
-    cells = runs[list(_RUN_COLUMNS)].drop_duplicates(["run_id", "cell"]).reset_index(drop=True)
-    return cells.assign(row=np.arange(len(cells)))
+    cells = runs.drop_duplicates(["run_id", "cell"]).reset_index(drop=True)
+    every = cells["every_report"] if "every_report" in runs.columns else False
+    return cells[list(_RUN_COLUMNS)].assign(row=np.arange(len(cells)), every_report=every)
 
 
 def _stance(cells: pd.DataFrame, opinions: pd.DataFrame, *more: str) -> pd.DataFrame:
     """Stance of participants in the given cells in turn order, each with the `row` of its cell, and columns `more`."""
     stance = stance_rows(cells, opinions)[[*OPINION_COLUMNS, *more]]
-    stance = stance.merge(cells[["run_id", "cell", "row", "n_agents"]], on=["run_id", "cell"], how="inner")
+    own = ["run_id", "cell", "row", "n_agents", "every_report"]
+    stance = stance.merge(cells[own], on=["run_id", "cell"], how="inner")
     return stance.sort_values(["row", "turn"], kind="stable", ignore_index=True)
 
 
@@ -257,13 +259,17 @@ def _moments(group: np.ndarray, value: np.ndarray, size: int, ddof: int) -> tupl
 
 
 def _finals(stance: pd.DataFrame, group: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Last measured value of each (group, agent) as (group, value, step); `stance` is in turn order within a group."""
+    """Values that count in tables, as (group, value, step); `stance` is in turn order within a group.
+
+    They are the last measured value of each agent, or all its values where no report depends on another.
+    """
     kept = np.flatnonzero(stance["value"].notna().to_numpy())
     group, agent = group[kept], stance["agent"].to_numpy(int)[kept]
     order = np.lexsort((agent, group))
     group, agent, kept = group[order], agent[order], kept[order]
     last = np.ones(len(group), dtype=bool)
     last[:-1] = (group[1:] != group[:-1]) | (agent[1:] != agent[:-1])
+    last |= stance["every_report"].to_numpy(bool)[kept]
     rows = kept[last]
     return group[last], stance["value"].to_numpy(float)[rows], stance["step"].to_numpy(int)[rows]
 
@@ -311,14 +317,16 @@ def _validation(cells: pd.DataFrame, heads: pd.DataFrame) -> list[str]:
 
 
 def final_opinions(runs: pd.DataFrame, opinions: pd.DataFrame) -> tuple[pd.DataFrame, list[np.ndarray]]:
-    """The last measured opinion of every participant, by run, cell, instrument of stance and kind of text.
+    """The measured opinions that count in tables, by run, cell, instrument of stance and kind of text.
+
+    The last one of every participant; all of them where no report depends on another (column `every_report`).
 
     Returns
     -------
     heads : DataFrame
         One row for each: ``run_id, cell, instrument_id, kind``.
     finals : list of ndarray
-        Opinions of the agents that were measured, one array a row of `heads`.
+        Opinions, one array a row of `heads`.
     """
     stance = _stance(_cells(runs), opinions)
     group = stance.groupby(["row", "instrument_id", "kind"], dropna=False).ngroup().to_numpy(int)
@@ -362,6 +370,8 @@ def run_metrics(
 ) -> pd.DataFrame:
     """Metrics of the final opinions of every run: each participant's last measured value.
 
+    In runs with a true value in column `every_report` of `runs`, where no report depends on another, all values count.
+
     Parameters
     ----------
     runs, opinions, agents : DataFrame
@@ -383,19 +393,19 @@ def run_metrics(
         n_skipped, n_refused_at_first, n_flagged, n_failed_reflections, n_readings, n_unheard, missing_rate,
         share_<point>..., assigned_bias, assigned_diversity, evidence, validation``.
         Bias and diversity are NaN where no agent was measured, shares also at points that are not on the
-        scale of the instrument. ``never_measured_rate`` is a share of the participants; ``sparse`` is True where
-        it is above one half. ``mean_age`` is the number of steps by which the carried-forward opinions are old, mean
-        over measured agents. ``bias_low`` and ``bias_high`` are the bias if all agents without an opinion were at
-        the lowest, or the highest, point. Of ``n_texts``, ``n_missing`` have no value, ``n_refused`` are refusals,
-        ``n_empty`` have no text, ``n_truncated`` were cut off, ``n_off_scale`` are answers in which the instrument
-        found no opinion, and ``n_ambiguous`` are coded at both ends of the scale. ``n_skipped`` turns were asked
-        nothing, since nothing was left to read. ``missing_rate`` is the share of texts and skipped turns without a
-        value. ``n_refused_at_first`` turns had a refusal for their first reply, ``n_flagged`` a flagged one for their
-        last. For the whole run, ``n_failed_reflections`` left a memory as it was, and of ``n_readings`` messages
-        that turns were to read, ``n_unheard`` were received by nobody. A
-        neutral opinion is a value. ``assigned_bias`` and ``assigned_diversity`` describe the opinions assigned at the
-        start and are no measurement. ``validation`` is that of the run, or that of :func:`instrument_validation` for
-        an instrument that the runs frame does not name; empty for self-reports.
+        scale of the instrument. ``never_measured_rate`` is a share of the participants; ``sparse`` is True where it
+        is above one half. ``mean_age`` is the number of steps by which the carried-forward opinions are old, mean
+        over measured agents; NaN where all reports count. ``bias_low`` and ``bias_high`` are the bias if everything
+        without an opinion were at the lowest, or the highest, point. Of ``n_texts``, ``n_missing`` have no value,
+        ``n_refused`` are refusals, ``n_empty`` have no text, ``n_truncated`` were cut off, ``n_off_scale`` are
+        answers in which the instrument found no opinion, and ``n_ambiguous`` are coded at both ends of the scale.
+        ``n_skipped`` turns were asked nothing, since nothing was left to read. ``missing_rate`` is the share of texts
+        and skipped turns without a value. ``n_refused_at_first`` turns had a refusal for their first reply,
+        ``n_flagged`` a flagged one for their last. For the whole run, ``n_failed_reflections`` left a memory as it
+        was, and of ``n_readings`` messages that turns were to read, ``n_unheard`` were received by nobody. A neutral
+        opinion is a value. ``assigned_bias`` and ``assigned_diversity`` describe the opinions assigned at the start
+        and are no measurement. ``validation`` is that of the run, or that of :func:`instrument_validation` for an
+        instrument that the runs frame does not name; empty for self-reports.
 
     Raises
     ------
@@ -422,7 +432,10 @@ def run_metrics(
     head_cells = cells.iloc[heads["row"].to_numpy(int)]
     size = len(heads)
     final_group, final, step = _finals(stance, group)
-    n, mean, spread = _moments(final_group, final, size, ddof)
+    n_values, mean, spread = _moments(final_group, final, size, ddof)
+    known = stance.loc[stance["value"].notna(), "agent"]
+    n = known.groupby(group[known.index.to_numpy(int)]).nunique().reindex(range(size), fill_value=0).to_numpy(int)
+    every = heads["every_report"].to_numpy(bool)
     steps = runs.drop_duplicates("run_id").set_index("run_id")["steps"]
     age = heads["run_id"].map(steps).to_numpy(float)[final_group] - step
     n_texts = np.bincount(group, minlength=size)
@@ -436,6 +449,7 @@ def run_metrics(
     n_agents = head_cells["n_agents"].to_numpy(int)
     low, high = _ends(stance, group, size, scale)
     total = np.bincount(final_group, weights=final, minlength=size)
+    whole = np.where(every, n_texts, n_agents)
     frame = pd.DataFrame(
         {
             **{column: heads[column].array for column in ("run_id", "cell", "instrument_id", "classifier", "kind")},
@@ -447,9 +461,9 @@ def run_metrics(
             "n_never": n_agents - n,
             "never_measured_rate": (n_agents - n) / n_agents,
             "sparse": n < _ENOUGH * n_agents,
-            "mean_age": _moments(final_group, age, size, 0)[1],
-            "bias_low": (total + (n_agents - n) * low) / n_agents,
-            "bias_high": (total + (n_agents - n) * high) / n_agents,
+            "mean_age": np.where(every, np.nan, _moments(final_group, age, size, 0)[1]),
+            "bias_low": (total + (whole - n_values) * low) / whole,
+            "bias_high": (total + (whole - n_values) * high) / whole,
             "n_texts": n_texts,
             "n_missing": n_missing,
             **told,
@@ -458,7 +472,7 @@ def run_metrics(
     frame = _with_turns(frame, turns)
     skipped = frame["n_skipped"].fillna(0)
     frame["missing_rate"] = (n_missing + skipped) / (n_texts + skipped)
-    frame = pd.concat([frame, pd.DataFrame(_shares(final_group, final, n, scale))], axis="columns")
+    frame = pd.concat([frame, pd.DataFrame(_shares(final_group, final, n_values, scale))], axis="columns")
     if own_points:
         frame = _without_foreign_points(frame, stance, first, scale)
     frame = frame.join(_assigned(cells, agents, ddof), on="run_id")

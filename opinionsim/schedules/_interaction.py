@@ -95,6 +95,8 @@ class Interaction(KindModel):
     """Whether agents play personas."""
     played_by: ClassVar[tuple[str, ...]] = ("chat models", "equations")
     """Kinds of agents that can carry it out."""
+    every_report: ClassVar[bool] = False
+    """Whether all reports of an agent count in tables, because none depends on another; otherwise its last."""
     native: ClassVar[bool] = False
     """Whether agents meet as a classic model defines, without a schedule of turns."""
 
@@ -232,7 +234,9 @@ class NetworkedInteraction(SteppedInteraction):
 
 
 class ReportsInteraction(Interaction):
-    """Base of interactions in which every agent gives a number of reports."""
+    """Base of interactions in which every agent gives a number of reports, none of which depends on another."""
+
+    every_report = True
 
     reports: int = Field(10, ge=1, le=MAX_STEPS)
     """Reports each agent gives."""

@@ -40,6 +40,7 @@ def _row(experiment: str, cell: ExperimentRun, run: Any, stance: InstrumentRow |
         "evidence": run.evidence,
         **{name: getattr(run, name) for name in SUMMARY},
         "topic_title": cell.topic_title,
+        "every_report": cell.every_report,
         "instrument_id": cell.instrument_id,
         "classifier": None if stance is None else stance.classifier,
         "validation": instrument_validation(run.evidence, cell.instruments.get(cell.instrument_id or "", ())),

@@ -39,6 +39,8 @@ class ExperimentRun:
         Value on each swept axis, by dotted path.
     instruments : dict of str to tuple of str
         Every instrument of the cell, by id, with the kinds of text it reads there.
+    every_report : bool
+        Whether all reports of an agent count in tables of the cell, because none depends on another.
     counts_cut_off : bool
         Whether opinions coded from texts that were cut off count in tables and figures of the cell.
     topic_title : str
@@ -52,6 +54,7 @@ class ExperimentRun:
     cell: str
     axes: Mapping[str, Any] = field(default_factory=dict)
     instruments: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    every_report: bool = False
     counts_cut_off: bool = False
     topic_title: str = ""
 
