@@ -12,6 +12,7 @@ from opinionsim.engine import Engine
 from opinionsim.llm import Endpoint, MemoryJournal, RetryPolicy, RunCalls, Seat, SlotPool
 from opinionsim.messages import ChatMessage, Message
 from opinionsim.schedules import PROBE, REPORT_ONCE, REVIEW, WRITE, ActSpec, Schedule, Turn, n_members, named
+from tests.llm._desk import AT_ONCE
 
 ACTS = named(WRITE, REVIEW, REPORT_ONCE, PROBE, ActSpec("draw", "write", "post", draws=3))
 
@@ -132,7 +133,7 @@ class Run:
         self.journal = journal if journal is not None else MemoryJournal()
         self.slots = slots if isinstance(slots, SlotPool) else SlotPool(slots)
         members = range(n_members(schedule))
-        answering = [(seats or {}).get(agent, Endpoint(self.client)) for agent in members]
+        answering = [(seats or {}).get(agent, Endpoint(self.client, replies=AT_ONCE)) for agent in members]
         self.calls = RunCalls("run", self.journal, answering, self.slots, retry=RetryPolicy(timeout_s, 0, 0))
         actors = actors or [Clerk(calls_per_event) for _ in members]
         self.engine = Engine(schedule, actors, self.calls, **{"seats": tuple(seats or ()), **options})

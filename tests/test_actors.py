@@ -13,14 +13,15 @@ from langchain_core.messages import AIMessage
 from opinionsim.actors import Cognition, Member, PersonaActor, check_cast, other_actors, persona_actors
 from opinionsim.engine import Engine, calls_per_event
 from opinionsim.errors import ModelCallError, Rejected, ScheduleError, SpecError
-from opinionsim.llm import MemoryJournal, RunCalls, SlotPool
+from opinionsim.llm import Endpoint, MemoryJournal, RunCalls, SlotPool
 from opinionsim.messages import ChatMessage, Message
 from opinionsim.opinions import OpinionScale
 from opinionsim.personas import Persona, Population
 from opinionsim.prompts import load_pack
-from opinionsim.schedules import PROBE, REVIEW, WRITE, ActSpec, Schedule, Turn, named
+from opinionsim.schedules import PROBE, REVIEW, WRITE, ActSpec, Schedule, Turn, n_members, named
 from opinionsim.testing import run_virtual
 from opinionsim.topics import Claim
+from tests.llm._desk import AT_ONCE
 
 
 def _longest(texts: Sequence[str]) -> int:
@@ -70,7 +71,11 @@ def cast_of(schedule: Schedule, memory: str = "cumulative", others: str = "none"
 def carried_out(schedule: Schedule, model: Script, slots: int = 1, **kept: str) -> tuple[list[Message], MemoryJournal]:
     """The messages of a schedule carried out, by default one call at a time, and its journal."""
     journal = MemoryJournal()
-    engine = Engine(schedule, cast_of(schedule, **kept), RunCalls("run", journal, model, SlotPool(slots)))
+    engine = Engine(
+        schedule,
+        cast_of(schedule, **kept),
+        RunCalls("run", journal, [Endpoint(model, replies=AT_ONCE)] * n_members(schedule), SlotPool(slots)),
+    )
 
     async def story() -> list[Message]:
         engine.start()

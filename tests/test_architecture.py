@@ -88,6 +88,7 @@ EXCUSED = {
     ("tests/llm/test_providers.py", "llm._providers"): "what would be sent, without sending it",
     ("tests/llm/test_providers.py", "llm._transport"): "connections that are open",
     ("tests/networks/test_generators.py", "networks._pairs"): "pairs of networks too large to be built",
+    ("tests/prompts/test_bounds.py", "prompts._templates"): "texts of any template, without a pack around it",
     ("benchmarks/classifier.py", "classifiers._flan_t5_weights"): "measures a classifier part by part",
     ("benchmarks/classifier.py", "classifiers._label_scorer"): "measures a classifier part by part",
     ("benchmarks/classifier.py", "classifiers._label_trie"): "measures a classifier part by part",

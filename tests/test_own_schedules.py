@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain, repeat
 from typing import Any
 
 import pytest
@@ -84,7 +85,8 @@ def test_a_selector_that_chooses_nothing_is_told(chosen: Any) -> None:
 
 
 def test_a_draw_that_is_no_answer_is_not_chosen_while_another_is() -> None:
-    replies = iter(["", "Yes."])
+    # The first draw is asked for again in vain.
+    replies = chain(["", "", "", "Yes."], repeat(""))
     draw = ActSpec("say", "say", "post", text="Say.", draws=2)
     with _model(Listed((0, "say", ()), acts=named(draw)), lambda prompt: next(replies), max_concurrency=1) as model:
         model.run()

@@ -103,7 +103,12 @@ def test_a_seed_gives_the_same_text_and_usage_is_counted(served: tuple[str, str]
 def test_a_simulation_runs_end_to_end_and_again_alike(served: tuple[str, str]) -> None:
     summary, first = carry_out(spec(served), "sqlite:///first.sqlite", slots=1)
     assert summary.complete == 1
-    assert len(first.calls) == 8
+    # Replies end at 6 tokens; each is asked for again with 12.
+    assert set(first.calls["part"].value_counts()) == {len(first.calls)}
+    cut = first.calls[first.calls["condition"] == "truncated"]
+    assert len(first.calls) == 8 + (cut["attempt"] == 0).sum()
+    assert first.calls.loc[first.calls["attempt"] == 0, "output_tokens"].max() <= 6
+    assert 6 < first.calls["output_tokens"].max() <= 12
     assert (first.calls["output_tokens"] > 0).all()
     assert first.turns["message"].nunique() > 1
     _, again = carry_out(spec(served), "sqlite:///again.sqlite", slots=1)

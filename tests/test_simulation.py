@@ -17,7 +17,7 @@ from opinionsim.actors import Cognition, persona_actors
 from opinionsim.classifiers import ChatClassifier, items_of, load_classifier
 from opinionsim.errors import JournalMismatch, ModelCallError, ScheduleError, SpecError, StoreError
 from opinionsim.experiments import assemble, load_experiment
-from opinionsim.llm import Entry, EntryKey, MemoryJournal, ModelClient, ReplayOnly, RunCalls, SlotPool
+from opinionsim.llm import Endpoint, Entry, EntryKey, MemoryJournal, ModelClient, ReplayOnly, RunCalls, SlotPool
 from opinionsim.measurement import Estimate, Instrument, Measuring, Queues, Text
 from opinionsim.messages import ChatMessage, Condition, text_id
 from opinionsim.personas import Population
@@ -28,6 +28,7 @@ from opinionsim.testing import run_virtual
 from opinionsim.topics import Claim
 from tests._running import SMALL, Watch, changed, watched
 from tests.classifiers._judge import Bench, JudgeModel
+from tests.llm._desk import AT_ONCE
 
 LEXICON = load_classifier("lexicon")
 SIMILAR = {"kind": "similarity", "steps": 8, "strength": 2.0}
@@ -404,7 +405,14 @@ def test_equal_texts_are_coded_once_by_a_classifier_that_computes() -> None:
     assert len(estimates) == 5
 
 
-@pytest.mark.parametrize("condition", ["refused", "empty", "truncated"])
+def test_a_text_that_was_cut_off_is_coded_as_it_stands() -> None:
+    text = "I am sure that Theory XYZ is true."
+    told, cut_off = _coded(_text(0, text), _text(1, text, "truncated"))
+    assert told == cut_off
+    assert told.value > 0
+
+
+@pytest.mark.parametrize("condition", ["refused", "empty"])
 def test_what_is_no_answer_is_missing_whatever_it_says(condition: Condition) -> None:
     text = "I am sure that Theory XYZ is true."
     told, missing = _coded(_text(0, text), _text(1, text, condition))
@@ -481,7 +489,8 @@ def test_what_is_no_answer_is_passed_on_to_nobody_and_its_reviews_are_skipped(me
             prompts.append(list(messages))
             return message
 
-    simulation, _ = _simulation(client=Client(), interaction={"kind": "dyadic", "steps": 12})
+    client = [Endpoint(Client(), replies=AT_ONCE)] * 4
+    simulation, _ = _simulation(client=client, interaction={"kind": "dyadic", "steps": 12})
     told = run_virtual(_whole(simulation))
     reviews = [(each, row) for each, *_, row in told if each.act == "review"]
     assert {turn_message.condition for _, turn_message, *_ in told[1::2]} == {"skipped"}

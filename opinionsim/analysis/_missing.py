@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import pandas as pd
 
@@ -111,7 +112,7 @@ def _missing(runs: pd.DataFrame, metrics: pd.DataFrame, axes: Sequence[str], kin
         "the lowest, or at the highest, point. Few: runs with an opinion of fewer than half of their agents; they "
         "count in B and D.",
     )
-    return finished("Missing values", frame, (header,), rows, len(axes), notes)
+    return replace(finished("Missing values", frame, (header,), rows, len(axes), notes), name="missing")
 
 
 def _percent(share: float) -> str:
@@ -176,7 +177,8 @@ def _sensitivity(
         "Ambiguous: an opinion with a probability of at least 0.25 on each side of neutral. Few measured: runs with an "
         "opinion of fewer than half of their agents. A run without any opinion adds nothing.",
     )
-    yield finished("With and without doubtful texts and runs", numbers, header, rows, len(axes), notes)
+    made = finished("With and without doubtful texts and runs", numbers, header, rows, len(axes), notes)
+    yield replace(made, name="doubtful")
 
 
 def _of_cells(runs: pd.DataFrame, metrics: pd.DataFrame, kind: str) -> pd.DataFrame:
@@ -220,7 +222,7 @@ def _exposure(
         "Intended and delivered: mean last opinion of the authors of these messages, and of those that were received. "
         "A shift changes B without any influence: see docs/missing.md.",
     )
-    yield finished("Refusals by side of their author", frame, (header,), rows, len(axes), notes)
+    yield replace(finished("Refusals by side of their author", frame, (header,), rows, len(axes), notes), name="heard")
 
 
 def _refusals(n: int, first: int, last: int) -> str:

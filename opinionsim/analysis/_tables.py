@@ -43,6 +43,8 @@ class Table:
         The same numbers unrounded, one row a condition (:func:`opinionsim.metrics.condition_metrics`).
     notes : tuple of str
         Notes on how to read the numbers; the first states the evidence.
+    name : str
+        What it adds to the tables of final opinions, which have none; part of the names of its files.
     """
 
     title: str
@@ -51,6 +53,7 @@ class Table:
     n_labels: int
     frame: pd.DataFrame
     notes: tuple[str, ...]
+    name: str = ""
 
     def to_text(self) -> str:
         """The whole table as plain text: title, aligned columns, notes."""
@@ -266,7 +269,7 @@ def further_table(
         **{f"{name}_se": each["bias_se"] for name, (each, _) in zip(names, frames, strict=True)},
     )
     made = _finish("Further metrics by condition", runs, metrics, frame, kind, (header,), rows, len(axes))
-    return _telling(left_out, wording, replace(made, frame=numbers))
+    return _telling(left_out, wording, replace(made, frame=numbers, name="metrics"))
 
 
 def _telling(left_out: pd.DataFrame, wording: str | None, made: Table) -> Table:

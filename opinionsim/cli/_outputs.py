@@ -72,15 +72,14 @@ def table(
     ddof: Ddof = 0,
     csv: Annotated[
         Path | None,
-        typer.Option("--csv", metavar="FILE", help="Also save the unrounded numbers.", show_default=False),
+        typer.Option(
+            "--csv", metavar="FILE", help="Also save the unrounded numbers, each table in a file.", show_default=False
+        ),
     ] = None,
     allow_parts: AllowParts = False,
     as_json: AsJson = False,
 ) -> None:
-    """Print bias and diversity of final opinions by condition, what is missing, and metrics that are named.
-
-    The metrics are those that the experiment names.
-    """
+    """Print bias and diversity of final opinions by condition, what is missing, and the metrics that the spec names."""
     from opinionsim.analysis import further_table, missing_tables, tables
     from opinionsim.metrics import named_metrics, run_metrics, scale_of
 
@@ -99,9 +98,11 @@ def table(
     else:
         say("\n".join(each.to_text() for each in made).rstrip("\n"))
     if csv is not None:
-        for position, each in enumerate(made, start=1):
-            target = csv if len(made) == 1 else csv.with_stem(f"{csv.stem}-{position}")
-            note(f"wrote {each.to_csv(target)}")
+        mains = [each for each in made if not each.name]
+        numbered = {id(each): f"-{place}" for place, each in enumerate(mains, start=1)} if len(mains) > 1 else {}
+        for each in made:
+            suffix = f"-{each.name}" if each.name else numbered.get(id(each), "")
+            note(f"wrote {each.to_csv(csv.with_stem(csv.stem + suffix))}")
 
 
 def _table_json(made: Table) -> dict[str, Any]:

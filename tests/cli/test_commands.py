@@ -103,7 +103,10 @@ def test_table_in_text_csv_and_json_says_the_same(invoke: Invoke, store: Path, t
     assert result.stdout.startswith("SCRIPTED STAND-IN, not evidence about people or models | Table 1")
     assert "ddof 1" in result.stdout
     saved = pd.read_csv(tmp_path / "deep" / "t.csv")
-    (made,) = json.loads(invoke("table", store, "--ddof", 1, "--json").stdout)
+    made, missing, *_ = json.loads(invoke("table", store, "--ddof", 1, "--json").stdout)
+    assert pd.read_csv(tmp_path / "deep" / "t-missing.csv")["refused_rate"].tolist() == [
+        row["refused_rate"] for row in missing["rows"]
+    ]
     assert saved["diversity"].tolist() == pytest.approx([row["diversity"] for row in made["rows"]], rel=1e-12)
     assert set(saved["evidence"]) == {"scripted"}
     results = osim.load(str(store))

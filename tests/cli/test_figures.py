@@ -121,7 +121,7 @@ def test_tables_take_one_wording_and_another_on_request(invoke: Invoke, reworded
     printed = invoke("table", reworded).stdout
     assert f"Runs of an earlier wording of the prompts, left out: 2 ({OLD}: 2); --wording takes them" in printed
     assert "Runs used: 2 complete." in printed
-    (made,) = json.loads(invoke("table", reworded, "--wording", "00aa", "--json").stdout)
+    made, *_ = json.loads(invoke("table", reworded, "--wording", "00aa", "--json").stdout)
     assert made["notes"][-1].startswith(f"Runs of another wording of the prompts, left out: 2 ({NEW}: 2)")
     refused = invoke("table", reworded, "--wording", "00")
     assert refused.exit_code == 2

@@ -22,6 +22,7 @@ SIZES = {
     "demo": (2, 6, 6 * 200),
     "classic_quickstart": (4, 20, 5 * (20 + 2 * 200)),
     "quickstart": (3, 6, 6 * 80),
+    "selective_refusal": (3, 90, 90 * 200),
     "real_model": (2, 6, 6 * 60),
     "chuang2024/tables": (180, 180, 90 * 200 + 90 * 400),
     "chuang2024/figure4": (8, 8, 6 * 200 + 2 * 100),

@@ -571,7 +571,7 @@ def test_an_unfinished_run_goes_on_where_the_edit_touches_nothing_on_record(pack
     spec = _with_pack(interaction={"kind": "similarity", "steps": 6}, measurement={"probe": {"after": 1}})
     model, first = watched(fails=lambda n: n == 8)
     ended(spec, "edited.sqlite", model)
-    _edit(pack, "probe.j2", "Say it in a few sentences", "Say it briefly")
+    _edit(pack, "probe.j2", "Answer in a few sentences, in your own words", "Answer in a few sentences and briefly")
     again, second = watched()
     summary, results = carry_out(spec, "edited.sqlite", again)
     assert summary.complete == 1

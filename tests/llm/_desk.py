@@ -10,7 +10,7 @@ import pytest
 from langchain_core.messages import AIMessage
 
 from opinionsim.errors import Rejected
-from opinionsim.llm import MemoryJournal, RunCalls, SlotPool
+from opinionsim.llm import MemoryJournal, RunCalls, SlotPool, Treatment
 from opinionsim.messages import AS_IS, ChatMessage, Message, Reading, Reply
 from opinionsim.schedules import Turn
 from opinionsim.testing import run_virtual
@@ -34,6 +34,10 @@ def short(part: str, text: str, received: tuple[Message, ...]) -> str:
 
 
 PICKY = Reading(short)
+
+
+#: Every reply is taken as what it is; none is asked for again.
+AT_ONCE = dict.fromkeys(MISSING, Treatment())
 
 
 class Client:

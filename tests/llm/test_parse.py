@@ -14,7 +14,7 @@ from opinionsim.llm import Endpoint, MemoryJournal, ReplayOnly, RetryPolicy, Tre
 from opinionsim.messages import Message, Reading, Reply, take_as_is
 from opinionsim.streams import call_seed
 from opinionsim.testing import run_virtual
-from tests.llm._desk import MISSING, PICKY, PROMPT, Client, Desk, fails, short
+from tests.llm._desk import AT_ONCE, MISSING, PICKY, PROMPT, Client, Desk, fails, short
 
 LONG = "far too long"
 LAST = PICKY._replace(after="none")
@@ -327,7 +327,7 @@ def test_a_rejected_reply_stays_rejected() -> None:
 
 @pytest.mark.parametrize("condition", MISSING)
 def test_a_reply_that_is_no_answer_is_not_parsed(condition: str) -> None:
-    desk = Desk(Client(MISSING[condition]))
+    desk = Desk([Endpoint(Client(MISSING[condition]), replies=AT_ONCE)] * 3)
     reply = run_virtual(desk.ask(Reading(never)))
     assert (reply.condition, reply.decision) == (condition, None)
     assert run_virtual(Desk(ReplayOnly(), desk.journal).ask(Reading(never))) == reply

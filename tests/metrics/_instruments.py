@@ -135,3 +135,19 @@ def assert_same(found: Any, expected: Any) -> None:
         assert math.isnan(found)
     else:
         assert found == expected
+
+
+def turns_of(frames: Frames) -> pd.DataFrame:
+    """A turns frame with the turns whose texts were coded, each of which reads the turn before in its run."""
+    rows = frames.opinions.drop_duplicates(["run_id", "turn"]).sort_values(["run_id", "turn"])
+    # Nobody reads, or is read by, a moderator: its turns come last.
+    before = rows.groupby("run_id")["turn"].shift().where(rows["turn"] < 1000)
+    return pd.DataFrame(
+        {
+            **{column: rows[column] for column in ("run_id", "turn", "step", "agent", "kind", "condition")},
+            "reads": [() if math.isnan(turn) else (int(turn),) for turn in before.fillna(math.nan)],
+            "first_condition": rows["condition"],
+            "failed_reflections": 0,
+            "flag": "",
+        }
+    ).reset_index(drop=True)
