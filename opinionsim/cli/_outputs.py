@@ -79,7 +79,7 @@ def table(
     allow_parts: AllowParts = False,
     as_json: AsJson = False,
 ) -> None:
-    """Print bias and diversity of final opinions by condition, what is missing, and metrics that the spec names."""
+    """Print bias and diversity of final opinions by condition, what is missing, and metrics the spec names."""
     from opinionsim.analysis import further_table, missing_tables, tables
     from opinionsim.metrics import named_metrics, run_metrics, scale_of
 

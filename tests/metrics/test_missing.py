@@ -1,0 +1,138 @@
+"""What is missing in runs: counts, ages, bounds, and who was to be heard and was."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from opinionsim.errors import MeasurementError
+from opinionsim.metrics import condition_metrics, exposure, run_metrics, step_metrics, trajectories
+from tests.metrics._frames import final, one_run
+
+NAN = math.nan
+
+
+def turns_frame(rows: list[dict[str, Any]]) -> pd.DataFrame:
+    """A turns frame of run r0: turn, agent, kind, reads and condition of each row, and what else it states."""
+    usual = {"run_id": "r0", "reads": (), "condition": "answered", "flag": "", "failed_reflections": 0}
+    made = [usual | {"turn": place} | row for place, row in enumerate(rows)]
+    return pd.DataFrame([{"first_condition": row["condition"]} | row for row in made])
+
+
+#: Agents 0 and 1 post in turn; 2 and 3 review. Agent 0, first positive, refuses its second post.
+TURNS = turns_frame(
+    [
+        {"agent": 0, "kind": "report"},
+        {"agent": 1, "kind": "report"},
+        {"agent": 0, "kind": "post", "first_condition": "refused"},
+        {"agent": 2, "kind": "report", "reads": (2,), "failed_reflections": 1},
+        {"agent": 0, "kind": "post", "condition": "refused"},
+        {"agent": 3, "kind": "report", "reads": (4,), "condition": "skipped"},
+        {"agent": 1, "kind": "post", "flag": "note"},
+        {"agent": 3, "kind": "report", "reads": (6, "news"), "condition": "truncated"},
+        {"agent": 2, "kind": "post", "condition": "empty"},
+        {"agent": 1, "kind": "report", "reads": (8, 6), "condition": "empty"},
+    ]
+)
+#: What was coded of the reports: (turn, step, agent, value, kind, condition).
+TEXTS = [
+    (0, 1, 0, 2, "report"),
+    (1, 1, 1, -1, "report"),
+    (3, 2, 2, 1, "report"),
+    (7, 4, 3, NAN, "report", "truncated"),
+    (9, 5, 1, NAN, "report", "empty"),
+]
+FRAMES = one_run(TEXTS, [0] * 4, steps=5)
+
+
+def test_every_cause_is_counted_where_it_belongs() -> None:
+    (row,) = run_metrics(FRAMES.runs, FRAMES.opinions, FRAMES.agents, turns=TURNS).to_dict("records")
+    counts = {name: row[name] for name in row if name.startswith("n_")}
+    assert counts == {
+        **{"n_agents": 4, "n_measured": 3, "n_never": 1, "n_texts": 5, "n_missing": 2},
+        **{"n_refused": 0, "n_empty": 1, "n_truncated": 1, "n_off_scale": 0, "n_ambiguous": 0},
+        **{"n_skipped": 1, "n_refused_at_first": 0, "n_flagged": 0, "n_failed_reflections": 1},
+        # Turn 6 is read twice; the refused post and the empty one reach nobody.
+        **{"n_readings": 5, "n_unheard": 2},
+    }
+    assert row["missing_rate"] == pytest.approx(3 / 6)
+    assert row["mean_age"] == pytest.approx((4 + 4 + 3) / 3)
+    assert (row["bias"], row["bias_low"], row["bias_high"]) == (pytest.approx(2 / 3), 0.0, 1.0)
+    assert not row["sparse"]
+
+
+def test_posts_that_were_refused_at_first_or_flagged_are_counted_among_posts() -> None:
+    texts = [(2, 2, 0, 2, "post"), (4, 3, 0, NAN, "post", "refused"), (6, 4, 1, -1, "post")]
+    frames = one_run([*texts, (8, 5, 2, NAN, "post", "empty")], [0] * 4, steps=5)
+    (row,) = run_metrics(frames.runs, frames.opinions, frames.agents, turns=TURNS).to_dict("records")
+    assert (row["n_refused_at_first"], row["n_refused"], row["n_empty"], row["n_flagged"]) == (2, 1, 1, 1)
+    assert row["n_skipped"] == 0
+
+
+def test_without_turns_nothing_is_made_up() -> None:
+    (row,) = run_metrics(FRAMES.runs, FRAMES.opinions, FRAMES.agents).to_dict("records")
+    told_by_turns = ("n_skipped", "n_refused_at_first", "n_flagged", "n_failed_reflections", "n_readings", "n_unheard")
+    assert all(math.isnan(row[name]) for name in told_by_turns)
+    assert row["missing_rate"] == 2 / 5
+    made = condition_metrics(FRAMES.runs, pd.DataFrame([row])).iloc[0]
+    assert made[["skipped_rate", "unheard_rate"]].isna().all()
+    assert made["truncated_rate"] == 1 / 5
+
+
+@pytest.mark.parametrize(("values", "sparse"), [([1, NAN, NAN, NAN], True), ([1, 1, NAN, NAN], False)])
+def test_runs_with_fewer_than_half_of_their_agents_are_marked_and_count(values: list[float], sparse: bool) -> None:
+    frames = one_run(final(values), [0] * 4)
+    measured = run_metrics(frames.runs, frames.opinions, frames.agents)
+    assert measured["sparse"].tolist() == [sparse]
+    made = condition_metrics(frames.runs, measured).iloc[0]
+    assert (made["n_sparse"], made["n_runs"], made["bias"]) == (int(sparse), 1, 1.0)
+
+
+def test_all_reports_count_where_none_depends_on_another() -> None:
+    texts = [(0, 1, 0, 2), (1, 1, 1, -2), (2, 2, 0, 1), (3, 2, 1, NAN)]
+    frames = one_run(texts, [0, 0], steps=2, interaction="independent", every_report=True)
+    (row,) = run_metrics(frames.runs, frames.opinions, frames.agents).to_dict("records")
+    assert row["bias"] == pytest.approx(1 / 3)
+    assert (row["n_measured"], row["n_never"], row["n_texts"]) == (2, 0, 4)
+    assert (row["bias_low"], row["bias_high"]) == ((1 - 2) / 4, (1 + 2) / 4)
+    assert math.isnan(row["mean_age"])
+    last = frames.runs.assign(every_report=False)
+    assert run_metrics(last, frames.opinions, frames.agents)["bias"].tolist() == [-0.5]
+
+
+def test_ages_and_causes_step_by_step() -> None:
+    made = step_metrics(FRAMES.runs, FRAMES.opinions)
+    assert made["n_truncated"].tolist() == [0, 0, 0, 0, 1, 1]
+    assert made["n_empty"].tolist() == [0, 0, 0, 0, 0, 1]
+    assert made["mean_age"].tolist()[1:] == pytest.approx([0, 2 / 3, 5 / 3, 8 / 3, 11 / 3])
+    tracks = trajectories(FRAMES.runs, FRAMES.agents, FRAMES.opinions)
+    assert tracks.loc[tracks["agent"] == 2, "age"].tolist()[2:] == [0, 1, 2, 3]
+    assert tracks.loc[tracks["agent"] == 3, "age"].isna().all()
+
+
+# -- who was to be heard, and was ----------------------------------------------------------------------------
+
+
+def test_refusals_by_side_of_the_last_opinion_before_the_post() -> None:
+    (row,) = exposure(FRAMES.runs, TURNS, FRAMES.opinions).to_dict("records")
+    sides = {side: tuple(row[f"n_{side}{what}"] for what in ("", "_at_first", "_refused"))
+             for side in ("negative", "neutral", "positive", "unmeasured")}  # fmt: skip
+    # Agent 0 (+2) was to be read twice and refused once in the end; agent 1 (-1) twice; agent 2 (+1) once, empty.
+    assert sides == {"negative": (2, 0, 0), "neutral": (0, 0, 0), "positive": (3, 2, 1), "unmeasured": (0, 0, 0)}
+    assert row["intended"] == pytest.approx((2 + 2 - 1 - 1 + 1) / 5)
+    assert row["delivered"] == pytest.approx((2 - 1 - 1) / 3)
+
+
+def test_an_opinion_stated_in_or_after_the_post_is_not_its_authors_last_one_before() -> None:
+    texts = [(2, 1, 0, 2, "report"), (3, 2, 2, 1, "report")]
+    frames = one_run(texts, [0] * 4, steps=5)
+    (row,) = exposure(frames.runs, TURNS, frames.opinions).to_dict("records")
+    assert (row["n_unmeasured"], row["n_positive"]) == (3, 2)
+
+
+def test_a_frame_without_the_columns_is_refused() -> None:
+    with pytest.raises(MeasurementError, match=r"the turns frame lacks the column\(s\) first_condition, flag"):
+        run_metrics(FRAMES.runs, FRAMES.opinions, FRAMES.agents, turns=TURNS.drop(columns=["first_condition", "flag"]))
