@@ -1,12 +1,10 @@
-"""Classes of words by which refusals and breaks of role are told, and patterns over these classes.
+"""Classes of words by which refusals and breaks of role are told, signs made of these classes, and their weights.
 
 A sentence is written as a string of one letter a word, the letter of the word's class, ``.`` for all other words: "I'm
-not going to write this post" is ``JNw.mzt``. The patterns are regular expressions over such strings.
+not going to write this post" is ``JNw.mzt``. The signs are regular expressions over such strings.
 """
 
 from __future__ import annotations
-
-import re
 
 _ENDS = ("", "e", "s", "es", "ed", "ing", "ting", "d", "ping")
 #: Words by class; ``-`` at the end of a stem stands for the endings of a verb.
@@ -16,141 +14,156 @@ _WORDS = {
     "J": "i'm im am",
     "Y": "myself",
     "y": "you your you'd you're you've you'll user user's users yours",
-    "z": "this that it these those such so one here any further either them anything something kind",
+    "z": "this that it these those such so one here any further either them anything something kind that's "
+    "one's",
     # Negation, of what one can or will do and of anything else, and verbs that need none.
     "c": "can't cannot cant won't wont couldn't wouldn't shouldn't",
     "N": "not no never don't dont doesn't isn't aren't nor without wasn't nothing nope haven't didn't",
-    "k": "can could will would should must",
+    "k": "can could will would should must may might",
     "w": "going willing able comfortable prepared ready want- wish- allow- permitted supposed designed intend- "
-    "plan- equipped rather prefer- choos- chosen chose meant opt- keen inclined let lets allows",
-    "d": "declin- refus- unable unwilling uncomfortable hesitant reluctant abstain- refrain- avoid- uneasy",
+    "plan- equipped rather prefer- choos- chosen chose meant opt- keen inclined let lets allows possible",
+    "d": "declin- refus- unable unwilling uncomfortable hesitant reluctant abstain- refrain- avoid- uneasy "
+    "decided cautious concern- concerned withheld flagged unwritten blank",
     # What a chat model is asked for.
-    "m": "writ- written creat- generat- produc- compos- draft- craft- author- fabricat- construct- script- "
-    "promot- spread- advocat- endors- normaliz- amplif- amplify",
-    "p": "portray- voic- embody- impersonat- simulat- adopt- inhabit- perform- enact- channel-",
-    "h": "help- assist- comply- fulfil- fulfill- participat- continu- proceed- engag- complet- accommodat- do doing "
-    "cooperat- offer- indulg- contribut- entertain- carry part go process play- pretend-",
-    "s": "argue shar- answer- respond- reply- discuss- comment- express- give giving put stat- suppl- rate rating "
-    "speak- react- evaluat- fram- treat- present- articulat- pick choose number",
-    "l": "step- break- drop- leav- exit- outside paus- out end ending set setting aside stop- sit sitting skip- pass- "
-    "withdraw- bow- back",
-    "t": "post- tweet- content message- statement- text- material thread posts piece caption reasoning",
+    "m": "writ- written creat- generat- produc- compos- craft- author- fabricat- construct- script- "
+    "manufactur-",
+    "p": "portray- voic- embody- impersonat- simulat- adopt- inhabit- perform- enact- channel- invent- imitat-",
+    "h": "help- assist- comply- fulfil- fulfill- participat- continu- proceed- engag- complet- accommodat- do "
+    "doing cooperat- offer- indulg- contribut- entertain- carry carrying part go process play- pretend- "
+    "respond- suggest- recommend- explain- summariz- summaris- outlin- walk useful helpful",
+    "s": "argue shar- answer- discuss- comment- express- give giving put putting stat- suppl- rate rating "
+    "speak- react- evaluat- fram- treat- present- articulat- pick choose number talk- promot- spread-",
+    "l": "step- break- drop- leav- exit- outside paus- out end ending set setting sets aside stop- stopped "
+    "stepped stepping sit sitting skip- pass- withdraw- bow- back tap",
+    "t": "post- tweet- content message- statement- text- material thread posts piece caption reasoning output "
+    "response explainer format paragraph entry submission reply draft template",
     "r": "character characters persona personas role roles roleplay- role-play- scenario scenarios simulation "
-    "simulated exercise fiction fictional hypothetical ooc roleplayed",
-    "q": "request- prompt prompts task instruction- project setup assignment premise study research",
-    "G": "guidelines policy policies programming principles",
-    "e": "misinformation disinformation harmful harm harms falsehood falsehoods propaganda hateful misleading denial "
-    "debunked conspiracy conspiracies dangerous deceptive",
+    "rp simulations simulated exercise fiction fictional hypothetical ooc roleplayed profile made-up "
+    "real-sounding identity identities scene demographic impersonation construct",
+    "q": "request- prompt prompts task instruction- project setup set-up assignment premise framing brief "
+    "design experiment dataset turn turns agent agents conversation impersonating",
+    "G": "guidelines policy policies programming principles safety terms service safeguards",
+    "e": "misinformation disinformation harmful harm harms falsehood falsehoods propaganda hateful misleading "
+    "denial debunked conspiracy conspiracies dangerous deceptive mislead- inauthentic astroturfing "
+    "irresponsible responsible ethical ethics deceiv- sensitive literacy factual accurate",
     # What a model is, and words beside "AI" that make a person of its bearer.
-    "a": "ai assistant chatbot claude chatgpt gpt gpt-4 gemini llama mistral qwen deepseek grok anthropic openai llm",
+    "a": "ai assistant chatbot claude chatgpt gpt gpt-4 gemini llama mistral qwen deepseek grok anthropic "
+    "openai llm software machine machines",
     "L": "language large",
     "M": "model program system",
-    "u": "researcher engineer enthusiast skeptic sceptic student developer expert professor ethicist safety scientist "
-    "artist nerd wrote writes says said skeptical company industry hater fan",
-    "U": "person human someone somebody people",
-    "T": "told thinks called calls accused",
-    # Beliefs.
-    "b": "believ- doubt- suspect- reckon- agree- disagree- reject- dismiss- trust- buy lean- remain- stay- oppos- "
-    "accept- convinced skeptical sceptical undecided neutral torn persuaded against unconvinced unsure certain",
-    "i": "think thought guess figure",
-    "B": "beliefs opinions views convictions stances feelings",
+    "u": "researcher engineer enthusiast skeptic sceptic student developer expert professor ethicist scientist "
+    "artist nerd wrote writes says said company industry hater fan",
+    "U": "person human someone somebody people individual individuals else's",
+    "T": "told thinks called calls accused when",
+    # Beliefs and verdicts.
+    "b": "believ- doubt- suspect- reckon- agree- disagree- reject- dismiss- trust- support- buy lean- remain- "
+    "stay- oppos- accept- convinced skeptical sceptical undecided neutral torn persuaded against "
+    "unconvinced unsure certain deny positive negative opposed half sceptic fifty-fifty maybe probably",
+    "i": "think thought guess figure thinking",
+    "B": "beliefs opinions views convictions stances feelings takes",
     "o": "belief opinion view stance position gut mind",
     "P": "personal political genuine subjective hold form personally human",
     "x": "xyz theory claim",
+    "V": "true false right wrong correct incorrect fake real nonsense garbage lie lies hoax rubbish bogus fact "
+    "facts proof evidence",
+    "f": "mother father dad mom mum grandma grandpa uncle aunt brother sister wife husband kids son daughter "
+    "school teacher years grew shift neighbor neighbour church friends boss nurse lol ngl tbh idk folks "
+    "guys",
     # Offers and courtesies.
-    "H": "happy glad pleased delighted love",
-    "v": "instead alternative alternatives alternatively explore exploring else different another other",
-    "A": "asked asking ask asks like wanted requested given looking gave describe described need interested know "
-    "clarify specify paste provide provided included attached missing more",
-    "S": "sorry afraid apologies apologize apologise unfortunately respectfully appreciate understand thanks thank "
-    "actually honest transparent upfront sure certainly okay",
+    "H": "happy glad gladly pleased delighted love welcome free",
+    "v": "instead alternative alternatives alternatively explore exploring else different another other "
+    "otherwise",
+    "A": "asked asking ask asks like wanted requested given looking gave describe described need interested "
+    "clarify specify paste rephras- confirm provide provided provid- included include attached missing",
+    "S": "sorry afraid apologies apologize apologise unfortunately respectfully appreciate understand thanks "
+    "thank actually honest transparent upfront sure certainly okay notice",
 }
 CLASS = {
     form: letter
     for letter, words in _WORDS.items()
     for word in words.split()
     for form in ([word[:-1] + end for end in _ENDS] if word[-1] == "-" else [word])
-}
-CLASS |= {"am": "J", "as": "j"}
+} | {"as": "j"}
 
 _UNWILLING = r"(?:c|kN|N.?w|wN|N.?i.?I?k?|d|(?<=J)N(?=.?[mhps]))"
 _WHO = r"(?:[IJ].{0,3}|^.{0,2})"
 
-#: What a sentence is, the first that fits, with the patterns that tell.
-KINDS = {
-    # The model speaks as itself, or leaves the role.
-    "break": (
-        r"(?<!T)J[^NT]{0,4}(?:a|LM)(?!.?u)",
-        r"j[^I]{0,3}(?:a|LM)(?!.?u)",
-        r"LM(?!.?u)",
-        r"N.{0,3}P.{0,4}B|N.{0,2}B|N.{0,2}PP?.{0,2}o|N.{0,3}o.?[sh]",
-        r"J.?N.{0,2}U$",
-        r"l.{0,4}r(?!.I)",
-        r"[sm].{0,3}jY|jY[wvN]",
-        r"IG.{0,2}[Nw]|tG",
-    ),
-    # It declines to write or to play.
-    "decline": (
-        rf"{_WHO}{_UNWILLING}.{{0,5}}m.{{0,6}}[tqreU]|{_WHO}{_UNWILLING}.{{0,5}}m.{{0,2}}$",
-        rf"{_WHO}{_UNWILLING}.{{0,5}}p",
-        rf"{_WHO}{_UNWILLING}.{{0,8}}[qr]",
-        rf"{_WHO}{_UNWILLING}.{{0,4}}[hms].{{0,3}}(?:j(?!.j)|U)",
-        r"(?:w|v).m.{0,3}[tz]",
-    ),
-    # It declines in words that a person might use.
-    "soft": (
-        rf"{_WHO}{_UNWILLING}.{{0,4}}[hst].?[zyS]{{0,3}}$",
-        rf"{_WHO}{_UNWILLING}.{{0,4}}[ms].{{0,8}}[tqr]",
-        r"N.{0,2}[IJ].{0,3}[kw].{0,3}(?:[mph]|$)",
-        r"(?:^.{0,3}|[IJ].{0,4})d(?:.{0,2}$|.?[mhpstqz](?!x))",
-        r"Nw.{0,2}z[zS]?$",
-        r"[IJ].{0,4}l.{0,2}z",
-    ),
-    # It offers something else, or asks what is wanted.
-    "offer": (
-        r"H.{0,3}(?:h.?(?:y|$|.{0,6}[vt])|[ms].{0,6}[tyv])",
-        r"Ik.?.?[hms].{0,8}[yvt]",
-        r"kyA?.?(?:A|I).{0,3}[hmstpqzA]?",
-        r"y.{0,2}A.{0,3}[tqmrI]",
-        r"v.{0,6}[mtyI]",
-        r"kI.?h(?:y|$)",
-        r"[tN].{0,6}[N].{0,4}A|N.{0,4}t.{0,3}y|t.?kI.{0,2}[sm]",
-    ),
-    # It speaks of the task.
-    "task": (
-        r"[qr].{0,12}[eqrmty]",
-        r"A.?I.{0,2}[mps]|JA|J.A",
-        r"y.{0,3}[qr]",
-        r"z.{0,2}[qr]",
-        r"e.{0,8}[mt]|m.{0,8}e",
-        r"^.?m.{0,3}t",
-    ),
-    "lead": (r"^.{0,3}S",),
+#: Signs in a sentence: that the model leaves its role, declines, offers or speaks of its task, or that it has a stance.
+SIGNS = {
+    # It speaks as a model: "I'm an AI", "as a language model".
+    "model": r"(?<!T)J[^NT]{0,4}(?:a|LM)(?!.?u)|j[^I]{0,3}(?:a|LM)(?!.?u)|LM(?!.?u)",
+    # It has no beliefs, leaves the role, or is unwilling to write or to play.
+    "leaves": r"N.{0,3}P.{0,4}B|N.{0,2}B|N.{0,2}PP?.{0,2}o|N.{0,3}o.?[sh]|J.?N.{0,2}U$"
+    r"|l.{0,4}r(?!.I)|[sm].{0,3}jY|jY[wvN]|IG.{0,2}[Nw]|tG"
+    rf"|{_UNWILLING}.{{0,5}}m(?:.{{0,6}}[tqreUj]|.{{0,2}}$)|{_UNWILLING}.{{0,5}}p|(?:w|v).m.{{0,3}}[tz]|m.{{0,6}}N?.{{0,2}}w"
+    rf"|{_UNWILLING}.{{0,3}}s.{{0,2}}[oB]"
+    rf"|{_UNWILLING}.{{0,8}}[qr]|{_UNWILLING}.{{0,4}}[hms].{{0,3}}j(?!.j)",
+    # It declines in words that a person might use, or misses what it was to be given.
+    "declines": rf"{_WHO}{_UNWILLING}.{{0,4}}(?:[hst].?[zyS]{{0,3}}$|[mhs].{{0,8}}[tqr])|wN.{{0,2}}$|Nw.{{0,2}}z[zS]?$"
+    r"|d.{0,2}$|^.{0,6}d.?[mhpstqz](?!x)|[IJ].{0,4}l.{0,3}z|Nz.?[IJ].{0,2}[kwhm]"
+    r"|t.{0,8}N.{0,6}A|N.{0,4}t.{0,3}y",
+    "offers": r"H.{0,4}[hmsAv]|Ik.?.?[hms].{0,8}[yvt]|v.{0,6}[mtyI]|kI.?h|H.w.?A",
+    "asks": r"ky.?A.?[Izt]|ky.?A$|y.{0,2}A.{0,3}[ImtphsA]|y.{0,2}w.{0,3}[Im]|t.?kI.{0,2}[sm]|k[zI].{0,2}w|IkA"
+    r"|kI.{0,2}[sm].{0,3}j|w.sI|[kw].?[sl]",
+    "asked": r"A.?I.{0,2}[mpsh]|JA|J.A|y.{0,3}[qrt]|z.{0,2}[qr]",
+    "writing": r"m.{0,6}t|t.{0,4}m",
+    "role": r"r",
+    "request": r"q",
+    "ethics": r"[eG]",
+    "sorry": r"^.{0,3}S",
+    "you": r"y",
+    # A person's life, belief and verdict.
+    "life": r"f",
+    "believes": r"[IJ].{0,4}b|(?<!w)Ii|I.{0,2}o",
+    "verdict": r"x.{0,6}[Vb]|V.{0,4}x",
 }
-#: A stance of the author's own.
-STANCE = r"[IJ][^N]{0,4}b|IN.?b|JN.?b|Ii|I.{0,2}o"
-#: A word on the claim, which a model may have as well.
-VERDICT = "x"
-WEIGHTS = {"break": 4, "decline": 4, "soft": 3, "offer": 2, "task": 1}
-#: A word of one of these classes stands in every text with a sign.
-SIGNS = frozenset(word for word, letter in CLASS.items() if letter in "cNdaLMPBlrHvAyqeYG" )
-#: Words that announce a text in the role.
-ANNOUNCED = (
-    r"\bhere(?:'s| is)\b.{0,40}\b(?:posts?|tweets?|response|reply|version|attempt|answer|take|report|character)\b"
-    r"|\b(?:stay(?:ing)?|still|back) in character\b"
-)
-#: Whole replies, in brackets or of a few words, that say only that there is none.
-NOTHING = (
-    r"\b(?:declin(?:e|es|ed|ing)\b|refus(?:e|es|ed|ing)\b|withheld|redacted|content removed|says nothing|stays silent"
-    r"|no (?:post|response|answer|reply|comment|tweet|opinion)\b|not (?:post|posted)\b|without posting)"
-)
+STANCE = frozenset(("believes", "verdict"))
+#: Signs that the model steps out; that a sentence is about the task, so that a stance in it is none; and those of a
+#: paragraph beside an answer, in brackets or not.
+OUT = frozenset(("model", "leaves", "declines", "offers"))
+ABOUT = frozenset(("model", "leaves", "role", "request", "asked", "writing", "asks"))
+OFFERED = frozenset(("model", "offers", "asks"))
+SPOKEN = OUT | ABOUT
+#: Classes of words about a task.
+OF_A_TASK = "rqehtyAvmpGaLMsldkHP"
+#: A line that presents the answer.
+PRESENTS = r"\bhere(?:'s| is)\b|in character|response as|voice of"
+WEIGHTS = {
+    "model": 2.0,
+    "leaves": 0.8,
+    "declines": 0.4,
+    "offers": -0.7,
+    "asks": 0.7,
+    "asked": 1.5,
+    "writing": 1.0,
+    "role": 0.9,
+    "request": 0.9,
+    "ethics": 1.2,
+    "sorry": 1.4,
+    "you": 0.6,
+    "life": -1.3,
+    "believes": -2.6,
+    "verdict": -0.9,
+    "task words": 2.1,
+    "out": 1.1,
+    "out at last": 0.9,
+    "short": 1.1,
+    "very short": 1.1,
+    "hashtag": -1.3,
+    "bracketed": 1.1,
+    "foreign": 4.9,
+    "asks at last": 1.3,
+}
+BIAS = -3.5
+#: The least score at which an answer is suspected.
+SUSPECTED = -1.5
 #: Refusals in other languages, at the beginning of a text or of its second clause: what a model cannot, and what it is.
 ELSEWHERE = (
     r"(?s)\W*(?:.{0,40}?[,.:!;\uff0c\u3001\u3002\s]\s*)?(?:"
     # Spanish, Portuguese, Italian, French
     r"n(?:o|ão|ao|on|e) (?:puedo|voy a|quiero|posso|vou|quero|voglio|peux|pourrai|vais|veux|souhaite)\b.{0,40}?"
     r"\b(?:ayud|escrib|cumpl|crear|gener|asist|continu|particip|ajud|escrev|criar|gerar|atend|aiut|scriv|rispond"
-    r"|respond|répond|aider|[eé]cri|r[eé]dig|publi|pubbl|compart|produ|cré|accéd|soddisf)"
+    r"|respond|répond|aider|[eé]cri|r[eé]dig|publi|pubbl|compart|produ|cré|accéd|soddisf|asum|assum|adopt|expres|interpret|incarn|hacer|fazer|fare)"
     # German, Dutch, Polish, Russian
     r"|(?:kann|werde|möchte|kan|wil|zal) .{0,60}?\b(?:nicht|niet|kein\w*|geen) .{0,40}?(?:helfen|dienen|schreib|verfass"
     r"|erstell|nachkomm|erfüll|teilnehm|mach|helpen|schrijv|maken|voldoe|meewerk)"
@@ -163,6 +176,6 @@ ELSEWHERE = (
     # Chinese, Japanese, Korean
     r"|我?(?:无法|不能|不会|不想|無法|不會)[^。]{0,8}?(?:协助|帮|写|撰写|提供|生成|完成|满足|创作|扮演|協助|幫|寫|滿足)"
     r"|(?:作为|作為|我是|我只是)(?:一个|一個|一名)?(?:人工智能|ai|大?型?语言模型|語言模型)"
-    r"|(?:できません|できかねます|いたしかねます|書けません|お応え|控えさせて)|(?:ai|人工知能|言語モデル)(?:として|ですので|なので)"
+    r"|.{0,60}?(?:できません|できかねます|いたしかねます|書けません|お応え|控えさせて)|(?:ai|人工知能|言語モデル)(?:として|ですので|なので)"
     r"|(?:ai|인공지능|언어 모델)(?:로서|이기|이므로)|(?:죄송|미안).{0,50}(?:도와|도움|(?:작성|제공|생성|수행)할 수|응할 수))"
 )

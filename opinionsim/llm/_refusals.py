@@ -1,8 +1,9 @@
-"""Whether a model's text holds an answer in its role, told by the words in which models leave a role."""
+"""Whether a model's text holds an answer in its role: signs that it steps out are weighed against those of a stance."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import Literal, NamedTuple
 
 from opinionsim.llm import _refusal_words as words
@@ -28,34 +29,16 @@ class Answer(NamedTuple):
     flag: Flag = ""
 
 
-_KINDS = {kind: re.compile("|".join(some)) for kind, some in words.KINDS.items()}
-_STANCE, _ANNOUNCES = re.compile(words.STANCE), re.compile(words.ANNOUNCED)
-_FOREIGN = re.compile(words.ELSEWHERE)
-_NO_REPLY = re.compile(words.NOTHING)
-
+_SIGNS = {name: re.compile(pattern) for name, pattern in words.SIGNS.items()}
+_FOREIGN, _PRESENTS = re.compile(words.ELSEWHERE), re.compile(words.PRESENTS)
 #: What the prompts of reports ask to begin with, or the name of the author.
 _OPENING = re.compile(r"(?:[^.!?\n]{0,80}step by step through what i believe|\w+(?: \w+)?:)\W*")
 _MARKUP = re.compile(r"</?[a-z]+>|[*`]+|(?<!\w)_+|_+(?!\w)|^[ \t]*(?:#{1,6} |>)", re.IGNORECASE | re.MULTILINE)
 _QUOTED_WITHIN = re.compile(r"(?<=[\w,] )\"[^\"\n]{1,200}\"")
 _ENDS = re.compile(r"(?<=[.!?\u2026:;])[\"')\]]*\s+|\s+[\u2013\u2014-]+\s+|,\s+(?=(?:but|yet|so|still)\b)|\n+")
-_ASIDE = re.compile(r"[(\[]|(?:\w+ )?note:|disclaimer:|ooc")
 _PARAGRAPHS = re.compile(r"\n\s*(?:-{3,}\s*)?\n|\n(?=\s*(?:\(|\[|note:))", re.IGNORECASE)
-_EDGES = " \t\n\"'()[]{}-*_:;,.!?\u2026\u2013\u2014"
+_ASIDE = re.compile(r"[\s-]*(?:[(\[]|(?:\w+ )?note\b|disclaimer\b|ooc\b)")
 _WORD = re.compile(r"[^\W_]+(?:['-]\w+)*")
-
-
-class _Piece(NamedTuple):
-    """A sentence or a part of one."""
-
-    kind: str
-    """One of `words.KINDS`, or ``own``."""
-    words: int
-    stance: bool
-    verdict: bool
-    """Whether it is ``own`` and states one."""
-    aside: bool
-    """Whether it begins in brackets or as a note."""
-    announces: bool
 
 
 def read_answer(text: str) -> Answer:
@@ -69,72 +52,85 @@ def read_answer(text: str) -> Answer:
     Returns
     -------
     Answer
-        ``refused`` where nothing but words out of the role, offers, apologies and questions to whoever runs the model
-        is left; every other text is an answer, on whichever side of the question, or between them.
+        ``refused`` where signs that the model declines, leaves its role or speaks of its task outweigh those of a
+        stance; every other text is an answer, on whichever side of the question, or between them.
 
     Notes
     -----
-    A person, too, may "not write another word on this": such words count only where no stance of the author's own
-    stands beside them. Words in which the model speaks as itself ("as an AI", "step outside the character") end the
-    role: what comes after them is an answer only where it is announced as one.
+    The score is linear in the signs, with weights of a logistic regression on the texts of
+    ``benchmarks/data/replies/development.jsonl`` (``python benchmarks/replies.py --fit``). A person, too, may "not
+    write another word on this": a stance beside such words makes the text an answer. A paragraph beside the answer
+    that speaks to whoever runs the model is left out of the score.
     """
-    plain = _plain(text)
-    if _FOREIGN.match(plain) or _tells_of_none(plain):
+    body, noted = _without_notes(_plain(text))
+    found = signs(body)
+    score = words.BIAS + sum(weight * found[name] for name, weight in words.WEIGHTS.items())
+    if score > 0:
         return Answer("refused")
-    if words.SIGNS.isdisjoint(_WORD.findall(plain)):
-        return Answer("answered")
-    pieces = [piece for said in _ENDS.split(plain) if (piece := _piece(said)).words]
-    score = sum(words.WEIGHTS.get(piece.kind, 0) for piece in pieces)
-    if not score:
-        return Answer("answered")
-    first = next(place for place, piece in enumerate(pieces) if piece.kind in words.WEIGHTS)
-    before, after = pieces[:first], pieces[first:]
-    outs = [piece.kind for piece in after if piece.kind in words.WEIGHTS]
-    last = max(place for place, piece in enumerate(after) if piece.kind in words.WEIGHTS)
-    begun = _own(before)
-    stance = any(piece.stance for piece in pieces)
-    apart = any(piece.aside for piece in after)
-    if begun >= 25 or (begun >= 6 and (apart or any(piece.stance for piece in before))):
-        return Answer("answered", "note" if score >= 2 else "")
-    if any(piece.announces for piece in pieces) and _own(after[last + 1 :]) + _own(before) >= 6:
+    if noted:
         return Answer("answered", "note")
-    if "break" in outs:
-        return Answer("refused")
-    if "decline" in outs and not stance:
-        return Answer("refused")
-    stance = stance or any(piece.verdict for piece in pieces)
-    if stance:
-        return Answer("answered", "suspected" if score >= 3 else "")
-    own = _own(pieces)
-    if score >= 3 and own <= (25 if score > 3 else 5):
-        return Answer("refused")
-    if outs[0] == "offer" and begun <= 3 and own <= (15 if score > 2 else 3):
-        return Answer("refused")
-    return Answer("answered", "suspected" if score >= 3 else "note" if score >= 2 else "")
+    suspected = found["leaves"] or found["model"] or (found["out"] and score > words.SUSPECTED)
+    return Answer("answered", "suspected" if suspected else "")
 
 
 def _plain(text: str) -> str:
     """A text without markup, with straight quotes, and without what it quotes within its sentences."""
     for curly, straight in (("\u2019", "'"), ("\u2018", "'"), ("\u201c", '"'), ("\u201d", '"')):
         text = text.replace(curly, straight)
-    return _QUOTED_WITHIN.sub('""', _OPENING.sub("", _MARKUP.sub("", text.lower()).strip())).strip()
+    plain = _QUOTED_WITHIN.sub('""', _MARKUP.sub("", text.lower())).strip()
+    opening = _OPENING.match(plain)
+    return plain[opening.end() :] if opening else plain
 
 
-def _tells_of_none(plain: str) -> bool:
-    """Whether a text, wholly in brackets or of a few words, says only that there is no post."""
-    short = len(plain) < 160 and plain[:1] in "[(" and plain[-1:] in ")]"
-    return bool(plain) and (short or len(_WORD.findall(plain)) <= 5) and bool(_NO_REPLY.search(plain))
+def _letters(text: str) -> list[str]:
+    """The sentences of a text as strings of classes."""
+    said = (_WORD.findall(sentence) for sentence in _ENDS.split(text))
+    return ["".join([words.CLASS.get(word, ".") for word in found]) for found in said if found]
 
 
-def _piece(said: str) -> _Piece:
-    """What a sentence is."""
-    found = _WORD.findall(said)
-    letters = "".join(words.CLASS.get(word, ".") for word in found)
-    kind = next((kind for kind, signs in _KINDS.items() if signs.search(letters)), "own")
-    stance = kind in ("own", "lead") and ("#" in said or bool(_STANCE.search(letters)))
-    return _Piece("own" if stance else kind, len(found), stance, kind == "own" and "x" in letters, bool(_ASIDE.match(said)), bool(_ANNOUNCES.search(said)))
+def _found(sentence: str) -> set[str]:
+    """Names of the signs in a sentence; a stance beside a word out of the role is none."""
+    found = {name for name, sign in _SIGNS.items() if sign.search(sentence)}
+    return found if found.isdisjoint(words.ABOUT) else found - words.STANCE
 
 
-def _own(pieces: list[_Piece]) -> int:
-    """Words of the author's own in some pieces."""
-    return sum(piece.words for piece in pieces if piece.kind == "own")
+def _without_notes(plain: str) -> tuple[str, bool]:
+    """A text without first and last paragraphs that speak of it, and whether there were any."""
+    paragraphs = _PARAGRAPHS.split(plain)
+    kept = paragraphs
+    for end in (-1, 0):
+        while len(kept) > 1:
+            found = set().union(*map(_found, _letters(kept[end])))
+            rest = kept[:-1] if end else kept[1:]
+            others = [_found(sentence) for sentence in _letters("\n\n".join(rest))]
+            aside = _ASIDE.match(kept[end])
+            spoken = found & (words.SPOKEN if aside else words.OFFERED)
+            presented = not end and len(kept[0]) < 120 and bool(_PRESENTS.search(kept[0]))
+            if not (spoken or presented) or any(found & words.OUT for found in others):
+                break
+            least = 5 if aside or presented or any(names & words.STANCE for names in others) else 12
+            if len(_WORD.findall("\n\n".join(rest))) < least:
+                break
+            kept = rest
+    return "\n\n".join(kept), len(kept) < len(paragraphs)
+
+
+def signs(plain: str) -> dict[str, float]:
+    """How often or how much each sign is in a text, by its name in `words.WEIGHTS`."""
+    sentences = _letters(plain)
+    found = [_found(sentence) for sentence in sentences]
+    out = [not names.isdisjoint(words.OUT) for names in found]
+    together = "".join(sentences)
+    counts = Counter(name for names in found for name in names)
+    values: dict[str, float] = {name: min(2, counts[name]) for name in words.SIGNS}
+    values["task words"] = min(3.0, 5 * sum(map(together.count, words.OF_A_TASK)) / max(8, len(together)))
+    values["out"] = any(out)
+    values["out at last"] = bool(out) and out[-1]
+    values["short"] = any(out) and len(together) < 14
+    values["very short"] = any(out) and len(together) < 6
+    values["hashtag"] = "#" in plain
+    values["bracketed"] = plain[:1] in ("(", "[", "{") and plain[-1:] in (")", "]", "}")
+    values["foreign"] = together[:12].count(".") > 8 * min(12, len(together)) / 12 and bool(_FOREIGN.match(plain))
+    asks = plain.rstrip("\"')]_ ").endswith("?") and not words.SPOKEN.isdisjoint(counts)
+    values["asks at last"] = asks and not {"y", "I"}.isdisjoint(sentences[-1])
+    return values
