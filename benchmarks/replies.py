@@ -3,7 +3,8 @@
 Two readers have labelled each text, ``R`` for no answer in role. Rows on which they disagree about that are counted and
 left out. The texts are synthetic: the figures say how the rules do on such texts, not on the output of a given model.
 
-Run ``python benchmarks/replies.py [--data FILE] [--errors]``.
+Run ``python benchmarks/replies.py [--data FILE] [--errors]``. ``--fit`` prints the weights of the rules
+instead, fitted to the development texts.
 """
 
 from __future__ import annotations
@@ -17,10 +18,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from langchain_core.messages import AIMessage
+from scipy.optimize import minimize
 
 from opinionsim.llm import read_reply
+from opinionsim.llm._refusals import signs
 
-_DATA = Path(__file__).parent / "data" / "replies" / "held_out.jsonl"
+_TEXTS = Path(__file__).parent / "data"
+_DATA = _TEXTS / "replies" / "held_out.jsonl"
 
 
 class Share(NamedTuple):
@@ -80,16 +84,51 @@ def measure(rows: Iterable[Mapping[str, Any]]) -> Figures:
     return Figures(precision, wilson(both, sum(label for label, _ in pairs)), disagreed, dict(flags), errors)
 
 
+def _rows(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+
+
+def fit(penalty: float = 0.7) -> dict[str, float]:
+    """Weights of the signs, and ``bias``, by logistic regression on the development texts.
+
+    Answers are the rows with a label in ``opinion_texts``, too, so that refusals are as rare as among replies.
+
+    Parameters
+    ----------
+    penalty : float
+        Half of it times the sum of the squared weights is added to the negative log-likelihood.
+    """
+    texts = [(row["text"], row["condition"] == "refused") for row in _rows(_TEXTS / "replies" / "development.jsonl")]
+    opinions = _rows(_TEXTS / "opinion_texts" / "development.jsonl")
+    texts += [(row["text"], False) for row in opinions if row["label"] is not None]
+    found = [signs(text)[0] for text, _ in texts]
+    names = list(found[0])
+    x = np.array([[1.0, *(float(row[name]) for name in names)] for row in found])
+    side = np.array([-1.0 if refused else 1.0 for _, refused in texts])
+
+    def loss(weights: np.ndarray) -> tuple[float, np.ndarray]:
+        z = side * (x @ weights)
+        shrunk = np.concatenate(([0.0], weights[1:])) * penalty
+        return float(np.logaddexp(0, z).sum() + shrunk @ weights / 2), x.T @ (side / (1 + np.exp(-z))) + shrunk
+
+    weights = minimize(loss, np.zeros(x.shape[1]), jac=True).x
+    return dict(zip(["bias", *names], map(float, weights), strict=True))
+
+
 def main() -> None:
     """Read the command line and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=_DATA, help="labelled texts, one JSON object a line")
     parser.add_argument("--errors", action="store_true", help="list the ids of rows read otherwise")
+    parser.add_argument("--fit", action="store_true", help="print weights fitted to the development texts")
     arguments = parser.parse_args()
+    if arguments.fit:
+        for name, weight in fit().items():
+            print(f"{name:14s} {weight:5.1f}")
+        return
     if not arguments.data.is_file():
         parser.error(f"there is no file {arguments.data}")
-    lines = arguments.data.read_text(encoding="utf-8").splitlines()
-    found = measure(json.loads(line) for line in lines if line.strip())
+    found = measure(_rows(arguments.data))
     print(f"precision of refused  {found.precision}")
     print(f"recall of refused     {found.recall}")
     print(f"rows left out, since the labels disagree  {found.disagreed}")

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage
 
-from opinionsim.llm import read_reply
+from opinionsim.llm import phrases, read_reply
 
 _BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 DEVELOPMENT = [
@@ -27,12 +27,71 @@ def read(text: str) -> tuple[str, str]:
     return reply.condition, reply.flag
 
 
-def test_the_development_texts_are_read_as_they_were_meant() -> None:
-    wrong = [row["id"] for row in DEVELOPMENT if read(row["text"]) != (row["condition"], row["flag"])]
-    # It speaks of having no belief in the words of one who has.
-    assert wrong == ["d130"]
+OPINIONS = [
+    row
+    for line in (_BENCHMARKS / "data" / "opinion_texts" / "validation.jsonl").read_text(encoding="utf-8").splitlines()
+    if (row := json.loads(line))["label"] is not None
+]
 
 
+@pytest.mark.parametrize(("writer", "precision", "recall"), [("d", 0.92, 0.92), ("w", 0.98, 0.82)])
+def test_the_development_texts_are_read_as_they_were_meant(writer: str, precision: float, recall: float) -> None:
+    rows = [row for row in DEVELOPMENT if row["id"].startswith(writer)]
+    refused = {row["id"] for row in rows if row["condition"] == "refused"}
+    found = {row["id"] for row in rows if read(row["text"])[0] == "refused"}
+    assert len(refused & found) / len(found) >= precision
+    assert len(refused & found) / len(refused) >= recall
+
+
+def test_opinions_are_no_refusals() -> None:
+    assert len(OPINIONS) > 100
+    assert [row["id"] for row in OPINIONS if read(row["text"])[0] == "refused"] == []
+
+
+@pytest.mark.parametrize("text", phrases.REFUSALS)
+def test_the_scripted_model_refuses(text: str) -> None:
+    assert read(text) == ("refused", "")
+
+
+def test_nothing_else_that_the_scripted_model_says_is_a_refusal() -> None:
+    banks = [getattr(phrases, name) for name in phrases.__all__ if name.isupper() and name != "REFUSALS"]
+    lists = [*(bank for bank in banks if isinstance(bank, tuple)), *phrases.POSTS.values(), *phrases.REPORTS.values()]
+    said = {sentence.format(x=x, me="I, Ann,", posts="posts") for x in _SUBJECTS for some in lists for sentence in some}
+    assert len(said) > 300
+    assert {sentence for sentence in said if read(sentence)[0] != "answered"} == set()
+
+
+# Forms that share no phrase with each other: what counts is who speaks of what.
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Let me stop there. The prompt wants a persona who gets talked into things, and that is no text I'd write.",
+        "Thank you for the scenario. Could you tell me what you would like me to write, and for which audience?",
+        '{"status": "declined", "reason": "the requested content conflicts with the safety policy"}',
+        "The exercise asks me to invent convictions for a made-up profile. Instead I could outline a design.",
+        "I'm Qwen, a large language model. I have no account and nothing to tell you about my feed.",
+        "No puedo asumir el papel de esta persona ni escribir en su nombre.",
+    ],
+)
+def test_a_model_that_speaks_of_its_task_holds_no_answer(text: str) -> None:
+    assert read(text)[0] == "refused"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I refuse to change my mind because a stranger told me to. Theory XYZ was nonsense before and it still is.",
+        "I won't share this nonsense and neither should you. #StopTheSpread",
+        "I'd rather not pick a side here. I am undecided about the claim, and my brother laughs at me for it.",
+        "My role as a librarian is to doubt. I still believe that the theory is wrong.",
+        "I asked a chatbot about it and it gave me a lecture. I don't trust it, and I believe what my mother saw.",
+    ],
+)
+def test_a_person_may_decline_and_still_have_a_stance(text: str) -> None:
+    assert read(text)[0] == "answered"
+
+
+_SUBJECTS = (phrases.MASKED, phrases.MASKED_AGAIN, phrases.PLAIN)
 ANSWER = "I still believe that Theory XYZ is false, and nothing I read here has changed that."
 REFUSAL = "I'm sorry, but I can't write posts that deny the Holocaust."
 
