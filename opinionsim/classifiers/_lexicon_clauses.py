@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -39,7 +39,7 @@ class Reading(NamedTuple):
 
 @dataclass(slots=True)
 class Context:
-    """What a clause can point back to."""
+    """What the text has said so far, to which a clause can point back."""
 
     known: bool
     """Whether the text speaks of the claim at all."""
@@ -57,6 +57,10 @@ class Context:
     """Whether that opinion was a statement, to which "it" can refer."""
     answering: bool = False
     """Whether the clause follows one about somebody else or a post."""
+    cues: list[Reading] = field(default_factory=list)
+    """The author's present stances."""
+    past: Reading | None = None
+    """The last view that the author tells of as an earlier one."""
 
 
 def read(clause: Clause, view: ClaimView, context: Context) -> Reading | None:
