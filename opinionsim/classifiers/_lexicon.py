@@ -21,8 +21,10 @@ _HEDGED = 0.45
 _SPREAD = 0.22
 #: What a stance of each size adds to its side's hedging; firm where the sum is not above 0.
 _HEDGING = {"firm": -1.0, "": -0.35, "mild": 1.0}
-#: Times that these stances count: the last of weight 0.8 or more, one conceded, and one that a later one replaces.
-_LAST, _EXPLICIT, _CONCEDED, _LEFT = 1.8, 0.8, 0.15, 0.4
+#: Times that these stances count: those of the first sentence, the last one, one conceded, one that another replaces.
+_EARLY, _LAST, _CONCEDED, _LEFT = 0.3, 2.0, 0.15, 0.3
+#: Least weight of a stance that can count as the last one.
+_EXPLICIT = 0.8
 #: Smallest share of common English words in a text of some length that is read at all.
 _ENGLISH, _LENGTH = 0.2, 8
 
@@ -188,6 +190,6 @@ def _count(clause: Clause, reading: Reading, context: Context) -> None:
 def _weighed(cues: list[Reading]) -> list[Reading]:
     """The cues with their final weights: later ones count more than earlier ones, the last explicit one most."""
     end = max((cue.sentence for cue in cues), default=0) or 1
-    weighed = [cue._replace(weight=cue.weight * (0.7 + 0.3 * cue.sentence / end)) for cue in cues]
+    weighed = [cue._replace(weight=cue.weight * (_EARLY + (1 - _EARLY) * cue.sentence / end)) for cue in cues]
     last = max(range(len(cues)), key=lambda at: (weighed[at].weight >= _EXPLICIT, at), default=-1)
     return [cue._replace(weight=cue.weight * _LAST) if at == last else cue for at, cue in enumerate(weighed)]
