@@ -22,7 +22,7 @@ _SPREAD = 0.22
 #: What a stance of each size adds to its side's hedging; firm where the sum is not above 0.
 _HEDGING = {"firm": -1.0, "": -0.35, "mild": 1.0}
 #: Times that these stances count: those of the first sentence, the last one, one conceded, one that another replaces.
-_EARLY, _LAST, _CONCEDED, _LEFT = 0.3, 2.0, 0.15, 0.3
+_EARLY, _LAST, _CONCEDED, _LEFT = 0.6, 1.8, 0.15, 0.3
 #: Least weight of a stance that can count as the last one.
 _EXPLICIT = 0.8
 #: Smallest share of common English words in a text of some length that is read at all.
@@ -82,14 +82,10 @@ class LexiconClassifier:
             If an entry is no Item, or has no claim.
         """
         check_items(items, self)
-        coded: dict[tuple[str, str], tuple[np.ndarray, float]] = {}
-        rows = np.empty((len(items), len(self.scale)))
-        off = np.empty(len(items))
-        for index, key in enumerate(claims_and_texts(items)):
-            if key not in coded:
-                coded[key] = self._code(*key)
-            rows[index], off[index] = coded[key]
-        return OpinionEstimates.from_probabilities(self.scale, rows, off)
+        keys = claims_and_texts(items)
+        coded = {key: self._code(*key) for key in set(keys)}
+        rows = np.array([coded[key][0] for key in keys]).reshape(-1, len(self.scale))
+        return OpinionEstimates.from_probabilities(self.scale, rows, np.array([coded[key][1] for key in keys]))
 
     def _code(self, claim: str, text: str) -> tuple[np.ndarray, float]:
         """Distribution over the points and off-scale mass for one text."""

@@ -105,7 +105,7 @@ def view_of(claim: str) -> ClaimView:
     words = [word for word in tokens(claim) if word[0].isalnum()]
     verb = next((at for at, word in enumerate(words) if at > 0 and word in WORDS["verbs"]), min(1, len(words)))
     view = ClaimView({stem(word) for word in words[:verb]} - WORDS["weak"])
-    view.about = -1 if not WORDS["denying"].isdisjoint(words) else 1
+    view.about = -1 if not WORDS["negations"].isdisjoint(words) else 1
     view.above = next((sign for word in words for sign, key in ((1, "above"), (-1, "below")) if word in WORDS[key]), 0)
     for word, sign in _signed([stem(word) for word in words[verb:]]):
         if word[0].isdecimal():

@@ -90,9 +90,9 @@ def read(clause: Clause, view: ClaimView, context: Context) -> Reading | None:
     bearing = [m for m in clause.marks if operators and m.kind == "negation" and first - _NEGATES <= m.start < first]
     taken = _covered([*operators, *bearing])
     rest = [word for at, word in enumerate(clause.words) if at not in taken]
-    content, overlap = view.content(rest, context.known and not context.masked)
+    content = view.content(rest, context.known and not context.masked)
     if not operators:
-        return _unstated(clause, content, overlap, other, past, context)
+        return _unstated(clause, content, other, past, context)
     if all(mark.kind == "side" for mark in operators):
         return None
     denials = {mark: _denials(clause, mark, operators) for mark in operators}
@@ -100,7 +100,7 @@ def read(clause: Clause, view: ClaimView, context: Context) -> Reading | None:
     if not group or (group[0].kind == "label" and not group[0].sign):
         return Reading(0, "", 0.5 if other else 1.6, other, past, "claim", context.antecedent)
     sign, size = _side(clause, group, denials)
-    anchor, target, weight = _target(clause, view, group, judged, content, overlap, context)
+    anchor, target, weight = _target(clause, view, group, judged, content, context)
     weight *= 1.0 if group[0].kind == "label" or speaks(clause) else 0.8
     said = clause.has("say") and group[0].kind == "verdict"
     return _odds(clause, Reading(sign * target, size, weight, other, past, anchor, target, said)) if weight else None
@@ -160,13 +160,12 @@ def _past(clause: Clause, first: int) -> bool:
     return bool(verbs) and (verbs[0].endswith("ed") or verbs[0] in WORDS["told"]) and verbs[0] not in WORDS["insight"]
 
 
-def _unstated(
-    clause: Clause, content: int, overlap: float, other: bool, past: bool, context: Context
-) -> Reading | None:
+def _unstated(clause: Clause, content: tuple[int, float], other: bool, past: bool, context: Context) -> Reading | None:
     """A clause without words of stance: it restates or denies the claim, or ends like "I don't think it is"."""
-    if content:
+    side, overlap = content
+    if side:
         size = "mild" if clause.has("slight", "soften") else "firm" if clause.has("strong") else ""
-        return Reading(content, size, 0.9 * overlap, other, past, "content", content, clause.has("say"))
+        return Reading(side, size, 0.9 * overlap, other, past, "content", side, clause.has("say"))
     denied = clause.has("negation") and clause.has("it") and clause.raw[-1] in WORDS["ellipsis"]
     if denied and context.known and len(clause.words) <= 10 and (speaks(clause) or context.answering):
         target = (context.stranger if context.answering else None) or context.antecedent
@@ -235,9 +234,8 @@ def _size(clause: Clause, group: list[Mark]) -> str:
     """Firmness: of the hedge or intensifier nearest to the words of stance, else of these words."""
 
     def gap(kind: str) -> int:
-        return min(
-            (max(m.start - g.end, g.start - m.end) for m in clause.marks if m.kind == kind for g in group), default=99
-        )
+        gaps = [max(m.start - g.end, g.start - m.end) for m in clause.marks if m.kind == kind for g in group]
+        return min(gaps, default=99)
 
     slight, strong = gap("slight"), gap("strong")
     if slight <= _HEDGES and (slight <= strong + 1 or strong > _FIRMS):
@@ -248,7 +246,7 @@ def _size(clause: Clause, group: list[Mark]) -> str:
 
 
 def _target(
-    clause: Clause, view: ClaimView, group: list[Mark], judged: bool, content: int, overlap: float, context: Context
+    clause: Clause, view: ClaimView, group: list[Mark], judged: bool, content: tuple[int, float], context: Context
 ) -> tuple[str, int, float]:
     """What the stance is of: its name, its sign, and the weight of the stance; weight 0 for something else."""
     end, kind, own = group[-1].end, group[0].kind, set(clause.words[group[0].start : group[-1].end])
@@ -256,10 +254,10 @@ def _target(
     if kind == "label" or (clause.has("claim") and not judged):
         return "claim", 1, 1.8 if clause.has("claim") and kind == "label" else 1.5
     posted = any(mark.kind in ("text", "other") and mark.start >= end for mark in clause.marks)
-    if judged or (posted and not content and kind == "attitude" and not clause.has("it")):
+    if judged or (posted and not content[0] and kind == "attitude" and not clause.has("it")):
         return "post", stranger, 0.5 * abs(stranger)
-    if content:
-        return "content", content, 0.6 + 0.6 * overlap
+    if content[0]:
+        return "content", content[0], 0.6 + 0.6 * content[1]
     if clause.words[-1] == "so":
         return "it", context.so, 1.1
     start, covered = 0 if kind == "verdict" and not context.known else end, _covered(clause.marks)

@@ -20,12 +20,9 @@ DATA: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_name("lexico
 def entries(table: str) -> list[str]:
     """The entries of a table of the data file; ``no (firm|clear) view`` stands for two."""
     found: list[str] = []
-    for entry in map(str.strip, table.replace("\n", " / ").split(" / ")):
-        if "(" in entry:
-            choices = [part.strip("()").split("|") for part in re.findall(r"\([^)]*\)|[^\s()]+", entry)]
-            found.extend(" ".join(words) for words in product(*choices))
-        elif entry:
-            found.append(entry)
+    for entry in filter(str.strip, table.replace("\n", " / ").split(" / ")):
+        choices = [part.strip("()").split("|") for part in re.findall(r"\([^)]*\)|[^\s()]+", entry)]
+        found.extend(" ".join(words) for words in product(*choices))
     return found
 
 
@@ -41,8 +38,7 @@ _STEMS, _DIGITS, _SPELLINGS = _pairs("irregular", " "), _pairs("numbers", " "), 
 @lru_cache(maxsize=1 << 14)
 def stem(word: str) -> str:
     """A crude stem: plural, past and progressive endings and a final e are taken off."""
-    if word in _STEMS:
-        word = _STEMS[word]
+    word = _STEMS.get(word, word)
     if len(word) <= 3 or not word.isalpha():
         return word
     if word.endswith(("ies", "ied")):
@@ -60,9 +56,6 @@ def stem(word: str) -> str:
 #: Sets of single words, as they are or as stems, and of forms as they are.
 WORDS = {key: frozenset([*text.split(), *map(stem, text.split())]) for key, text in DATA["words"].items()}
 WORDS |= {key: frozenset(text.split()) for key, text in DATA["forms"].items()}
-_UNIFORM = str.maketrans(
-    dict(zip("\u2018\u2019\u201c\u201d\u2026\u2013\u2014\t", ["'", "'", '"', '"', ".", " - ", " - ", " "], strict=True))
-)
 _REWRITES = [(re.compile(pattern, re.MULTILINE), instead) for pattern, instead in DATA["rewrites"].items()]
 _SPELLED = re.compile(rf"(?<![\w'])(?:{'|'.join(sorted(map(re.escape, _SPELLINGS), key=len, reverse=True))})(?!\w)")
 _TOKEN = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*|[0-9]+(?:[.,][0-9]+)*|%|[.!?;:,()\n]| - ")
@@ -75,7 +68,7 @@ def tokens(text: str, claim: str = "") -> list[str]:
     Markup, openings such as "I, NAME, will go step by step ..." and quotations are taken out; the claim, where it is
     repeated word for word, becomes the one word ``xclaim``.
     """
-    text = text[:_MAX_CHARACTERS].translate(_UNIFORM).strip()
+    text = text[:_MAX_CHARACTERS].strip()
     if len(claim) > 5:
         head, comma, _ = claim.partition(",")
         text = re.sub(rf"(?<!\w){re.escape(claim)}(?!\w)", "xclaim", text, flags=re.IGNORECASE)
