@@ -104,16 +104,11 @@ class LexiconClassifier:
         mixture = np.zeros(len(self._spots))
         for side in (-1, 0, 1):
             same = [cue for cue in cues if cue.sign == side]
-            bump = np.exp(-0.5 * ((self._spots - side * _firmness(same)) / _SPREAD) ** 2)
+            hedged = sum(cue.weight * _HEDGING[cue.size] for cue in same) > 0
+            bump = np.exp(-0.5 * ((self._spots - side * (_HEDGED if hedged else 1.0)) / _SPREAD) ** 2)
             mixture += sum(cue.weight for cue in same) / total * bump / bump.sum()
         certainty = total / (total + 0.2)
         return np.asarray(certainty * mixture + (1 - certainty) / len(mixture))
-
-
-def _firmness(cues: list[Reading]) -> float:
-    """Position of one side: firm unless more is hedged; where nothing tells, firm."""
-    hedged = sum(cue.weight * _HEDGING[cue.size] for cue in cues)
-    return _HEDGED if hedged > 0 else 1.0
 
 
 def _stances(parts: list[Clause], view: ClaimView) -> list[Reading]:
@@ -122,9 +117,7 @@ def _stances(parts: list[Clause], view: ClaimView) -> list[Reading]:
     if len(words) >= _LENGTH and sum(word in WORDS["common"] for word in words) < _ENGLISH * len(words):
         return []
     stems = {word for clause in parts for word in clause.words}
-    masked = not stems.isdisjoint(("xyz", "theory"))
-    known = masked or any(clause.has("claim") for clause in parts) or not stems.isdisjoint(view.subject | view.core)
-    context = Context(known, masked)
+    context = Context(not stems.isdisjoint(view.subject | view.core) or any(clause.has("claim") for clause in parts))
     for clause in parts:
         if not clause.question and not clause.starts("if"):
             _note(clause, view, context)
@@ -158,25 +151,21 @@ def _relative(clause: Clause, context: Context) -> Reading | None:
         sign = next(mark.sign for mark in clause.marks if mark.kind == "reply") * (-1 if negated else 1)
         return Reading(sign * stranger, anchor="post") if stranger else None
     brief = negated and len(clause.words) <= (6 if speaks(clause) else 3)
-    if not changes and not brief:
-        return None
-    if context.answering and stranger and not changes:
+    if brief and not changes and context.answering and stranger:
         return Reading(-stranger, weight=0.8, anchor="post")
-    if context.past is None or context.cues:
+    if not (changes or brief) or context.past is None or context.cues:
         return None
     if clause.has("same") or (negated and changes):
         return context.past._replace(past=False, weight=0.8)
-    return context.past._replace(sign=-context.past.sign, size="", past=False, weight=0.8) if context.past.sign else None
+    return context.past._replace(sign=-context.past.sign, size="", past=False, weight=0.8)
 
 
 def _count(clause: Clause, reading: Reading, context: Context) -> None:
     """Add a stance of the author's, and lower what it takes the place of."""
     weight = reading.weight * (_CONCEDED if clause.starts("although") else 1.0)
-    if weight > 0.5 and (clause.has("now") or clause.starts("but")):
-        context.cues = [
-            cue if cue.sign == reading.sign else cue._replace(weight=cue.weight * _LEFT) for cue in context.cues
-        ]
-    context.cues.append(reading._replace(weight=weight, sentence=clause.sentence))
+    left = _LEFT if weight > 0.5 and (clause.has("now") or clause.starts("but")) else 1.0
+    cues = [cue if cue.sign == reading.sign else cue._replace(weight=left * cue.weight) for cue in context.cues]
+    context.cues = [*cues, reading._replace(weight=weight, sentence=clause.sentence)]
     context.answering = context.answering and reading.anchor == "post"
     context.own = context.so = reading.sign
     if reading.anchor in ("claim", "content", ""):

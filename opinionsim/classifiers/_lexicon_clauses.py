@@ -42,8 +42,6 @@ class Context:
 
     known: bool
     """Whether the text speaks of the claim at all."""
-    masked: bool
-    """Whether the text calls the claim a theory."""
     antecedent: int = 1
     """Sign of what "it" stands for."""
     so: int = 1
@@ -90,7 +88,7 @@ def read(clause: Clause, view: ClaimView, context: Context) -> Reading | None:
     bearing = [m for m in clause.marks if operators and m.kind == "negation" and first - _NEGATES <= m.start < first]
     taken = _covered([*operators, *bearing])
     rest = [word for at, word in enumerate(clause.words) if at not in taken]
-    content = view.content(rest, context.known and not context.masked)
+    content = view.content(rest, context.known)
     if not operators:
         return _unstated(clause, content, other, past, context)
     if all(mark.kind == "side" for mark in operators):
@@ -176,7 +174,7 @@ def _unstated(clause: Clause, content: tuple[int, float], other: bool, past: boo
 def _odds(clause: Clause, reading: Reading) -> Reading:
     """A stance put as a percentage: below 45 against, up to 55 undecided, firm from 90 and to 10."""
     share = next((float(a) for a, b in pairwise(clause.raw) if b == "%" and a.replace(".", "").isdecimal()), -1.0)
-    if share < 0 or "more" in clause.raw or reading.anchor != "claim":
+    if share < 0 or reading.anchor != "claim":
         return reading
     sign = reading.sign * (-1 if share < 45 else 0 if share <= 55 else 1)
     return reading._replace(sign=sign, size="mild" if 10 < share < 90 else "firm")
@@ -200,7 +198,7 @@ def _group(clause: Clause, denials: dict[Mark, int]) -> list[Mark]:
     if labels:
         return [] if {1, -1} <= {mark.sign for mark in labels} else labels[-1:]
     operators = [mark for mark in denials if mark.kind != "label"] or list(denials)
-    if "nor" in words and ("neither" in words or len({mark.sign for mark in operators}) > 1):
+    if "nor" in words:
         return []
     groups = [operators[:1]]
     for before, after in pairwise(operators):
@@ -261,9 +259,8 @@ def _target(
     if clause.words[-1] == "so":
         return "it", context.so, 1.1
     start, covered = 0 if kind == "verdict" and not context.known else end, _covered(clause.marks)
-    unknown = sum(
-        word not in WORDS["common"] for at, word in enumerate(clause.words) if at >= start and at not in covered
-    )
+    rest = [word for at, word in enumerate(clause.words) if at >= start and at not in covered]
+    unknown = sum(word not in WORDS["common"] for word in rest)
     that = clause.words[0] in WORDS["that"]
     pointing = that or clause.has("it")
     sure = len(group) == 1 and group[0].sign > 0 and not own.isdisjoint(WORDS["sure"])

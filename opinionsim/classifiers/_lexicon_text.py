@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise, product
 from pathlib import Path
@@ -103,14 +103,10 @@ class Clause:
     marks: list[Mark]
     sentence: int
     question: bool = False
-    kinds: frozenset[str] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.kinds = frozenset(mark.kind for mark in self.marks)
 
     def has(self, *kinds: str) -> bool:
         """Whether a phrase of one of these kinds occurs."""
-        return not self.kinds.isdisjoint(kinds)
+        return any(mark.kind in kinds for mark in self.marks)
 
     def starts(self, kind: str) -> bool:
         """Whether a phrase of this kind is among the first two words."""
