@@ -78,13 +78,13 @@ def read(clause: Clause, view: ClaimView, context: Context) -> Reading | None:
         None where the clause takes no position.
     """
     operators = _operators(clause, view)
-    holder, judged = _holder(clause, operators)
+    other, judged = _holder(clause, operators)
     mine = max((at for at, word in enumerate(clause.words) if word in WORDS["me"]), default=-1)
-    if holder == "other" and operators and not clause.has("say") and operators[0].start < mine < operators[-1].start:
+    if other and operators and not clause.has("say") and operators[0].start < mine < operators[-1].start:
         # "A post in its favour makes me doubt it."
-        operators, holder, judged = [mark for mark in operators if mark.start > mine], "self", False
+        operators, other, judged = [mark for mark in operators if mark.start > mine], False, False
     first = operators[0].start if operators else len(clause.words)
-    past, other = holder == "self" and _past(clause, first), holder == "other"
+    past = not other and _past(clause, first)
     bearing = [m for m in clause.marks if operators and m.kind == "negation" and first - _NEGATES <= m.start < first]
     taken = _covered([*operators, *bearing])
     rest = [word for at, word in enumerate(clause.words) if at not in taken]
@@ -127,8 +127,8 @@ def _operators(clause: Clause, view: ClaimView) -> list[Mark]:
     return found
 
 
-def _holder(clause: Clause, operators: list[Mark]) -> tuple[str, bool]:
-    """Who holds the opinion, ``self`` or ``other``, and whether it is one of a post."""
+def _holder(clause: Clause, operators: list[Mark]) -> tuple[bool, bool]:
+    """Whether somebody else holds the opinion, and whether it is the author's of a post."""
     first = operators[0].start if operators else len(clause.words)
     found = [(at, "self") for at, word in enumerate(clause.words[:first]) if word in WORDS["me"]]
     for mark in clause.marks:
@@ -137,16 +137,13 @@ def _holder(clause: Clause, operators: list[Mark]) -> tuple[str, bool]:
             found.append((mark.start, mark.kind))
     at, person = max(found, default=(-1, ""))
     saying = any(mark.kind == "say" and at < mark.start < first for mark in clause.marks)
-    if not person:
-        told = saying and not speaks(clause) and clause.has("it", "other", "text")
-    elif not operators:
-        told = person != "self" and (saying or (person == "other" and not speaks(clause)))
-    else:
-        told = person != "self"
-        claimed = any(mark.kind == "claim" and at < mark.start < first for mark in clause.marks)
-        if told and not saying and operators[0].kind == "verdict" and not claimed:
-            return "self", True
-    return ("other" if told else "self"), False
+    if person in ("", "self"):
+        return not person and saying and not speaks(clause) and clause.has("it", "other", "text"), False
+    if saying or not operators:
+        return saying or (person == "other" and not speaks(clause)), False
+    claimed = any(mark.kind == "claim" and at < mark.start < first for mark in clause.marks)
+    judged = operators[0].kind == "verdict" and not claimed
+    return not judged, judged
 
 
 def _past(clause: Clause, first: int) -> bool:

@@ -101,12 +101,14 @@ class Clause:
     raw: list[str]
     """The words themselves."""
     marks: list[Mark]
+    kinds: frozenset[str]
+    """Kinds of the marks."""
     sentence: int
     question: bool = False
 
     def has(self, *kinds: str) -> bool:
         """Whether a phrase of one of these kinds occurs."""
-        return any(mark.kind in kinds for mark in self.marks)
+        return not self.kinds.isdisjoint(kinds)
 
     def starts(self, kind: str) -> bool:
         """Whether a phrase of this kind is among the first two words."""
@@ -200,4 +202,4 @@ def _split(run: list[str], sentence: int, question: bool) -> Iterator[Clause]:
     inside = {position for mark in marks for position in range(mark.start + 1, mark.end)}
     for start, end in pairwise(sorted((cuts - inside) | {0, len(raw)})):
         own = [m._replace(start=m.start - start, end=m.end - start) for m in marks if start <= m.start < end]
-        yield Clause(words[start:end], raw[start:end], own, sentence, question)
+        yield Clause(words[start:end], raw[start:end], own, frozenset(mark.kind for mark in own), sentence, question)
