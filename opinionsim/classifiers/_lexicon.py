@@ -102,7 +102,7 @@ class LexiconClassifier:
     def _spread(self, cues: list[Reading], total: float) -> np.ndarray:
         """Mixture of one bump for each side, flatter the less was said."""
         mixture = np.zeros(len(self._spots))
-        for side in (-1, 0, 1):
+        for side in {cue.sign for cue in cues}:
             same = [cue for cue in cues if cue.sign == side]
             hedged = sum(cue.weight * _HEDGING[cue.size] for cue in same) > 0
             bump = np.exp(-0.5 * ((self._spots - side * (_HEDGED if hedged else 1.0)) / _SPREAD) ** 2)
@@ -127,10 +127,9 @@ def _stances(parts: list[Clause], view: ClaimView) -> list[Reading]:
 def _note(clause: Clause, view: ClaimView, context: Context) -> None:
     """Add what a clause says to the context."""
     reading = None if clause.has("reply") else read(clause, view, context)
-    if reading is None:
-        if clause.has("other", "text") and not speaks(clause):
-            context.answering, context.statement = True, False
-        reading = _relative(clause, context)
+    if reading is None and clause.has("other", "text") and not speaks(clause):
+        context.answering, context.statement = True, False
+    reading = reading or _relative(clause, context)
     if reading is None:
         return
     if reading.other:

@@ -106,13 +106,12 @@ def view_of(claim: str) -> ClaimView:
     verb = next((at for at, word in enumerate(words) if at > 0 and word in WORDS["verbs"]), min(1, len(words)))
     view = ClaimView({stem(word) for word in words[:verb]} - WORDS["weak"])
     view.about = -1 if not WORDS["negations"].isdisjoint(words) else 1
-    view.above = next((sign for word in words for sign, key in ((1, "above"), (-1, "below")) if word in WORDS[key]), 0)
     for word, sign in _signed([stem(word) for word in words[verb:]]):
         if word[0].isdecimal():
             view.numbers[float(word.replace(",", ""))] = sign
         elif word not in view.subject | WORDS["weak"]:
             view.words.setdefault(word, sign)
-    view.above *= bool(view.numbers)
+    view.above = bool(view.numbers) * (WORDS["below"].isdisjoint(words) - WORDS["above"].isdisjoint(words))
     _extend(view)
     return view
 
