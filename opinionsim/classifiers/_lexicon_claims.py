@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
 from opinionsim.classifiers._lexicon_text import DATA, WORDS, entries, stem, tokens
 
-_SYNONYMS, _EXCLUSIVES, _LEFT, _RIGHT = (
-    [[stem(word) for word in entries(line)] for line in table.splitlines() if line.strip()]
-    for table in (
-        DATA["world"]["synonyms"],
-        DATA["world"]["exclusives"],
-        *(
-            "\n".join(sides)
-            for sides in zip(*(s.split("|") for s in DATA["world"]["opposites"].splitlines()), strict=True)
-        ),
-    )
-)
+_SYNONYMS = [{stem(word) for word in entries(line)} for line in DATA["world"]["synonyms"].splitlines()]
+_CONTRASTS: list[tuple[set[str], set[str]]] = []
+for _line in DATA["world"]["contrasts"].splitlines():
+    _sides = [{stem(word) for word in entries(side)} for side in _line.split("|")]
+    _CONTRASTS += [(_sides[0], _sides[-1]), (_sides[-1], _sides[0])]
 
 
 @dataclass(slots=True)
@@ -65,25 +59,33 @@ class ClaimView:
         float
             How surely, in [0, 1].
         """
-        votes, heart, negated = 0, False, 1
+        votes, heart = 0, False
         counted = not self.above or any(word[0].isdecimal() and word not in self.subject for word in words)
-        for word, before in zip(words, ["", *words], strict=False):
-            if word in WORDS["negations"] or (word == "than" and before == "rather"):
-                negated = -negated
-            elif word in ("and", "but"):
-                negated = 1
-            elif word == "xclaim":
-                heart, votes = True, votes + 3 * negated
+        for word, sign in _signed(words):
+            if word == "xclaim":
+                heart, votes = True, votes + 3 * sign
             elif word in self.words and (counted or word not in self.core):
                 heart = heart or word in self.core
-                votes += negated * self.words[word] * (2 if word in self.core else 1)
+                votes += sign * self.words[word] * (2 if word in self.core else 1)
             elif word[0].isdecimal() and word not in self.subject:
-                sign = self.number(float(word.replace(",", "")))
-                heart, votes = heart or sign != 0, votes + 2 * sign * (1 if self.above else negated)
+                side = self.number(float(word.replace(",", "")))
+                heart, votes = heart or side != 0, votes + 2 * side * (1 if self.above else sign)
         named = "xclaim" in words or not self.subject.isdisjoint(words)
         if not votes or not (named or (known and heart)):
             return 0, 0.0
         return (1 if votes > 0 else -1), (0.4 + 0.3 * named + 0.3 * heart)
+
+
+def _signed(words: Sequence[str]) -> Iterator[tuple[str, int]]:
+    """Each stem that denies nothing, with -1 after an odd number of denials since the last "and", else +1."""
+    sign = 1
+    for before, word in zip(["", *words], words, strict=False):
+        if word in WORDS["negations"] or (word == "than" and before == "rather"):
+            sign = -sign
+        elif word in ("and", "but"):
+            sign = 1
+        else:
+            yield word, sign
 
 
 @lru_cache(maxsize=512)
@@ -103,44 +105,30 @@ def view_of(claim: str) -> ClaimView:
     words = [word for word in tokens(claim) if word[0].isalnum()]
     verb = next((at for at, word in enumerate(words) if at > 0 and word in WORDS["verbs"]), min(1, len(words)))
     view = ClaimView({stem(word) for word in words[:verb]} - WORDS["weak"])
-    view.about = -1 if not WORDS["negations"].isdisjoint(words) or "conspiracy" in words else 1
-    view.above = next((sign for word in words for sign, key in ((1, "above"), (-1, "below")) if word in WORDS[key]), 0)
-    sign = 1
-    for before, word in zip(["", *words[verb:]], words[verb:], strict=False):
-        root = stem(word)
-        if word in WORDS["negations"] or (word == "than" and before == "rather"):
-            sign = -sign
-        elif word in ("and", "but"):
-            sign = 1
-        elif word[0].isdecimal():
+    view.about = -1 if not WORDS["negations"].isdisjoint(words) else 1
+    for word, sign in _signed([stem(word) for word in words[verb:]]):
+        if word[0].isdecimal():
             view.numbers[float(word.replace(",", ""))] = sign
-        elif root in view.subject:
-            continue
-        elif root not in WORDS["weak"] or word == "possible" or word in WORDS["above"] | WORDS["below"]:
-            view.words.setdefault(root, sign)
-    view.above *= bool(view.numbers)
+        elif word not in view.subject | WORDS["weak"]:
+            view.words.setdefault(word, sign)
+    view.above = bool(view.numbers) * (WORDS["below"].isdisjoint(words) - WORDS["above"].isdisjoint(words))
     _extend(view)
     return view
 
 
 def _extend(view: ClaimView) -> None:
-    """Add synonyms, opposites and exclusives; words that have any, or the first, are the heart of the claim."""
+    """Add synonyms and contrasts; words that have any, or the first, are the heart of the claim."""
     stated = dict(view.words)
     for word, sign in stated.items():
-        pairs = [(line, line) for line in _EXCLUSIVES] + [
-            *zip(_LEFT, _RIGHT, strict=True),
-            *zip(_RIGHT, _LEFT, strict=True),
-        ]
-        for same, contrary in pairs:
+        for same, contrary in _CONTRASTS:
             if word in same:
-                view.core.add(word)
-                others = dict.fromkeys(same, sign) | dict.fromkeys(contrary, -sign)
-                view.core.update(others.keys() - view.subject)
-                view.words = {w: s for w, s in others.items() if w not in view.subject} | view.words
+                view.core |= same | contrary
+                view.words = dict.fromkeys(same, sign) | dict.fromkeys(contrary, -sign) | view.words
     if not view.core and not view.numbers:
         view.core.update(list(stated)[:1])
     for line in _SYNONYMS:
-        for word in stated.keys() & set(line):
-            view.words = dict.fromkeys(set(line) - view.subject, stated[word]) | view.words
-            view.core.update(set(line) - view.subject if word in view.core else ())
-        view.subject.update(set(line) - view.words.keys() if view.subject & set(line) else ())
+        for word in stated.keys() & line:
+            view.words = dict.fromkeys(line, stated[word]) | view.words
+            view.core |= line if word in view.core else set()
+        view.subject |= line - view.words.keys() if view.subject & line else set()
+    view.words = {word: sign for word, sign in view.words.items() if word not in view.subject}

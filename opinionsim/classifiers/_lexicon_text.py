@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise, product
 from pathlib import Path
@@ -13,23 +13,16 @@ from typing import Any, NamedTuple
 
 #: Most characters read of a text, which bounds cost.
 _MAX_CHARACTERS = 20_000
-#: Longest quotation, in words, that is read as the author's own words: a term, or a point of the scale.
-_TERM = 3
-#: Longest heading or label before a colon, in words, which belongs to what follows.
-_LABEL = 7
 
-DATA: dict[str, dict[str, str]] = tomllib.loads(Path(__file__).with_name("lexicon.toml").read_text(encoding="utf-8"))
+DATA: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_name("lexicon.toml").read_text(encoding="utf-8"))
 
 
 def entries(table: str) -> list[str]:
     """The entries of a table of the data file; ``no (firm|clear) view`` stands for two."""
     found: list[str] = []
-    for entry in map(str.strip, table.replace("\n", " / ").split(" / ")):
-        if "(" in entry:
-            choices = [part.strip("()").split("|") for part in re.findall(r"\([^)]*\)|[^\s()]+", entry)]
-            found.extend(" ".join(words) for words in product(*choices))
-        elif entry:
-            found.append(entry)
+    for entry in filter(str.strip, table.replace("\n", " / ").split(" / ")):
+        choices = [part.strip("()").split("|") for part in re.findall(r"\([^)]*\)|[^\s()]+", entry)]
+        found.extend(" ".join(words) for words in product(*choices))
     return found
 
 
@@ -45,15 +38,12 @@ _STEMS, _DIGITS, _SPELLINGS = _pairs("irregular", " "), _pairs("numbers", " "), 
 @lru_cache(maxsize=1 << 14)
 def stem(word: str) -> str:
     """A crude stem: plural, past and progressive endings and a final e are taken off."""
-    if word in _STEMS:
-        word = _STEMS[word]
+    word = _STEMS.get(word, word)
     if len(word) <= 3 or not word.isalpha():
         return word
     if word.endswith(("ies", "ied")):
         return word[:-3] + "y"
-    if word.endswith(("sses", "shes", "ches", "xes")):
-        word = word[:-2]
-    elif word.endswith("s") and not word.endswith(("ss", "us", "is")):
+    if word.endswith("s") and not word.endswith(("ss", "us", "is")):
         word = word[:-1]
     for ending in ("ing", "ed"):
         rest = word[: -len(ending)]
@@ -66,37 +56,10 @@ def stem(word: str) -> str:
 #: Sets of single words, as they are or as stems, and of forms as they are.
 WORDS = {key: frozenset([*text.split(), *map(stem, text.split())]) for key, text in DATA["words"].items()}
 WORDS |= {key: frozenset(text.split()) for key, text in DATA["forms"].items()}
-_UNIFORM = str.maketrans(
-    dict(zip("\u2018\u2019\u201c\u201d\u2026\u2013\u2014\t", ["'", "'", '"', '"', ".", " - ", " - ", " "], strict=True))
-)
-_LIST = re.compile(r"^[ >]*(?:[-*•+][ ]+|\d{1,2}[.)][ ]+)+", re.MULTILINE)
+_REWRITES = [(re.compile(pattern, re.MULTILINE), instead) for pattern, instead in DATA["rewrites"].items()]
 _SPELLED = re.compile(rf"(?<![\w'])(?:{'|'.join(sorted(map(re.escape, _SPELLINGS), key=len, reverse=True))})(?!\w)")
-#: What is rewritten before a text is put into lower case, each where a character occurs: terminal colours and links;
-#: headings and bold labels, which introduce what follows; steps; "I, NAME, will go step by step ..."; "I, NAME,".
-_CLEAN: tuple[tuple[str, re.Pattern[str], str], ...] = (
-    ("[", re.compile(r"\x1b?\[\d{0,3}(?:;\d{1,3})*m"), " "),
-    (":/", re.compile(r"https?://\S+"), " "),
-    ("@", re.compile(r"@\w+"), " "),
-    ("#", re.compile(r"^#+ +(.+?)[.:]*\n+", re.MULTILINE), r"\1: "),
-    ("#", re.compile(r"(?<=[a-z])(?=[A-Z])"), " "),
-    ("**", re.compile(r"^\*\*([^*\n]{1,60}?)[.:]?\*\*[.:]?(?= *\S)", re.MULTILINE), r"\1:"),
-    ("", re.compile(r"\b[Ss]tep (?:\d+|[Oo]ne|[Tt]wo|[Tt]hree|[Ff]our|[Ff]ive)\b *[:.,-]*"), ""),
-    ("step by step", re.compile(r"(?:^|(?<=[.!?:\n]))[^.!?:\n]*\bstep by step\b[^.!?:\n]*[:.]"), "\n"),
-    ("I, ", re.compile(r"\b(I), (?:[A-Z][\w'-]*\.? ?){1,4},"), r"\1"),
-    ("US", re.compile(r"\bUSA?\b"), "usa"),
-)
-_QUOTE = re.compile(r"\"([^\"\n]{1,400})\"")
-_IS = re.compile(r"\b(it|that|he|she|there|what|who|here|where|how)'s\b")
-_ENDINGS = {"n't": " not", "'m": " am", "'re": " are", "'ve": " have", "'ll": " will", "'d": " would", "'s": ""}
-_ENDING = re.compile(r"n't\b|'(?:m|re|ve|ll|d|s)\b")
-_TITLE = re.compile(r"\b(dr|mr|mrs|ms|prof|vs|etc)\.(?=\s\w)")
 _TOKEN = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*|[0-9]+(?:[.,][0-9]+)*|%|[.!?;:,()\n]| - ")
 _ENDS, _PAUSES = frozenset(".!?\n;"), frozenset([",", "(", ")", " - ", ":"])
-
-
-def _term(quote: re.Match[str]) -> str:
-    """A short quotation without its marks; a longer one is nobody's own words."""
-    return f" {quote[1]} " if len(quote[1].split()) <= _TERM else " quotation "
 
 
 def tokens(text: str, claim: str = "") -> list[str]:
@@ -105,22 +68,15 @@ def tokens(text: str, claim: str = "") -> list[str]:
     Markup, openings such as "I, NAME, will go step by step ..." and quotations are taken out; the claim, where it is
     repeated word for word, becomes the one word ``xclaim``.
     """
-    text = text[:_MAX_CHARACTERS].translate(_UNIFORM).strip()
-    if len(text) > 1 and text[0] == text[-1] == '"' and '"' not in text[1:-1]:
-        text = text[1:-1]
-    text = _LIST.sub("", text)
+    text = text[:_MAX_CHARACTERS].strip()
     if len(claim) > 5:
         head, comma, _ = claim.partition(",")
         text = re.sub(rf"(?<!\w){re.escape(claim)}(?!\w)", "xclaim", text, flags=re.IGNORECASE)
         text = text.replace(head + comma, head)  # the other side of a claim mostly shares its opening
-    for needed, pattern, instead in _CLEAN:
-        text = pattern.sub(instead, text) if needed in text else text
-    text = text.replace("**", "")
-    text = _QUOTE.sub(_term, text) if '"' in text else text
+    for pattern, instead in _REWRITES:
+        text = pattern.sub(instead, text)
     text = _SPELLED.sub(lambda found: _SPELLINGS[found[0]], text.lower())
-    if "'" in text:
-        text = _ENDING.sub(lambda found: _ENDINGS[found[0]], _IS.sub(r"\1 is", text))
-    return [_DIGITS.get(word, word) for word in _TOKEN.findall(_TITLE.sub(r"\1", text))]
+    return [_DIGITS.get(word, word) for word in _TOKEN.findall(text)]
 
 
 class Mark(NamedTuple):
@@ -145,12 +101,10 @@ class Clause:
     raw: list[str]
     """The words themselves."""
     marks: list[Mark]
+    kinds: frozenset[str]
+    """Kinds of the marks."""
     sentence: int
     question: bool = False
-    kinds: frozenset[str] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.kinds = frozenset(mark.kind for mark in self.marks)
 
     def has(self, *kinds: str) -> bool:
         """Whether a phrase of one of these kinds occurs."""
@@ -167,10 +121,8 @@ _SIDES = {"for": 1, "against": -1, "middle": 0}
 def _trie() -> dict[str, Any]:
     """All phrases by stems, word after word; the key "" holds kind, sign and size of a complete phrase."""
     root: dict[str, Any] = {}
-    for table, keys in DATA.items():
+    for table, keys in DATA["phrases"].items():
         for key, text in keys.items():
-            if table in ("words", "forms", "world"):
-                continue
             side, _, size = key.partition("_")
             meaning = (table, _SIDES[side], size) if side in _SIDES else (key, 0, "")
             for entry in entries(text):
@@ -200,7 +152,7 @@ def _marks(words: list[str]) -> Iterator[Mark]:
             yield found
             for at in range(found.start + 1, found.end - 1):
                 if words[at].endswith("ly") and "" in (node := _PHRASES.get(words[at], {})):
-                    yield Mark(at, at + 1, *(("degree",) if words[found.start] == "not" else node[""]))
+                    yield Mark(at, at + 1, *node[""])
         position = found.end if found else position + 1
 
 
@@ -242,15 +194,12 @@ def _split(run: list[str], sentence: int, question: bool) -> Iterator[Clause]:
             if word in ("and", "so") and following in WORDS["after_and"]:
                 cuts.add(len(raw))
             raw.append(word)
-        elif word == ":":
-            cuts.update([len(raw)] if len(raw) > _LABEL else ())
         elif word != "," or following in WORDS["subjects"] or (raw and raw[0] in WORDS["aside"]):
             cuts.add(len(raw))
     words = [stem(word) for word in raw]
     marks = list(_marks(words))
-    opening = [mark.start for mark in marks if mark.kind in ("but", "although", "because")]
-    cuts.update(at for at in opening if words[at - 1] not in ("not", "just"))
+    cuts.update(mark.start for mark in marks if mark.kind in ("but", "although", "because"))
     inside = {position for mark in marks for position in range(mark.start + 1, mark.end)}
     for start, end in pairwise(sorted((cuts - inside) | {0, len(raw)})):
         own = [m._replace(start=m.start - start, end=m.end - start) for m in marks if start <= m.start < end]
-        yield Clause(words[start:end], raw[start:end], own, sentence, question)
+        yield Clause(words[start:end], raw[start:end], own, frozenset(mark.kind for mark in own), sentence, question)
