@@ -103,6 +103,11 @@ class PersonaAgent(mesa.Agent):
             )
         super().__setattr__(name, value)
 
+    def __delattr__(self, name: str) -> None:
+        if name in _COMMITTED:
+            raise SpecError(f"agent {self.index}: {name} shows what is committed and cannot be deleted")
+        super().__delattr__(name)
+
     def step(self) -> None:
         """Refused: agents act when the schedule says so."""
         raise SpecError(

@@ -71,6 +71,8 @@ class Told:
         The agent that wrote each turn of the run.
     values : mapping of int to float
         Opinions by turn, coded by the run's own instrument; NaN where it found no answer.
+    unheard : set of int
+        Turns whose messages nobody received: refused, empty and skipped ones.
     """
 
     about: Mapping[str, Any]
@@ -78,6 +80,7 @@ class Told:
     turns: Sequence[TurnRow]
     authors: Mapping[int, int]
     values: Mapping[int, float]
+    unheard: frozenset[int] = frozenset()
 
 
 def _design(store: Store, results: Results) -> DesignRow:
@@ -115,6 +118,7 @@ def _told(store: Store, design: DesignRow, cell: ExperimentRun, agent: int | Non
             store.turns(run_id, authors.get(turn) if agent is None and turn is not None else agent),
             authors,
             _values(store, cell),
+            _unheard(store, run_id),
         )
         # Several queries read the run: if it was begun anew between them, they mix two records.
         if _generation(store, run_id) == generation:
@@ -131,6 +135,13 @@ def _authors(store: Store, run_id: str) -> dict[int, int]:
     with store.reading() as connection:
         rows = connection.execute(sql("SELECT turn, agent FROM turns WHERE run_id = :run"), {"run": run_id})
         return {row.turn: row.agent for row in rows}
+
+
+def _unheard(store: Store, run_id: str) -> frozenset[int]:
+    """Turns of a run whose messages nobody received."""
+    with store.reading() as connection:
+        asked = sql("SELECT turn FROM turns WHERE run_id = :run AND condition IN ('refused', 'empty', 'skipped')")
+        return frozenset(row.turn for row in connection.execute(asked, {"run": run_id}))
 
 
 def _values(store: Store, cell: ExperimentRun) -> dict[int, float]:
@@ -167,7 +178,7 @@ def spelled(told: Told, agent: int | None = None, turn: int | None = None) -> st
     for each in told.turns:
         if agent not in (None, each.agent) or turn not in (None, each.turn):
             continue
-        read = [_author(ref, names, told.authors) for ref in each.reads]
+        read = [_author(ref, names, told.authors) for ref in each.reads if ref not in told.unheard]
         after = f" after reading {', '.join(read)}" if read else ""
         player = f", {players[each.agent]}" if players.get(each.agent) else ""
         lines.append(

@@ -280,6 +280,7 @@ def _build(document: Document, resources: Resources) -> Experiment:
     grids = list(_grids(document))
     problems: dict[str, None] = {}
     cells: dict[str, Cell] = {}
+    failing: dict[str, Cell] = {}
     checked = Checks(resources)
     for grid in grids:
         seen: dict[str, str] = {}
@@ -292,7 +293,13 @@ def _build(document: Document, resources: Resources) -> Experiment:
                     break
                 continue
             measured = [[each.instrument_id, sorted(each.kinds)] for each in cell.instruments]
-            key = canonical_json([cell.spec.seed, cell.fields, measured])
+            key = canonical_json([cell.spec.seed, cell.fields, measured, cell.spec.counts_cut_off])
+            shared = failing.setdefault(canonical_json([cell.spec.seed, cell.fields]), cell)
+            if shared.spec.ends_runs != cell.spec.ends_runs:
+                problems[
+                    f"{document.locate(grid[0].place[:-1])}: sweep: cells {shared.label!r} and {cell.label!r} stand "
+                    "for the same runs, which one of them ends where the other goes on (then: fail)"
+                ] = None
             if key in seen:
                 problems[
                     f"{document.locate(grid[0].place[:-1])}: sweep: cells {seen[key]!r} and {cell.label!r} "

@@ -15,7 +15,7 @@ from opinionsim.experiments._context import STOPPED, Context, Stopped, damage, t
 from opinionsim.experiments._outside import blamed_on, own_failure
 from opinionsim.experiments._recording import Recording
 from opinionsim.experiments._replay import check_prompts
-from opinionsim.experiments._skips import SKIPS, skipped_entry, turns_left_out
+from opinionsim.experiments._skips import SKIPS, other_skips, skipped_entry, turns_left_out
 from opinionsim.experiments._sorting import Pending, uncoded
 from opinionsim.llm import RunCalls
 from opinionsim.measurement import Author, Measuring, Text
@@ -120,10 +120,14 @@ async def _left_out(context: Context, planned: PlannedRun, record: RunRecord) ->
     ------
     SpecError
         If its source is not complete.
+    JournalMismatch
+        If its source skips other turns now, since it was carried out anew.
     """
     source, entry = planned.source_id, record.lookup(SKIPS)
     if source is None:
         return frozenset()
+    if other := await context.in_opening(other_skips, context.store, planned, entry):
+        raise JournalMismatch(other, "Start these runs anew with --fresh")
     if entry is None:
         if (await context.in_opening(context.store.states, [source]))[source].status != "complete":
             label = planned.spec.interaction.skips.cell  # type: ignore[attr-defined]

@@ -12,8 +12,8 @@ from opinionsim.llm import Entry, EntryKey
 from opinionsim.streams import canonical_json, digest
 
 if TYPE_CHECKING:
-    from opinionsim.experiments._cells import Cell
-    from opinionsim.store import TurnRow
+    from opinionsim.experiments._cells import Cell, PlannedRun
+    from opinionsim.store import Store, TurnRow
 
 #: Key of the journal entry with the turns that a run leaves out, taken from another run at its start.
 SKIPS = EntryKey(0, "skips", 0)
@@ -106,3 +106,13 @@ def turns_left_out(entries: Iterable[Entry]) -> frozenset[int]:
         return frozenset(map(int, json.loads(text)))
     except (ValueError, TypeError) as error:
         raise DamagedError(f"the turns that the run leaves out cannot be read: {error}") from None
+
+
+def other_skips(store: Store, planned: PlannedRun, entry: Entry | None) -> str:
+    """Why the turns that a run left out are not those that its source skipped; empty where they may be."""
+    source = planned.source_id
+    if source is None or entry is None or store.states([source])[source].status != "complete":
+        return ""
+    if skipped_entry(store.turns(source)).text == entry.text:
+        return ""
+    return f"run {planned.run_id}: the turns that it leaves out are not those that run {source} skipped"

@@ -11,6 +11,7 @@ from opinionsim.experiments._context import STOPPED, Context, damage
 from opinionsim.experiments._outside import blamed_on, changed_code
 from opinionsim.experiments._registration import Inputs, Registration
 from opinionsim.experiments._replay import difference, replay_run
+from opinionsim.experiments._skips import SKIPS, other_skips
 from opinionsim.store import RunState
 
 
@@ -59,7 +60,8 @@ async def sort_out(context: Context, registration: Registration) -> tuple[list[P
     unread = await context.in_store(uncoded, context, finished)
     pending: list[Pending] = []
     unmeasured: list[PlannedRun] = []
-    for planned in context.planned:
+    anew: set[str] = set()
+    for planned in sorted(context.planned, key=lambda each: each.source_id is not None):
         run_id, state = planned.run_id, states[planned.run_id]
         complete = state.status == "complete"
         if context.stopped:
@@ -71,9 +73,12 @@ async def sort_out(context: Context, registration: Registration) -> tuple[list[P
             error: str | None = damaged[run_id]
         elif complete and changed:
             error = await _disagreement(context, planned, state, inputs)
+        elif complete and planned.source_id is not None:
+            error = await context.in_store(_outdated, context, planned, anew)
         else:
             error = None
         if not complete or (error is not None and context.fresh):
+            anew.add(run_id)
             calls = registration.calls.get(run_id, 1)
             code = changed_code(state.parts, inputs.parts) if changed else None
             pending.append(Pending(planned, inputs, code, complete, calls))
@@ -100,6 +105,16 @@ async def calls_left(context: Context, pending: Collection[Pending]) -> bool:
         except OpinionSimError:
             return True
     return False
+
+
+def _outdated(context: Context, planned: PlannedRun, anew: Collection[str]) -> str | None:
+    """Why a finished run leaves out other turns than its source skips; None if it does not."""
+    store, source = context.store, planned.source_id
+    if source in anew and context.fresh:
+        return f"run {planned.run_id}: run {source}, whose skipped turns it leaves out, is carried out anew"
+    entry = next((each for each in store.entries(planned.run_id) if each.key == SKIPS), None)
+    other = other_skips(store, planned, entry)
+    return f"{other}, since it was carried out anew. Start these runs anew with --fresh" if other else None
 
 
 def uncoded(context: Context, run_ids: Collection[str]) -> set[str]:

@@ -228,6 +228,14 @@ class ExperimentSpec(DocumentModel):
         return any(model.replies.truncated.then == "measure" for model in self.model.chat_models)
 
     @property
+    def ends_runs(self) -> list[list[str]]:
+        """Conditions in which a reply ends its run, for each chat model."""
+        return [
+            [name for name in ("refused", "empty", "truncated") if getattr(model.replies, name).then == "fail"]
+            for model in self.model.chat_models
+        ]
+
+    @property
     def acts(self) -> list[ActSpec]:
         """The acts of a run's turns; none where agents follow an equation."""
         if self.model.equation is not None:

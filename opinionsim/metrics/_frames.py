@@ -346,6 +346,31 @@ def _ends(stance: pd.DataFrame, group: np.ndarray, size: int, scale: OpinionScal
     return ends[:, 0], ends[:, 1]
 
 
+def _with_silent(
+    stance: pd.DataFrame, runs: pd.DataFrame, cells: pd.DataFrame, turns: pd.DataFrame | None
+) -> pd.DataFrame:
+    """Stance with one row for each kind of text whose turns were all skipped in a run: a text nobody was asked for."""
+    if turns is None or "classifier" not in runs.columns:
+        return stance
+    skipped = turns.loc[turns["condition"] == "skipped", ["run_id", "kind"]].drop_duplicates()
+    own = runs[["run_id", "cell", "classifier"]].drop_duplicates(["run_id", "cell"])
+    named = cells[cells["instrument_id"].notna()].merge(own, on=["run_id", "cell"]).merge(skipped, on="run_id")
+    # An instrument reads the kinds of text that it has read in other runs; without any, reports.
+    known = set(zip(stance["instrument_id"], stance["kind"], strict=True))
+    reads = [(each, kind) in known or (not known and kind == "report") for each, kind in
+             zip(named["instrument_id"], named["kind"], strict=True)]  # fmt: skip
+    there = set(zip(stance["row"], stance["instrument_id"], stance["kind"], strict=True))
+    keys = zip(named["row"], named["instrument_id"], named["kind"], reads, strict=True)
+    silent = named[[read and (row, each, kind) not in there for row, each, kind, read in keys]]
+    if silent.empty:
+        return stance
+    columns = ["run_id", "cell", "instrument_id", "classifier", "kind", "row", "n_agents", "every_report"]
+    rows = silent[columns].assign(variable="stance", turn=-1, step=0, agent=-1, condition="skipped", value=np.nan)
+    return pd.concat([stance, rows.reindex(columns=stance.columns)], ignore_index=True).sort_values(
+        ["row", "turn"], kind="stable", ignore_index=True
+    )
+
+
 #: What only turns tell of a run and kind of text, and of a run.
 _TOLD = ("n_skipped", "n_refused_at_first", "n_flagged")
 _TOLD_OF_RUN = ("n_failed_reflections", "n_readings", "n_unheard")
@@ -422,6 +447,7 @@ def run_metrics(
     scaled = [column for column in opinions.columns if column == "scale"]
     marked = [column for column in opinions.columns if column == "ambiguous"]
     stance = _stance(cells, opinions, *scaled, *marked, *point_columns(opinions))
+    stance = _with_silent(stance, runs, cells, turns)
     own_points = scale is None and not stance.empty
     if scale is None:
         # Without a measurement there may be no columns to read a scale from.
@@ -438,13 +464,14 @@ def run_metrics(
     every = heads["every_report"].to_numpy(bool)
     steps = runs.drop_duplicates("run_id").set_index("run_id")["steps"]
     age = heads["run_id"].map(steps).to_numpy(float)[final_group] - step
-    n_texts = np.bincount(group, minlength=size)
-    missing = stance["value"].isna().to_numpy()
+    is_text = (stance["condition"] != "skipped").to_numpy(bool)
+    n_texts = np.bincount(group[is_text], minlength=size)
+    missing = stance["value"].isna().to_numpy() & is_text
     n_missing = np.bincount(group[missing], minlength=size)
     has = {cause: (stance["condition"] == cause).to_numpy(bool) for cause in ("answered", *_CAUSES)}
     told = {f"n_{cause}": np.bincount(group[has[cause]], minlength=size) for cause in _CAUSES}
     told["n_off_scale"] = np.bincount(group[missing & has["answered"]], minlength=size)
-    split = stance["ambiguous"].to_numpy(bool) & ~missing if marked else np.zeros(len(stance), dtype=bool)
+    split = stance["ambiguous"].fillna(False).to_numpy(bool) & ~missing if marked else np.zeros(len(stance), dtype=bool)
     told["n_ambiguous"] = np.bincount(group[split], minlength=size)
     n_agents = head_cells["n_agents"].to_numpy(int)
     low, high = _ends(stance, group, size, scale)

@@ -163,3 +163,31 @@ def test_flags_are_on_record_and_the_text_stands() -> None:
     assert set(posts["flag"]) == {"note"}
     assert set(results.calls.loc[results.calls["act"] == "write", "flag"]) == {"note"}
     assert set(results.turns.loc[results.turns["kind"] == "report", "flag"]) == {""}
+
+
+def test_runs_in_which_everything_was_skipped_stand_in_the_tables() -> None:
+    spec = changed(SPEC, replicates=2, sweep={"topic.framing": ["falsehood", "truth"]})
+
+    def reply(prompt: list[ChatMessage]) -> str | AIMessage:
+        denied = "ellipsoid" in prompt[0].content
+        return REFUSAL if denied and "Your post:" in prompt[-1].content else TRUE
+
+    results = _carried_out(spec, reply)
+    main, missing, *_ = _tabulated(results)
+    by_framing = missing.frame.set_index("framing")
+    assert by_framing["skipped_rate"].to_dict() == {"falsehood": 0.0, "truth": 1.0}
+    assert by_framing["n_measured"].to_dict() == {"falsehood": by_framing.loc["falsehood", "n_measured"], "truth": 0}
+    assert by_framing["n_sparse"].to_dict()["truth"] == 2
+    assert by_framing.loc["truth", ["bias_low", "bias_high"]].tolist() == [-2.0, 2.0]
+    assert any(note.startswith("Of the messages to be read, nobody received 100.0% under truth") for note in main.notes)
+
+
+def test_cells_that_share_runs_agree_on_what_ends_them_and_may_count_differently() -> None:
+    rules = {"model.replies.truncated.then": ["missing", "measure"]}
+    summary, results = carry_out(changed(SPEC, sweep=rules), "s.sqlite", GivenReplies(_cut_reports))
+    assert (summary.total, summary.complete) == (1, 1)
+    counted = results.opinions[results.opinions["kind"] == "report"].groupby("cell")["value"].count()
+    assert counted.to_dict()["model.replies.truncated.then=missing"] == 0
+    assert counted.to_dict()["model.replies.truncated.then=measure"] == 12
+    with pytest.raises(SpecError, match="which one of them ends where the other goes on"):
+        load_experiment(changed(SPEC, sweep={"model.replies.truncated.then": ["missing", "fail"]}))

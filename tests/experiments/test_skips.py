@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from langchain_core.messages import AIMessage
 
+from opinionsim.analysis import transcript
 from opinionsim.errors import SpecError
 from opinionsim.experiments import load_experiment, replay
 from opinionsim.llm import GivenReplies
@@ -197,3 +198,34 @@ def test_an_agent_that_reported_remembers_a_report() -> None:
     prompt = "\n".join(message.content for message in results.prompt(0, int(later["turn"])))
     assert "1st opinion" in prompt
     assert "I won't write that" not in prompt
+
+
+def test_a_source_that_skips_other_turns_now_is_noticed() -> None:
+    results = _carried_out(SAME_TURNS)
+    runs = results.runs
+    source = str(runs.loc[(runs["confirmation_bias"] == "weak") & (runs["replicate"] == 0), "run_id"].iloc[0])
+    waiting = {run.source_id: run.run_id for run in load_experiment(SAME_TURNS).runs}[source]
+    with open_store("sqlite:///s.sqlite") as store:
+        store.forget([source])
+
+    def otherwise(prompt: list[ChatMessage]) -> str | AIMessage:
+        reply = _reply(prompt)
+        return reply if isinstance(reply, str) else "I strongly reject Theory XYZ."
+
+    ended(SAME_TURNS, "s.sqlite", GivenReplies(otherwise))
+    summary = ended(SAME_TURNS, "s.sqlite", GivenReplies(otherwise))
+    told = f"run {waiting}: the turns that it leaves out are not those that run {source} skipped"
+    assert [error.startswith(told) for error in summary.errors.values()] == [True]
+    summary, again = carry_out(SAME_TURNS, "s.sqlite", GivenReplies(otherwise), fresh=True)
+    assert (summary.errors, summary.complete) == ({}, 6)
+    assert len(again.turns[again.turns["run_id"] == waiting]) == 40
+    assert all(each.difference == "" for each in replay(again))
+
+
+def test_transcripts_name_what_was_shown() -> None:
+    spec = changed(SPEC, interaction__on_skip="report", cognition={"confirmation_bias": "weak"}, replicates=1)
+    results = _carried_out(spec)
+    said = transcript(results, run=0)
+    reported = [line for line in said.splitlines() if line.startswith("step ") and ") report" in line]
+    assert reported
+    assert not any("after reading" in line for line in reported)
