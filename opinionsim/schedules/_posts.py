@@ -21,7 +21,7 @@ class SkipsOf(DocumentModel):
     """Another cell, whose skipped turns are left out here as well."""
 
     cell: str = Field(min_length=1)
-    """Label of the cell, as `opinionsim plan` prints it."""
+    """Label of the cell: its axes with their values, as in `cognition.confirmation_bias=weak`."""
 
 
 class PostsInteraction(NetworkedInteraction):
@@ -36,7 +36,7 @@ class PostsInteraction(NetworkedInteraction):
     without having read, so that the number of reports does not depend on refusals."""
     skips: SkipsOf | None = None
     """Cell whose skipped turns are left out in the same replicate of this one, with the refused ones they waited for,
-    so that both have the same number of reports by the same agents. Its runs are carried out first."""
+    so that the same agents are asked to report on the same occasions. Its runs are carried out first."""
 
     @property
     def acts(self) -> Mapping[str, ActSpec]:  # type: ignore[override]
