@@ -215,6 +215,8 @@ def _author(ref: int | str, names: Mapping[int, str], authors: Mapping[int, int]
 
 def _mark(turn: TurnRow, values: Mapping[int, float]) -> str:
     """Why a turn's text is not an answer, or how it was coded."""
+    if turn.condition == "truncated" and turn.turn in values:
+        return f"  [truncated, {_coded(values[turn.turn])}]"
     if turn.condition != "answered":
         return f"  [{turn.condition}]"
     return f"  [{_coded(values[turn.turn])}]" if turn.turn in values else ""

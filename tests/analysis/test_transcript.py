@@ -66,7 +66,7 @@ def test_messages_from_outside_and_refusals_are_named() -> None:
     interaction = {"kind": "external", "steps": 2, "messages": ["It is round."]}
     spec = changed(SMALL, interaction=interaction, model={"options": {"refusal_rate": 1.0}})
     told = osim.transcript(carry_out(spec, "outside.sqlite")[1])
-    assert told.count("after reading the message external-0  [no answer]") == 2
+    assert told.count("after reading the message external-0  [refused]") == 2
 
 
 def test_a_bare_model_has_no_name() -> None:
