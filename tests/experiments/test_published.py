@@ -325,8 +325,15 @@ def test_a_refusal_is_an_opinion_that_is_missing() -> None:
     spec = changed(SMALL, model={"options": {"refusal_rate": 1.0}})
     results = carry_out(spec, "refused.sqlite")[1]
     assert results.opinions["value"].isna().all()
-    # The instrument says so itself, unless the caller took the text for a refusal before.
-    coded = results.opinions[results.opinions["condition"] == "answered"]
-    assert len(coded) > 0
-    assert (coded["off_scale"] > 0.5).all()
+    # Every one is taken for what it is, after it was asked for three times.
+    assert set(results.turns["condition"]) == {"refused", "skipped"}
+    assert results.calls["attempt"].value_counts().tolist() == [6, 6, 6]
     assert results.runs["status"].tolist() == ["complete"]
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name.startswith("chuang2024/")])
+def test_files_of_the_study_end_replies_where_the_study_did_and_count_them(name: str) -> None:
+    for cell in osim.load_experiment(name).cells:
+        (model,) = cell.spec.model.chat_models
+        assert (model.max_tokens, model.replies.truncated.reask, cell.spec.counts_cut_off) == (300, 0, True)
+        assert cell.spec.cognition.post_words is None

@@ -47,7 +47,8 @@ def test_they_leave_no_trace() -> None:
 
 
 def test_refusals_are_missing_and_keep_their_rate() -> None:
-    spec = changed(ASKED, model={"options": {"refusal_rate": 0.5}}, population={"size": 20})
+    model = {"options": {"refusal_rate": 0.5}, "replies": {"refused": {"reask": 0}}}
+    spec = changed(ASKED, model=model, population={"size": 20})
     results = carry_out(spec, "refused.sqlite")[1]
     turns = results.turns[results.turns["kind"] == "self-report"]
     numbers = turns["message"].str.fullmatch(r"-?\d")
