@@ -123,6 +123,8 @@ def test_transcripts_mark_what_is_no_answer(invoke: Invoke, talk: str) -> None:
         heading = block.split("\n")[0]
         if turn.condition == "answered":
             assert heading.endswith("[no answer]") == ("porridge" in turn.message)
+        elif turn.condition == "truncated":
+            assert "  [truncated, " in heading
         else:
             assert heading.endswith(f"  [{turn.condition}]")
 
