@@ -150,7 +150,7 @@ def test_a_refusal_counts_as_no_post_and_no_report(condition: Condition) -> None
     assert past.advance(ACTS["write"], (), condition) == past
     assert past.advance(ACTS["report"], (), condition) == past
     assert past.advance(ACTS["write"], (_POST,), condition) == Past("report", 0, 2, 5, 3)
-    # Whoever says nothing of a post has seen it all the same.
+    # A refused review counts as a post seen: the agent was shown it.
     assert past.advance(ACTS["review"], (_POST,), condition) == Past("review", 1, 2, 5, 3)
     assert past.advance(ACTS["write"], (), "truncated") == Past("write", 0, 3, 4, 3)
 
