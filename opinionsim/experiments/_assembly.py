@@ -159,7 +159,7 @@ def _assembled(planned: PlannedRun, resources: Resources, left_out: Collection[i
     network = _network(planned, resources)
     opinions = _opinions(planned, population, scale)
     setting = Setting(
-        spec.population.size, partial(_drawing, planned, "schedule"), network, opinions, resources.messages
+        spec.size, partial(_drawing, planned, "schedule"), network, opinions, resources.messages
     )
     schedule = None if spec.interaction.native else _schedule(spec, setting)
     equation: Equation | None = None
@@ -178,7 +178,7 @@ def _assembled(planned: PlannedRun, resources: Resources, left_out: Collection[i
         population=population,
         network=network,
         schedule=without_turns(probed, left_out),
-        pack=resources.pack(spec.prompts),
+        pack=resources.pack(spec.pack),
         scale=scale,
         cognition=_cognition(spec),
         lookahead=spec.execution.lookahead,
@@ -272,7 +272,7 @@ def _network(planned: PlannedRun, resources: Resources) -> Network | None:
     rng = np.random.default_rng(int(_drawing(planned, "network").integers(2**32)))
     try:
         names = resources.names(planned.spec)
-        found = network.build(planned.spec.population.size, rng, resources.network, names)
+        found = network.build(planned.spec.size, rng, resources.network, names)
         # Agents that play nobody have no names: they go by the numbers that the names were given.
         return found if names is not None else replace(found, labels=None)
     except SpecError as error:

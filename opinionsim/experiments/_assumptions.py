@@ -142,7 +142,7 @@ def observe(
     read = Counter[tuple[str, ...]]()
     planned = {run.run_id: run for run in experiment.runs}
     for run_id in sorted(begun):
-        names = tuple(model.name for model in planned[run_id].spec.model.chat_models)
+        names = tuple(model.name for model in planned[run_id].spec.chat_models)
         if read[names] >= _CALLS_READ:
             continue
         entries, models = store.calls(run_id), assemble(planned[run_id], experiment.resources).models

@@ -81,8 +81,8 @@ class Checks:
         yield from self._population(spec)
         cognition, asks = spec.cognition, spec.model.equation is None
         templates = find_memory(cognition.memory.name, cognition.memory.options).templates if asks else ()
-        yield from _attempt(("prompts",), lambda: self.resources.pack(spec.prompts).bind(spec.acts, templates))
-        interaction, size = spec.interaction, spec.population.size
+        yield from _attempt(("prompts",), lambda: self.resources.pack(spec.pack).bind(spec.acts, templates))
+        interaction, size = spec.interaction, spec.size
         messages = getattr(interaction, "messages", None)
         if messages is not None:
             yield from _attempt(("interaction", "messages"), lambda: self.resources.messages(messages))
@@ -148,7 +148,7 @@ def _parts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
     if spec.model.equation is None:
         yield from _attempt(("cognition", "memory"), partial(spec.cognition.memory.found, "memory"))
         yield from _attempt(("cognition", "selector"), partial(spec.cognition.selector.found, "selector"))
-        for model in spec.model.chat_models:
+        for model in spec.chat_models:
             if own_model(model.name):
                 yield from _attempt(("model", "name"), partial(find, "chat_model", model.name))
     measurement = spec.measurement
@@ -169,7 +169,7 @@ def _drawing_problem(spec: ExperimentSpec, personas: PersonaSet) -> str:
     try:
         draw_population(
             personas,
-            spec.population.size,
+            spec.size,
             scale=spec.scale.scale(),
             initial_opinions=spec.population.distribution,
             assignment=spec.population.assignment,

@@ -93,7 +93,7 @@ def equation_of(
     SpecError
         If the model is unknown, or cannot be carried out like this.
     """
-    size = spec.population.size
+    size = spec.size
     joined = Network.of(size) if network is None else network
     setup = _set_up(spec, joined)
     values = check_opinions(setup.model, np.array(opinions, dtype=float), size, setup.range)
@@ -133,7 +133,7 @@ def check_equation(spec: ExperimentSpec, network: Network | None = None) -> None
     SpecError
         If it cannot; names the field.
     """
-    setup = _set_up(spec, Network.of(max(2, spec.population.size)) if network is None else network)
+    setup = _set_up(spec, Network.of(max(2, spec.size)) if network is None else network)
     model = setup.model
     kind = spec.interaction.kind
     if model.states == "two" and len(spec.scale.points) != 2:

@@ -70,7 +70,7 @@ class LocalExecutor:
         widths: dict[str, float] = {}
         for each in pending:
             spec = each.planned.spec
-            shape = canonical_json([spec.interaction.model_dump(mode="json"), spec.population.size])
+            shape = canonical_json([spec.interaction.model_dump(mode="json"), spec.size])
             if shape not in widths:
                 with suppress(SpecError):
                     schedule = assemble(each.planned, self._context.experiment.resources).schedule

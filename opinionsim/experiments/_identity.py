@@ -62,7 +62,7 @@ def _population_fields(spec: ExperimentSpec, resources: Resources) -> dict[str, 
 
 def _interaction_fields(spec: ExperimentSpec, resources: Resources) -> dict[str, Any]:
     """Identity fields of an interaction; network and messages enter by content."""
-    size = spec.population.size
+    size = spec.size
     fields = spec.interaction.identity(Setting(size, np.random.default_rng, messages=resources.messages))
     network = getattr(spec.interaction, "network", None)
     if network is not None and network.kind != "complete":
@@ -101,8 +101,8 @@ def run_fields(spec: ExperimentSpec, resources: Resources) -> dict[str, Any]:
         "model": spec.model.identity(),
         "measurement": {"probe": _stated(spec.measurement.probe)},
     }
-    if spec.prompts != "default":
-        fields["prompts"] = PurePath(spec.prompts).name or spec.prompts
+    if spec.pack != "default":
+        fields["prompts"] = PurePath(spec.pack).name or spec.pack
     if asked := _stated(spec.measurement.self_report):
         fields["measurement"]["self_report"] = asked
     scale = spec.scale.scale()

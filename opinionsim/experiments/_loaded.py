@@ -88,8 +88,8 @@ class LoadedParts:
 
     def _load(self, experiment: Experiment) -> None:
         for cell in experiment.cells:
-            pack = experiment.resources.pack(cell.spec.prompts)
-            for model in cell.spec.model.chat_models:
+            pack = experiment.resources.pack(cell.spec.pack)
+            for model in cell.spec.chat_models:
                 self._check_name(model.name)
                 self._check_price(self.endpoint(model, cell.spec, pack), model.name)
             self.instruments(cell.spec)
@@ -145,7 +145,7 @@ class LoadedParts:
     def _key(self, model: ModelSpec, spec: ExperimentSpec) -> str:
         stated = model.model_dump(mode="json", exclude={"share"})
         bound = isinstance(self._model(model), ScriptedChatModel)
-        return canonical_json([stated, spec.prompts, spec.scale.model_dump(mode="json")] if bound else [stated])
+        return canonical_json([stated, spec.pack, spec.scale.model_dump(mode="json")] if bound else [stated])
 
     def _model(self, model: ModelSpec) -> BaseChatModel:
         key = canonical_json(model.model_dump(mode="json", exclude={"share", "replies"}))
@@ -178,7 +178,7 @@ class LoadedParts:
         """Kind of evidence of a run: the one kind of all its authors, or ``mixed``."""
         if spec.model.equation is not None:
             return "equation"
-        kinds = {self.client(model, spec, pack).evidence for model in spec.model.chat_models}
+        kinds = {self.client(model, spec, pack).evidence for model in spec.chat_models}
         return kinds.pop() if len(kinds) == 1 else "mixed"
 
     def instruments(self, spec: ExperimentSpec) -> tuple[Instrument, ...]:

@@ -100,7 +100,9 @@ class WantedInstrument:
         )
 
 
-_Kinds = Annotated[tuple[Literal["post", "report", "response", "probe"], ...], AfterValidator(distinct)]
+_Kinds = Annotated[tuple[Literal["post", "report", "response", "probe", "moderation"], ...], AfterValidator(distinct)]
+#: Kinds of text that are coded where a specification names none.
+_USUAL: tuple[Literal["report", "post", "response"], ...] = ("report", "post", "response")
 
 
 class InstrumentSpec(DocumentModel):
@@ -112,7 +114,7 @@ class InstrumentSpec(DocumentModel):
     """Name of the classifier, or a mapping with name and options."""
     scale: ScaleSpec | None = None
     """Scale of its opinions; null takes the scale of the experiment."""
-    texts: _Kinds = Field(("report", "post"), min_length=1)
+    texts: _Kinds = Field(_USUAL, min_length=1)
     """Kinds of text that are coded."""
     context: bool = False
     """Whether the classifier is told the author's persona and assigned opinion, and the messages it had read."""
@@ -125,7 +127,7 @@ class MeasurementSpec(DocumentModel):
 
     classifier: ClassifierSpec | None = Field(default_factory=lambda: ClassifierSpec(name="lexicon"))
     """Classifier of stance: its name, or a mapping with name and options. Null measures no stance."""
-    texts: _Kinds = Field(("report", "post"), min_length=1)
+    texts: _Kinds = Field(_USUAL, min_length=1)
     """Kinds of text whose stance is coded."""
     instruments: Annotated[tuple[InstrumentSpec, ...], Field(strict=False)] = ()
     """Further instruments. One of stance replaces `classifier` and `texts` if `classifier` is not given."""
@@ -154,15 +156,18 @@ class MeasurementSpec(DocumentModel):
         """The instrument of stance from `classifier` and `texts`."""
         return WantedInstrument(STANCE, classifier, scale, self._with_questions(self.texts))
 
-    def wanted(self, scale: OpinionScale) -> tuple[WantedInstrument, ...]:
+    def wanted(self, scale: OpinionScale, *, unasked: bool = True) -> tuple[WantedInstrument, ...]:
         """All instruments: that of `classifier` first, then the listed ones.
 
         Parameters
         ----------
         scale : OpinionScale
             The scale of the experiment.
+        unasked : bool
+            Whether stance is measured where the specification names no classifier, as it is of a topic.
         """
-        short = None if self._lists_stance and "classifier" not in self.model_fields_set else self.classifier
+        named = "classifier" in self.model_fields_set
+        short = self.classifier if named or (unasked and not self._lists_stance) else None
         found = [] if short is None else [self.stance(short, scale)]
         for each in self.instruments:
             own = scale if each.scale is None else each.scale.scale()

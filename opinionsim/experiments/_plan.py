@@ -229,13 +229,13 @@ class _Planning:
                 self.judges[identity] = Model(name, True, endpoint.max_tokens, endpoint.price)
                 self._questions[identity] = background.run(questions(each))
         cells = {id(run.cell): run for run in runs.values()}.values()
-        agents = [self._agent(model, run) for run in cells for model in run.spec.model.chat_models]
+        agents = [self._agent(model, run) for run in cells for model in run.spec.chat_models]
         self.models = list(dict.fromkeys([*agents, *self.judges.values()]))
         self._rates: Mapping[Model, Rates] = {}
         self._acted_out = 0
 
     def _agent(self, model: ModelSpec, run: PlannedRun) -> Model:
-        endpoint = self._loaded.endpoint(model, run.spec, self._resources.pack(run.spec.prompts))
+        endpoint = self._loaded.endpoint(model, run.spec, self._resources.pack(run.spec.pack))
         return Model(model.name, False, model.max_tokens, endpoint.price)
 
     def _claim(self, run_id: str) -> str:
@@ -252,7 +252,7 @@ class _Planning:
                 [acting, run.spec.cognition.model_dump(mode="json", include={"memory", "draws"}), run.block]
             )
             if key not in known:
-                known[key] = self._turns_of(run) if run.spec.model.chat_models else None
+                known[key] = self._turns_of(run) if run.spec.chat_models else None
             if (turns := known[key]) is not None and turns.calls:
                 found[run_id] = turns
         if self._unset and len(self._unset) == len(known) and any(run_parts(run.spec) for run in self.runs.values()):

@@ -89,11 +89,11 @@ class Registration:
         key = id(planned.cell)
         if key not in self._inputs:
             spec = planned.spec
-            pack = self._context.experiment.resources.pack(spec.prompts)
+            pack = self._context.experiment.resources.pack(spec.pack)
             own = dict(pack.bind(spec.acts).texts)
             content = digest(canonical_json([dict(pack.contents), own]))
             # A wording is named by the folder of the pack and by the texts that acts bring along.
-            name = "+".join([PurePath(spec.prompts).name, *sorted(own)])
+            name = "+".join([PurePath(spec.pack).name, *sorted(own)])
             wording = None if _is_equation(planned) else f"{name}@{content[:_SHOWN]}"
             parts = run_code(spec)
             self._inputs[key] = Inputs(digest(canonical_json([opinionsim.__version__, content, parts])), wording, parts)
@@ -103,7 +103,7 @@ class Registration:
         spec, resources = planned.spec, self._context.experiment.resources
         topic = resources.topic(spec.topic)
         claim = topic.claim(spec.topic.framing)
-        size = spec.population.size
+        size = spec.size
         network = getattr(spec.interaction, "network", None)
         equation = _is_equation(planned)
         bare = equation or not spec.interaction.role_play
@@ -123,7 +123,7 @@ class Registration:
             "n_agents": size,
             "steps": spec.interaction.steps_for(size),
         }
-        evidence = self._context.loaded.evidence(spec, resources.pack(spec.prompts))
+        evidence = self._context.loaded.evidence(spec, resources.pack(spec.pack))
         identity = (planned.run_id, planned.replicate, planned.block, evidence, planned.cell.fields)
         return RunRow(*identity, summary, self.calls[planned.run_id], *self.inputs(planned))
 

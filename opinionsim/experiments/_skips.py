@@ -73,7 +73,7 @@ def _turns(cell: Cell) -> Mapping[str, Any]:
     return {
         "seed": cell.spec.seed,
         "interaction": interaction,
-        "population.size": cell.spec.population.size,
+        "population.size": cell.spec.size,
         "measurement.probe": measured.get("probe", {}),
         "measurement.self_report": measured.get("self_report", {}),
         "the values of independent_over": cell.stream_key,

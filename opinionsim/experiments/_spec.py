@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import AfterValidator, Discriminator, Field, Tag
 
 from opinionsim.documents import DocumentModel, KeyPath
+from opinionsim.experiments._cast_spec import MemberSpec, ModeratorSpec
 from opinionsim.experiments._measurement_spec import (
     ClassifierSpec,
     MeasurementSpec,
@@ -18,7 +19,7 @@ from opinionsim.experiments._measurement_spec import (
 )
 from opinionsim.experiments._model_spec import AnyModelSpec, ModelSpec
 from opinionsim.registry import NamedPart
-from opinionsim.schedules import MAX_SIZE, MAX_STEPS, PROBE, SELF_REPORT, ActSpec, InteractionField
+from opinionsim.schedules import INSTRUCT, MAX_SIZE, MAX_STEPS, MODERATE, PROBE, SELF_REPORT, ActSpec, InteractionField
 
 #: Largest integer every store keeps exactly.
 _MAX_INT = 2**63 - 1
@@ -58,6 +59,9 @@ class PopulationSpec(DocumentModel):
     rotation."""
     shown: Literal["full", "demographics", "name", "none"] = "full"
     """Part of its persona that an agent is told."""
+    template: str | None = Field(None, min_length=1)
+    """Persona template of structures: a name of the prompt pack, or a text that holds ${persona}. Null takes its
+    default."""
 
     @property
     def continuous(self) -> bool:
@@ -193,8 +197,15 @@ class ExperimentSpec(DocumentModel):
     """Runs of each cell."""
     population: PopulationSpec = Field(default_factory=PopulationSpec)
     """The agents and their initial opinions."""
+    cast: Annotated[tuple[MemberSpec, ...], Field(strict=False, max_length=MAX_SIZE)] = ()
+    """The agents one by one, in the place of a population."""
+    moderator: ModeratorSpec | None = None
+    """A moderator, who reads all posts and answers once they are given; null for none."""
+    task: str = ""
+    """What agents are asked to do, in words. Beside a topic it stands in every prompt; in the place of one, nothing is
+    coded unless an instrument says what."""
     topic: TopicSpec = Field(default_factory=_no_topic)
-    """The topic of opinions; only classic models need none."""
+    """The topic of opinions; classic models need none, and other agents none that have a task."""
     cognition: CognitionSpec = Field(default_factory=CognitionSpec)
     """Memory and bias of the agents."""
     interaction: InteractionField
@@ -204,8 +215,9 @@ class ExperimentSpec(DocumentModel):
     classic model."""
     measurement: MeasurementSpec = Field(default_factory=MeasurementSpec)
     """How opinions are coded from texts."""
-    prompts: str = Field("default", min_length=1)
-    """`default`, or the path of a folder with a prompt pack."""
+    prompts: str | None = Field(None, min_length=1)
+    """Prompt pack: `default`, `deliberation`, or the path of a folder. Null takes `deliberation` for structures, and
+    `default` for other interactions."""
     scale: ScaleSpec = Field(default_factory=ScaleSpec)
     """The opinion scale."""
     execution: ExecutionSpec = Field(default_factory=ExecutionSpec)
@@ -216,23 +228,48 @@ class ExperimentSpec(DocumentModel):
     """Dotted paths of fields whose values get independent random draws; cells that differ elsewhere share theirs."""
 
     @property
+    def size(self) -> int:
+        """Number of participants N."""
+        return len(self.cast) or self.population.size
+
+    @property
+    def pack(self) -> str:
+        """The prompt pack."""
+        return self.interaction.prompts if self.prompts is None else self.prompts
+
+    @property
+    def has_topic(self) -> bool:
+        """Whether opinions are about a claim; a task alone has none."""
+        return self.model.equation is not None or "topic" in self.model_fields_set
+
+    @property
+    def chat_models(self) -> tuple[ModelSpec, ...]:
+        """All chat models that may play a member of the cast; none where agents follow an equation."""
+        own = [each.model for each in self.cast]
+        if self.moderator is not None:
+            own.append(self.moderator.model)
+        shared = () if self.cast and None not in own else self.model.chat_models
+        every = [*shared, *(each for each in own if each is not None)]
+        return tuple(each for place, each in enumerate(every) if each not in every[:place])
+
+    @property
     def instruments(self) -> tuple[WantedInstrument, ...]:
         """The instruments of a run, that of `classifier` first; for a classic model one that reads its numbers."""
         if self.model.equation is not None:
             return (self.measurement.stance(ClassifierSpec(name="exact"), self.scale.scale()),)
-        return self.measurement.wanted(self.scale.scale())
+        return self.measurement.wanted(self.scale.scale(), unasked=self.has_topic)
 
     @property
     def counts_cut_off(self) -> bool:
         """Whether tables and figures count opinions coded from texts that were cut off."""
-        return any(model.replies.truncated.then == "measure" for model in self.model.chat_models)
+        return any(model.replies.truncated.then == "measure" for model in self.chat_models)
 
     @property
     def ends_runs(self) -> list[list[str]]:
         """Conditions in which a reply ends its run, for each chat model."""
         return [
             [name for name in ("refused", "empty", "truncated") if getattr(model.replies, name).then == "fail"]
-            for model in self.model.chat_models
+            for model in self.chat_models
         ]
 
     @property
@@ -241,7 +278,9 @@ class ExperimentSpec(DocumentModel):
         if self.model.equation is not None:
             return []
         asked = ((self.measurement.probe, PROBE), (self.measurement.self_report, SELF_REPORT))
-        return [*self.interaction.acts.values(), *(act for each, act in asked if each.before or each.after)]
+        moderating = () if self.moderator is None else (MODERATE, *((INSTRUCT,) if self.moderator.automatic else ()))
+        questions = (act for each, act in asked if each.before or each.after)
+        return [*self.interaction.acts.values(), *moderating, *questions]
 
 
 def json_schema() -> dict[str, Any]:
@@ -272,16 +311,15 @@ def conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
     (KeyPath, str)
         The field, and the problem.
     """
-    size, interaction = spec.population.size, spec.interaction
+    size, interaction = spec.size, spec.interaction
     if size < interaction.smallest:
-        yield (
-            ("population", "size"),
-            f"must be at least {interaction.smallest} for interaction kind {interaction.kind!r}; got {size}",
-        )
+        problem = f"must be at least {interaction.smallest} for interaction kind {interaction.kind!r}; got {size}"
+        yield (("cast",) if spec.cast else ("population", "size")), problem
     else:
         for keys, problem in interaction.conflicts(size):
             yield ("interaction", *keys), problem
     yield from _agent_conflicts(spec)
+    yield from _cast_conflicts(spec)
     if not isinstance(counts := spec.population.distribution, str):
         yield from _count_conflicts(counts, size, spec.scale.points)
     for name in ("probe", "self_report"):
@@ -292,8 +330,8 @@ def conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
             yield ("measurement", name), problem
     if spec.cognition.draws == 1 and spec.cognition.selector.name != "first":
         yield ("cognition", "selector"), "has no effect with one draw; give cognition.draws as well"
-    for name in dict.fromkeys(model.name for model in spec.model.chat_models):
-        if name != "scripted" and spec.measurement.takes_lexicon_for_granted:
+    for name in dict.fromkeys(model.name for model in spec.chat_models):
+        if name != "scripted" and spec.has_topic and spec.measurement.takes_lexicon_for_granted:
             yield (
                 ("measurement", "classifier"),
                 f"must be named when the model is not 'scripted'; got model {name!r}{_meant(name)} and no classifier",
@@ -339,12 +377,14 @@ def _agent_conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
             problem = f"{interaction.kind!r} needs a chat model; got the classic model {equation.classic!r}"
             yield ("interaction", "kind"), problem
         return
-    if "topic" not in spec.model_fields_set:
-        yield ("topic",), "is required and missing"
+    if not spec.has_topic and not spec.task.strip():
+        own = [each.task for each in spec.cast]
+        if not own or None in own:
+            yield ("topic",), "is required and missing; give a topic, or a task"
     if "chat models" not in interaction.played_by:
         problem = f"{interaction.kind!r} is for classic models: give model: {{classic: NAME}}, or another kind"
         yield ("interaction", "kind"), problem
-    counted = {model.replies.truncated.then for model in spec.model.chat_models} - {"fail"}
+    counted = {model.replies.truncated.then for model in spec.chat_models} - {"fail"}
     if len(counted) > 1:
         yield ("model",), "replies.truncated.then: one model says missing and another measure; tables need one rule"
     if spec.population.continuous:
@@ -355,11 +395,34 @@ def _agent_conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
         )
 
 
+def _cast_conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
+    """Problems of a cast and a moderator, and of fields that they take the place of."""
+    for place, each in enumerate(spec.cast):
+        yield from ((("cast", place, *keys), problem) for keys, problem in each.conflicts())
+    names = [each.name for each in spec.cast if each.name is not None]
+    for name in dict.fromkeys(name for name in names if names.count(name) > 1):
+        yield ("cast",), f"{name!r} is the name of two agents; names must be distinct"
+    if spec.cast and "population" in spec.model_fields_set:
+        yield ("population",), "cannot stand beside cast, which lists the agents themselves"
+    equation = spec.model.equation is not None
+    for field in ("cast", "moderator", "task"):
+        if equation and getattr(spec, field):
+            yield (field,), f"is for chat models; got the classic model {spec.model.label!r}"
+    if spec.cast and not isinstance(spec.model, ModelSpec) and not equation:
+        yield ("model",), "of a cast must be one chat model; give members models of their own"
+    if spec.cast and not spec.interaction.role_play:
+        yield ("interaction", "kind"), f"{spec.interaction.kind!r} has nobody play a person; it takes no cast"
+    if spec.moderator is not None:
+        yield from ((("moderator", *keys), problem) for keys, problem in spec.moderator.conflicts())
+        if spec.interaction.adaptive or spec.interaction.native:
+            yield ("moderator",), f"needs turns that are known beforehand; {spec.interaction.kind!r} has others"
+
+
 def _budget_conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
     """Limits that cannot be kept because the longest reply is not known."""
     budget = spec.execution.budget
     for field in ("tokens", "money"):
-        if getattr(budget, field) is not None and any(model.max_tokens is None for model in spec.model.chat_models):
+        if getattr(budget, field) is not None and any(model.max_tokens is None for model in spec.chat_models):
             yield (
                 ("execution", "budget", field),
                 "needs model.max_tokens: a call is made only when the longest reply would be within the budget",

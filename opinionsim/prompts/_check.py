@@ -421,7 +421,7 @@ def _check_effects(pack: PromptPack, place: str, persona: Persona) -> None:
         "opinion": (None, -1, 0, 1),
         "belief_tense": get_args(BeliefTense),
         "reads": (True, False),
-        "writes": (True, False),
+        "writes": (True, False) if "write" in pack.tasks else (True,),
     }
     for axis, values in axes.items():
         told: dict[ChatMessage | None, Any] = {}

@@ -17,6 +17,7 @@ from opinionsim.messages import ChatMessage
 from opinionsim.opinions import OpinionScale
 from opinionsim.personas import BARE, Persona
 from opinionsim.prompts._agent import Act, AgentPrompts, BeliefTense, ConfirmationBias, PersonaShown, Wording, World
+from opinionsim.prompts._brief import Brief, told_by
 from opinionsim.prompts._binding import PlainAct, bind_acts, check_frames
 from opinionsim.prompts._check import check_bound, check_pack
 from opinionsim.prompts._marks import Marks
@@ -154,6 +155,7 @@ class PromptPack:
         writes: bool = True,
         agent: int | None = None,
         role: str = "participant",
+        brief: Brief | None = None,
     ) -> AgentPrompts:
         """The prompts of one agent.
 
@@ -189,6 +191,9 @@ class PromptPack:
             Its number in the cast, which marks its own among received messages; None (default) marks none.
         role : str
             Its role in the run; default that of a participant.
+        brief : Brief, optional
+            Named texts of the pack that address it, or texts in their place; default those named ``default``, if the
+            pack has named texts.
 
         Returns
         -------
@@ -199,7 +204,7 @@ class PromptPack:
         ------
         SpecError
             If a condition is unknown, the opinion is off the scale, the persona has no attributes where only these are
-            shown, or the system template fails for this persona.
+            shown, the brief names a text that the pack does not have, or the system template fails for this persona.
         """
         _check_choice("persona_shown", persona_shown, PersonaShown)
         _check_choice("confirmation_bias", confirmation_bias, ConfirmationBias)
@@ -210,13 +215,15 @@ class PromptPack:
         player = BARE if persona is None or persona_shown == "none" else persona
         role_play = player != BARE
         defang = self._wording.defang
+        told = told_by(brief or Brief(), self.named, role, task, self._wording.place)
         name = defang(player.name) if persona_shown in ("full", "name") else ""
         shared = {
             "name": name,
             "role": defang(role),
             "role_play": role_play,
             "claim": "" if claim is None else defang(claim.text),
-            "task": defang(task),
+            # A moderator whose system message states the task is not told it again.
+            "task": "" if told.knows_task else defang(task),
             "masked": masked,
             "confirmation_bias": confirmation_bias,
             "world": world,
@@ -224,12 +231,16 @@ class PromptPack:
             "reads": reads,
             "writes": writes,
             "scale": tuple((point, defang(label)) for point, label in zip(scale.points, scale.labels, strict=True)),
+            "instructions": tuple(map(defang, told.instructions)),
+            "automatic": defang(told.automatic),
         }
         belief = scale.label(opinion) if role_play and opinion is not None else ""
         shown = {
             **_shown(player, persona_shown, defang),
             "initial_belief": defang(belief),
             "belief_tense": belief_tense,
+            "system": defang(told.system),
+            "frame": tuple(map(defang, told.frame)),
         }
         system = render(self._wording.place, self._wording.frame("system"), {**shared, **shown})
         return AgentPrompts(

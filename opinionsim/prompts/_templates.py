@@ -38,7 +38,7 @@ _WIDTH, _GIVEN_WIDTH = re.compile(r"\d{7}"), re.compile(r"%[^a-zA-Z%]*\*|\{[^{}]
 
 _SHARED = (
     "name", "role", "role_play", "claim", "task", "masked", "confirmation_bias", "world", "post_words",
-    "reads", "writes", "scale",
+    "reads", "writes", "scale", "instructions", "automatic",
 )  # fmt: skip
 _SCENE = (
     *_SHARED, "act", "received", "labelling", "previous", "previous_reads", "posts_written", "posts_seen",
@@ -48,7 +48,7 @@ _SCENE = (
 #: Variables of each template; ``task`` stands for all task templates.
 VARIABLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
-        "system": (*_SHARED, "attributes", "background", "initial_belief", "belief_tense"),
+        "system": (*_SHARED, "attributes", "background", "initial_belief", "belief_tense", "system", "frame"),
         "task": _SCENE,
         "event": (*_SCENE, "case", "condition", "text"),
         "reflect": ("name", "experience", "past"),

@@ -5,7 +5,7 @@ nothing else. A way of interacting is one module with an :class:`Interaction`, w
 and makes a schedule of them.
 """
 
-from opinionsim.schedules._acts import PROBE, REPORT, REPORT_ONCE, REVIEW, SELF_REPORT, WRITE
+from opinionsim.schedules._acts import INSTRUCT, MODERATE, PROBE, REPORT, REPORT_ONCE, RESPOND, REVIEW, SELF_REPORT, WRITE
 from opinionsim.schedules._bounded_confidence import BoundedConfidenceDyads
 from opinionsim.schedules._broadcast import Broadcast
 from opinionsim.schedules._critical_path import CriticalPath, critical_path
@@ -23,12 +23,14 @@ from opinionsim.schedules._interaction import (
     Setting,
     SteppedInteraction,
 )
+from opinionsim.schedules._moderated import MODERATOR, automatic_instructions, read_verdict, with_moderator
 from opinionsim.schedules._posts import PostsInteraction, without_turns
 from opinionsim.schedules._probes import with_probes
 from opinionsim.schedules._remembered import RememberedReports
 from opinionsim.schedules._rewiring import RewiringDyads, TieChange, tie_changes
 from opinionsim.schedules._similarity import SimilarityDyads
 from opinionsim.schedules._snapshots import Snapshots
+from opinionsim.schedules._structure import Sequential, Structure, balanced_order
 from opinionsim.schedules._turns import (
     NO_EXTERNALS,
     PARTICIPANT,
@@ -51,13 +53,17 @@ from opinionsim.schedules._turns import (
 )
 
 __all__ = [
+    "INSTRUCT",
     "MAX_SIZE",
     "MAX_STEPS",
+    "MODERATE",
+    "MODERATOR",
     "NO_EXTERNALS",
     "PARTICIPANT",
     "PROBE",
     "REPORT",
     "REPORT_ONCE",
+    "RESPOND",
     "REVIEW",
     "SELF_REPORT",
     "TASK_VARIABLES",
@@ -83,13 +89,17 @@ __all__ = [
     "ReportsInteraction",
     "RewiringDyads",
     "Schedule",
+    "Sequential",
     "Setting",
     "SimilarityDyads",
     "Snapshots",
     "StaticSchedule",
     "SteppedInteraction",
+    "Structure",
     "TieChange",
     "Turn",
+    "automatic_instructions",
+    "balanced_order",
     "check_schedule",
     "check_turn",
     "critical_path",
@@ -97,7 +107,9 @@ __all__ = [
     "n_members",
     "named",
     "outline",
+    "read_verdict",
     "tie_changes",
+    "with_moderator",
     "with_probes",
     "without_turns",
 ]

@@ -16,3 +16,9 @@ REPORT_ONCE = ActSpec("report-once", template="report", kind="report", memory="n
 PROBE = ActSpec("probe", template="probe", kind="probe", memory="fork")
 #: An agent states off the record what it believes, as a point of the scale.
 SELF_REPORT = ActSpec("self-report", template="self-report", kind="self-report", memory="fork")
+#: An agent answers the task, after reading what others answered.
+RESPOND = ActSpec("respond", template="respond", kind="response", memory="none")
+#: A moderator reads all answers and gives one of its own.
+MODERATE = ActSpec("moderate", template="moderate", kind="moderation", memory="none", unread="skip")
+#: A moderator writes instructions for itself from the task.
+INSTRUCT = ActSpec("instruct", template="instruct", kind="instruction", memory="none", attempts=10)

@@ -46,6 +46,10 @@ class Setting:
         Opinions that participants are assigned at the start; by default none.
     messages : callable
         Returns the messages that a specification writes out, or those in the file it names.
+    names : tuple of str, length N
+        Names of participants; by default none.
+    replicate : int
+        Number of the replicate, from 0; orders that are balanced over replicates follow it.
     """
 
     size: int
@@ -53,6 +57,8 @@ class Setting:
     network: Network | None = None
     opinions: tuple[float | None, ...] = ()
     messages: Callable[[str | tuple[str, ...]], tuple[str, ...]] = _as_given
+    names: tuple[str, ...] = ()
+    replicate: int = 0
 
     @property
     def rng(self) -> np.random.Generator:
@@ -99,6 +105,8 @@ class Interaction(KindModel):
     """Whether all reports of an agent count in tables, because none depends on another; otherwise its last."""
     native: ClassVar[bool] = False
     """Whether agents meet as a classic model defines, without a schedule of turns."""
+    prompts: ClassVar[str] = "default"
+    """Prompt pack that words its acts, where a specification names none."""
 
     @property
     def length_field(self) -> str:
@@ -135,6 +143,9 @@ class Interaction(KindModel):
         if turns > MAX_STEPS:
             problem = f"makes {turns} turns for population.size = {size}; at most {MAX_STEPS} are possible"
             yield (self.length_field,), problem
+
+    def check(self, setting: Setting) -> None:
+        """Raise a SpecError for problems that depend on names or messages; by default there are none."""
 
     def identity(self, setting: Setting) -> dict[str, Any]:
         """Part of a run's identity, as JSON values: fields that differ from their defaults, files by content.

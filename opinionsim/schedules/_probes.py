@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -14,8 +14,11 @@ from opinionsim.schedules._turns import (
     AdaptiveSchedule,
     AnySchedule,
     Outcomes,
+    Ref,
     Schedule,
     Turn,
+    closing,
+    moved,
     named,
     outline,
 )
@@ -23,8 +26,7 @@ from opinionsim.schedules._turns import (
 
 def _shifted(turn: Turn, by: int) -> Turn:
     """The same turn with its index and the turns it reads moved by `by` places."""
-    reads = tuple(ref + by if isinstance(ref, int) else ref for ref in turn.reads)
-    return replace(turn, index=turn.index + by, reads=reads)
+    return replace(turn, index=turn.index + by, reads=moved(turn.reads, by))
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,9 @@ class _Probed(Schedule):
         asked = PROBE if act == PROBE.name else SELF_REPORT
         if schedule.acts.get(act, asked) is not asked:
             raise SpecError(f"{type(schedule).__name__} has an act {act!r} of its own; rename it to ask this question")
-        self.acts = named(*schedule.acts.values(), asked)
+        # What an agent is shown in the place of a memory holds its own messages too.
+        told_apart = replace(asked, labelling="you-other") if after and closing(schedule) else asked
+        self.acts = named(*schedule.acts.values(), told_apart)
         self._schedule: Any = schedule
         self._act = act
         self._n_before = before * schedule.n_agents
@@ -65,8 +69,15 @@ class _Probed(Schedule):
     def _before(self) -> Iterator[Turn]:
         return (Turn(i, 0, i % self.n_agents, self._act) for i in range(self._n_before))
 
+    def closing(self) -> Mapping[int, tuple[Ref, ...]]:
+        """What participants are shown with questions after the last step."""
+        return {agent: moved(reads, self._n_before) for agent, reads in closing(self._schedule).items()}
+
     def _after(self, start: int) -> Iterator[Turn]:
-        return (Turn(start + i, self.steps, i % self.n_agents, self._act) for i in range(self._n_after))
+        shown = self.closing()
+        for place in range(self._n_after):
+            agent = place % self.n_agents
+            yield Turn(start + place, self.steps, agent, self._act, shown.get(agent, ()))
 
     def _around(self, turns: Iterator[Turn]) -> Iterator[Turn]:
         yield from self._before()

@@ -46,10 +46,15 @@ class Turn:
     """Messages shown, in order."""
 
 
+def moved(reads: tuple[Ref, ...], by: int) -> tuple[Ref, ...]:
+    """The same messages, where all turns have moved by `by` places."""
+    return tuple(ref + by if isinstance(ref, int) else ref for ref in reads)
+
+
 #: Variables of a task template, unless an act declares others; `opinionsim/prompts/default/README.md` explains each.
 TASK_VARIABLES = (
     "name", "role", "role_play", "claim", "task", "masked", "confirmation_bias", "world", "post_words",
-    "reads", "writes", "scale", "act", "received", "labelling", "previous", "previous_reads", "posts_written",
+    "reads", "writes", "scale", "instructions", "automatic", "act", "received", "labelling", "previous", "previous_reads", "posts_written",
     "posts_seen", "reports_given",
 )  # fmt: skip
 
@@ -194,6 +199,20 @@ class Schedule:
     others: Sequence[str] = ()
     externals: Mapping[str, Message | str] = NO_EXTERNALS
     needs: Sequence[str] = ()
+
+    def closing(self) -> Mapping[int, tuple[Ref, ...]]:
+        """Messages shown with questions after the last step, by participant; by default none.
+
+        Agents without memory are shown what they would otherwise not know: what a further turn would show, and their
+        own last message.
+        """
+        return {}
+
+
+def closing(schedule: AnySchedule) -> Mapping[int, tuple[Ref, ...]]:
+    """What a schedule shows with questions after the last step; nothing where it does not say."""
+    found: Callable[[], Mapping[int, tuple[Ref, ...]]] | None = getattr(schedule, "closing", None)
+    return {} if found is None else found()
 
 
 class _Declared(Protocol):

@@ -1,0 +1,34 @@
+"""Ensembles: agents answer by themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from opinionsim.registry import part
+from opinionsim.schedules._interaction import Setting
+from opinionsim.schedules._structure import Structure
+from opinionsim.schedules._turns import Ref, Turn
+
+
+@part("interaction", name="ensemble")
+class EnsembleInteraction(Structure):
+    """All agents answer at once, and are shown nothing of others: also the control without deliberation."""
+
+    own: bool = False
+    """Whether an agent is shown its own earlier answers, as it is in a chain."""
+
+    def turns(self, setting: Setting) -> Iterator[Turn]:
+        """One answer of each agent in each cycle."""
+        earlier: dict[int, tuple[int, ...]] = dict.fromkeys(range(setting.size), ())
+        index = 0
+        for cycle, order in self.orders(setting):
+            for agent in order:
+                yield Turn(index, cycle, agent, "respond", earlier[agent])
+                if self.own and not self.remember:
+                    earlier[agent] += (index,)
+                index += 1
+
+    def next_reads(self, setting: Setting, turns: Sequence[Turn]) -> dict[int, tuple[Ref, ...]]:
+        """Its own answers, where it is shown them."""
+        shown = self.own and not self.remember
+        return {turn.agent: (*turn.reads, turn.index) if shown else () for turn in turns}

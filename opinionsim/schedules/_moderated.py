@@ -1,0 +1,126 @@
+"""A moderator behind any schedule: it reads all answers once they are given."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Literal
+
+from opinionsim.errors import Rejected, ScheduleError
+from opinionsim.messages import Message
+from opinionsim.schedules._acts import INSTRUCT, MODERATE
+from opinionsim.schedules._turns import ActSpec, AnySchedule, Ref, Schedule, StaticSchedule, Turn, closing, moved, named
+
+#: Role of the moderator.
+MODERATOR = "moderator"
+#: Kinds of text that a moderator reads.
+_READ = frozenset({"post", "response"})
+
+#: What a moderator can decide by its values.
+Verdict = Literal["accepted", "rejected", "undecided"]
+_VERDICT = re.compile(r"^\W*verdict\W+(accepted|rejected|undecided)\b", re.IGNORECASE | re.MULTILINE)
+
+
+def read_verdict(part: str, text: str, received: tuple[Message, ...]) -> Verdict:
+    """The verdict that a moderator's text states in a line of its own.
+
+    Raises
+    ------
+    Rejected
+        If the text states none, or several that differ.
+    """
+    found = {each.lower() for each in _VERDICT.findall(text)}
+    if len(found) != 1:
+        raise Rejected(
+            "a line `Verdict: accepted`, `Verdict: rejected` or `Verdict: undecided` is needed; "
+            f"the text has {'several that differ' if found else 'none'}"
+        )
+    return found.pop()  # type: ignore[return-value]
+
+
+class _Moderated(Schedule):
+    """A schedule with one more member, which acts once, after all turns."""
+
+    def __init__(self, schedule: StaticSchedule, automatic: ActSpec | None, decides: bool) -> None:
+        self.n_agents, self.steps = schedule.n_agents, schedule.steps
+        self.externals, self.needs = schedule.externals, schedule.needs
+        self.others = (*schedule.others, MODERATOR)
+        labelling = getattr(schedule, "moderated", "numbered")
+        moderate = replace(MODERATE, labelling=labelling)
+        if decides:
+            moderate = replace(moderate, parse=read_verdict, after="none")
+        self.acts = named(*schedule.acts.values(), moderate, *([] if automatic is None else [automatic]))
+        self._schedule = schedule
+        self._automatic = automatic
+        self._agent = self.n_agents + len(schedule.others)
+
+    def turns(self) -> Iterator[Turn]:
+        """The turns of the schedule, between the moderator's own."""
+        shift = int(self._automatic is not None)
+        if self._automatic is not None:
+            yield Turn(0, min(1, self.steps), self._agent, self._automatic.name)
+        read: list[Ref] = list(range(shift))
+        index = shift
+        for turn in self._schedule.turns():
+            yield replace(turn, index=turn.index + shift, reads=moved(turn.reads, shift))
+            index += 1
+            if turn.agent < self.n_agents and self.acts[turn.act].kind in _READ:
+                read.append(turn.index + shift)
+        yield Turn(index, self.steps, self._agent, MODERATE.name, tuple(read))
+
+    def closing(self) -> Mapping[int, tuple[Ref, ...]]:
+        """What participants are shown with questions after the last step; nothing of the moderator's."""
+        shift = int(self._automatic is not None)
+        return {agent: moved(reads, shift) for agent, reads in closing(self._schedule).items()}
+
+
+def with_moderator(schedule: AnySchedule, *, automatic: ActSpec | None = None, decides: bool = False) -> AnySchedule:
+    """A schedule with a moderator, who reads the posts and responses of all participants once all turns are over.
+
+    Parameters
+    ----------
+    schedule : StaticSchedule
+        The schedule to moderate.
+    automatic : ActSpec, optional
+        The act in which the moderator writes its own instructions, :data:`INSTRUCT` or one like it. Its turn comes
+        first and reads nothing. Default none.
+    decides : bool
+        Whether the moderator's text must state a verdict (:func:`read_verdict`).
+
+    Raises
+    ------
+    ScheduleError
+        If the turns of the schedule are not known beforehand.
+    """
+    if not isinstance(schedule, StaticSchedule):
+        raise ScheduleError(
+            f"moderator: needs turns that are known beforehand; {type(schedule).__name__} decides them as it goes on"
+        )
+    return _Moderated(schedule, automatic, decides)
+
+
+def automatic_instructions(marker: str, most_words: int) -> ActSpec:
+    """The act in which a moderator writes its own instructions.
+
+    Parameters
+    ----------
+    marker : str
+        Words with which the reply must begin, whatever their case and spacing.
+    most_words : int
+        Most words of the instructions, >= 1.
+    """
+    opening = re.compile(r"\s*\W*" + r"\s*".join(map(re.escape, marker.split())) + r"\W*", re.IGNORECASE)
+
+    def read(part: str, text: str, received: tuple[Message, ...]) -> str:
+        found = opening.match(text)
+        if found is None:
+            raise Rejected(f"the reply must begin with {marker!r}")
+        instructions = text[found.end() :].strip()
+        if not instructions:
+            raise Rejected(f"nothing follows {marker!r}")
+        if len(instructions.split()) > most_words:
+            raise Rejected(f"the instructions have {len(instructions.split())} words; at most {most_words} are possible")
+        return instructions
+
+    return replace(INSTRUCT, parse=read)

@@ -1,0 +1,189 @@
+"""Structures: agents answer a task in an order, and are shown what others answered before them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cache, cached_property
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field
+
+from opinionsim.schedules._acts import RESPOND
+from opinionsim.schedules._interaction import MAX_STEPS, Conflict, Interaction, Setting
+from opinionsim.schedules._turns import ActSpec, Ref, Schedule, Turn, named
+
+
+def balanced_order(n: int, row: int) -> list[int]:
+    """An order of n things, balanced over rows: everything stands at each place, and after each other thing, equally often.
+
+    A Williams design (Williams 1949). Even n takes n rows, odd n takes 2n; further rows repeat them.
+
+    Parameters
+    ----------
+    n : int
+        Number of things, >= 1, from 0.
+    row : int
+        Row of the design, >= 0. Row 0 of even n begins 0, 1, n-1, 2, n-2.
+
+    Returns
+    -------
+    list of int, length n
+        A permutation.
+    """
+    zigzag = [0]
+    for step in range(1, n):
+        zigzag.append((step + 1) // 2 if step % 2 else n - step // 2)
+    order = [(place + row) % n for place in zigzag]
+    # With odd n each pair of neighbours is balanced only together with the mirrored rows.
+    return order[::-1] if n % 2 and row // n % 2 else order
+
+
+class Structure(Interaction):
+    """Base of structures: agents answer one task, in cycles, and are shown answers of others.
+
+    A structure of the user's own inherits this class and has one method, :meth:`turns`. The acts of its turns are
+    ``respond``; messages are shown in the order of `reads`.
+    """
+
+    played_by = ("chat models",)
+    prompts = "deliberation"
+    instructed: ClassVar[str] = "default"
+    """Instructions to an agent that is shown answers, where neither it nor the structure has any."""
+    labelling: ClassVar[Literal["anonymous", "numbered", "named", "you-other"]] = "numbered"
+    """How answers are introduced to agents."""
+    moderated: ClassVar[Literal["anonymous", "numbered", "named", "you-other"]] = "numbered"
+    """How answers are introduced to a moderator."""
+
+    cycles: int = Field(1, ge=1, le=MAX_STEPS)
+    """How often every agent answers."""
+    instructions: str | None = Field(None, min_length=1)
+    """Instructions to agents that are shown answers: a name of the prompt pack, or a text that holds
+    ${previous_responses}. Null takes those of the kind. An agent's own come first."""
+    order: Literal["counterbalanced", "cast", "shuffled"] = "counterbalanced"
+    """Order of speaking, and of reading where several are read at once: balanced over replicates, so that every agent
+    stands at each place, and after each other agent, equally often; that of the cast; or drawn anew in each cycle."""
+    remember: bool = False
+    """Whether agents have the memory of cognition, and are shown only what is new to them."""
+
+    @property
+    def acts(self) -> Mapping[str, ActSpec]:  # type: ignore[override]
+        """An answer to the task."""
+        return _respond(self.labelling, self.remember)
+
+    def steps_for(self, size: int) -> int:
+        """Steps T: the cycles."""
+        return self.cycles
+
+    @property
+    def length_field(self) -> str:
+        """The field that says how long it takes."""
+        return "cycles"
+
+    def turns_a_step(self, size: int) -> int:
+        """One for each agent."""
+        return size
+
+    def orders(self, setting: Setting) -> Iterator[tuple[int, list[int]]]:
+        """Each cycle from 1, with the order in which agents speak."""
+        rng = setting.rng
+        for cycle in range(1, self.cycles + 1):
+            if self.order == "shuffled":
+                yield cycle, rng.permutation(setting.size).tolist()
+            elif self.order == "counterbalanced":
+                yield cycle, balanced_order(setting.size, setting.replicate)
+            else:
+                yield cycle, list(range(setting.size))
+
+    def next_reads(self, setting: Setting, turns: Sequence[Turn]) -> Mapping[int, tuple[Ref, ...]]:
+        """What each agent would be shown in a further turn after all turns: by default as in its last one."""
+        return {turn.agent: () if self.remember else turn.reads for turn in turns}
+
+    def schedule(self, setting: Setting) -> StructureTurns:
+        """The schedule of a run."""
+        return StructureTurns(self, setting)
+
+
+class Sequential(Structure):
+    """Base of structures in which agents speak one after another, and are shown the last answers of all."""
+
+    last_n: int | None = Field(None, ge=1, le=MAX_STEPS)
+    """Most answers that an agent is shown, the latest ones; null shows all."""
+
+    def conflicts(self, size: int) -> Iterator[Conflict]:
+        """Problems for a population of `size` agents, memory beside a window included."""
+        if self.remember and self.last_n is not None:
+            yield ("last_n",), "has no effect on agents that remember what they were shown; give one of both"
+        yield from super().conflicts(size)
+
+    def turns(self, setting: Setting) -> Iterator[Turn]:
+        """One answer a turn, after reading the last ones."""
+        last = dict.fromkeys(range(setting.size), -1)
+        index = 0
+        for cycle, order in self.orders(setting):
+            for agent in order:
+                yield Turn(index, cycle, agent, "respond", self._shown(index, last[agent]))
+                last[agent] = index
+                index += 1
+
+    def _shown(self, upto: int, own: int) -> tuple[int, ...]:
+        """The answers shown after `upto` of them, to an agent that last answered in turn `own`."""
+        first = own + 1 if self.remember else max(0, upto - (self.last_n or upto))
+        return tuple(range(first, upto))
+
+    def next_reads(self, setting: Setting, turns: Sequence[Turn]) -> dict[int, tuple[Ref, ...]]:
+        """What each agent would be shown in a further turn."""
+        return {turn.agent: self._shown(len(turns), turn.index) for turn in turns}
+
+
+class StructureTurns(Schedule):
+    """The schedule of a structure.
+
+    Attributes
+    ----------
+    moderated : str
+        How answers are introduced to a moderator.
+    """
+
+    def __init__(self, structure: Structure, setting: Setting) -> None:
+        self.n_agents = setting.size
+        self.steps = structure.steps_for(setting.size)
+        self.acts = structure.acts
+        self.others, self.needs = structure.others, structure.needs
+        self.moderated = structure.moderated
+        self._structure = structure
+        self._setting = setting
+
+    def turns(self) -> Iterator[Turn]:
+        """All turns in index order."""
+        return self._structure.turns(self._setting)
+
+    def closing(self) -> Mapping[int, tuple[Ref, ...]]:
+        """What each agent is shown with questions after the last turn.
+
+        It is what a further turn would show, with the agent's own last answer among it. Agents that remember are shown
+        what is new to them.
+        """
+        return self._closing
+
+    @cached_property
+    def _closing(self) -> Mapping[int, tuple[Ref, ...]]:
+        turns = list(self.turns())
+        shown = self._structure.next_reads(self._setting, turns)
+        if self._structure.remember:
+            return shown
+        own = {turn.agent: turn.index for turn in turns}
+        return {agent: _with(shown.get(agent, ()), index) for agent, index in own.items()}
+
+
+def _with(reads: tuple[Ref, ...], own: int) -> tuple[Ref, ...]:
+    """The messages that are read, the agent's own among them, in the order in which they were said."""
+    if own in reads:
+        return reads
+    outside = [ref for ref in reads if not isinstance(ref, int)]
+    return (*outside, *sorted([*(ref for ref in reads if isinstance(ref, int)), own]))
+
+
+@cache
+def _respond(labelling: Any, remember: bool) -> Mapping[str, ActSpec]:
+    return named(replace(RESPOND, labelling=labelling, memory="keep" if remember else "none"))
