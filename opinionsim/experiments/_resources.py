@@ -19,7 +19,7 @@ from opinionsim.errors import SpecError
 from opinionsim.experiments._spec import ExperimentSpec, PopulationSpec, TopicSpec
 from opinionsim.networks import Network, build_network
 from opinionsim.personas import Persona, PersonaSet, load_personas, parse_personas
-from opinionsim.prompts import PromptPack, load_pack
+from opinionsim.prompts import BUILT_IN_PACKS, PromptPack, load_pack
 from opinionsim.topics import Topic, load_topics, parse_topic
 
 _Loaded = TypeVar("_Loaded")
@@ -201,7 +201,7 @@ class Resources:
         return topics
 
     def pack(self, prompts: str) -> PromptPack:
-        """The prompt pack called `prompts`: ``default`` or a folder.
+        """The prompt pack called `prompts`: a built-in one or a folder.
 
         Raises
         ------
@@ -213,7 +213,7 @@ class Resources:
     def _find_pack(self, reference: str) -> PromptPack:
         if reference in self._pinned.prompts:
             return PromptPack.from_contents(reference, self._pinned.prompts[reference])
-        return load_pack(reference if reference == "default" else self._path(reference))
+        return load_pack(reference if reference in BUILT_IN_PACKS else self._path(reference))
 
     def messages(self, given: str | tuple[str, ...]) -> tuple[str, ...]:
         """Messages from outside: as given, or read from the file that is named.

@@ -205,7 +205,7 @@ class ExperimentSpec(DocumentModel):
     measurement: MeasurementSpec = Field(default_factory=MeasurementSpec)
     """How opinions are coded from texts."""
     prompts: str = Field("default", min_length=1)
-    """`default`, or the path of a folder with a prompt pack."""
+    """`default`, `deliberation`, or the path of a folder with a prompt pack."""
     scale: ScaleSpec = Field(default_factory=ScaleSpec)
     """The opinion scale."""
     execution: ExecutionSpec = Field(default_factory=ExecutionSpec)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from opinionsim.prompts._agent import Act, AgentPrompts, BeliefTense, Case, ConfirmationBias, Past, PersonaShown, World
 from opinionsim.prompts._marks import BLOCKS, Block, Marks
-from opinionsim.prompts._pack import PromptPack, load_pack
+from opinionsim.prompts._pack import BUILT_IN_PACKS, PromptPack, load_pack, pack_files
 from opinionsim.prompts._templates import VARIABLES
+from opinionsim.prompts._texts import Excluded, Ideal, Interview, Texts, fill, pieces, placeholders
 
 __all__ = [
     "BLOCKS",
+    "BUILT_IN_PACKS",
     "VARIABLES",
     "Act",
     "AgentPrompts",
@@ -16,10 +18,18 @@ __all__ = [
     "Block",
     "Case",
     "ConfirmationBias",
+    "Excluded",
+    "Ideal",
+    "Interview",
     "Marks",
     "Past",
     "PersonaShown",
     "PromptPack",
+    "Texts",
     "World",
+    "fill",
     "load_pack",
+    "pack_files",
+    "pieces",
+    "placeholders",
 ]
