@@ -4,33 +4,34 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
-from operator import index
 from typing import Any, Literal
 
 from opinionsim.engine import Actor, Publish
-from opinionsim.errors import ScheduleError, SpecError
+from opinionsim.errors import OpinionSimError, Rejected, ScheduleError, SpecError
 from opinionsim.llm import Endpoint, ReplayOnly, Seat
 from opinionsim.measurement import Author
 from opinionsim.memory import Memory, find_memory, new_memory
 from opinionsim.messages import EMPTY_PROMPT, SPOKEN, Ask, ChatMessage, Message, Prompt, Reply
 from opinionsim.opinions import OpinionScale
 from opinionsim.personas import Persona, Population
-from opinionsim.prompts import AgentPrompts, PromptPack
+from opinionsim.prompts import AgentPrompts, Brief, PromptPack
 from opinionsim.schedules import (
     PARTICIPANT,
     ActSpec,
     AnySchedule,
+    AskingSelector,
     Turn,
     check_schedule,
     first_keeper,
     n_members,
     outline,
+    position,
 )
 from opinionsim.topics import Claim
 
-__all__ = ["Cognition", "Member", "PersonaActor", "check_cast", "other_actors", "persona_actors"]
+__all__ = ["Cognition", "Direction", "Member", "PersonaActor", "check_cast", "other_actors", "persona_actors"]
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,37 @@ class Cognition:
     def remembering(self) -> type[Memory]:
         """The memory's class."""
         return find_memory(self.memory, self.options)
+
+
+@dataclass(frozen=True)
+class Direction:
+    """What one member of a cast is told, and does, apart from the others.
+
+    Attributes
+    ----------
+    brief : Brief or None
+        The texts that address it; None for those of all.
+    task : str or None
+        Its task; None for that of the run.
+    draws : int or None
+        Replies drawn for each of its answers; None for those of the act. Off-record answers have one.
+    selector : callable, AskingSelector or None
+        Picks one of several replies.
+    """
+
+    brief: Brief | None = None
+    task: str | None = None
+    draws: int | None = None
+    selector: Any = None
+
+    def acts(self, acts: Mapping[str, ActSpec]) -> Mapping[str, ActSpec]:
+        """The acts of a schedule as this member carries them out."""
+        if self.draws is None:
+            return acts
+        return {
+            name: act if act.memory == "fork" else replace(act, draws=self.draws, selector=self.selector)
+            for name, act in acts.items()
+        }
 
 
 @dataclass(frozen=True)
@@ -208,7 +240,7 @@ class PersonaActor:
     def message(self, turn: Turn, reply: Reply) -> Message:
         """The message made of a reply, which others may read."""
         text, condition, decision = reply
-        return Message(text, self.prompts.name, self.agent, condition, self.role, turn.act, decision)
+        return Message(text, self.prompts.author, self.agent, condition, self.role, turn.act, decision)
 
     def fork(self) -> PersonaActor:
         """A copy of this agent as it is now; memories are immutable values, so sharing one is safe."""
@@ -221,7 +253,7 @@ class PersonaActor:
         return tuple(self.memory.prompt().then(self.prompts.task(self._acts[act], received, self.memory.past)))
 
 
-async def _draw(spec: ActSpec, ask: Callable[[str], Awaitable[Reply]]) -> Reply:
+async def _draw(spec: ActSpec, ask: Callable[..., Awaitable[Reply]]) -> Reply:
     """The reply of a turn: the only one, or the one that the act's selector picks from several."""
     if spec.draws == 1:
         return await ask("reply")
@@ -234,13 +266,30 @@ async def _draw(spec: ActSpec, ask: Callable[[str], Awaitable[Reply]]) -> Reply:
     every = [reply for reply in drawn if isinstance(reply, Reply)]
     # A refused or empty draw is chosen only where all draws are refused or empty.
     replies = [reply for reply in every if reply.condition in SPOKEN] or every
+    texts = [reply.text for reply in replies]
     try:
-        chosen = 0 if spec.selector is None else index(spec.selector([reply.text for reply in replies]))
+        if isinstance(spec.selector, AskingSelector):
+            return replies[await _judged(spec.selector, texts, ask)]
+        return replies[0 if spec.selector is None else position(spec.selector(texts), texts)]
+    except OpinionSimError:
+        raise
+    except ValueError as error:
+        raise ScheduleError(f"the selector of act {spec.name!r}: {error}") from error
     except Exception as error:  # a selector is a function of the user's
         raise ScheduleError(f"the selector of act {spec.name!r} failed with {type(error).__name__}: {error}") from error
-    if not 0 <= chosen < len(replies):
-        raise ScheduleError(f"the selector of act {spec.name!r} chose {chosen}; valid: 0..{len(replies) - 1}")
-    return replies[chosen]
+
+
+async def _judged(selector: AskingSelector, texts: Sequence[str], ask: Callable[..., Awaitable[Reply]]) -> int:
+    """The position that the agent's model names; the first where it names none within the attempts of the act."""
+
+    def parse(part: str, text: str, received: tuple[Message, ...]) -> int:
+        place = selector.parse(part, text, received)
+        if not 0 <= place < len(texts):
+            raise Rejected(f"there are {len(texts)} replies; number {place + 1} is none of them")
+        return place
+
+    told = await ask("select", messages=selector.messages(texts), parse=parse, dropped=0)
+    return 0 if told.decision is None else int(told.decision)
 
 
 def _start(prompts: AgentPrompts) -> Prompt:
@@ -273,6 +322,7 @@ def persona_actors(
     scale: OpinionScale,
     cognition: Cognition,
     task: str = "",
+    directions: Sequence[Direction] = (),
 ) -> list[PersonaActor]:
     """The participants of a run as personas, before their first turn.
 
@@ -292,6 +342,8 @@ def persona_actors(
         Memory, bias, world, and what agents are shown.
     task : str
         What they are asked to do, in free words; empty for nothing beyond their acts.
+    directions : sequence of Direction, length N or 0
+        What each is told, and does, apart from the others; by default nothing.
 
     Raises
     ------
@@ -305,13 +357,14 @@ def persona_actors(
     # One historical memory treats the agent that acts first differently.
     leader = first_keeper(schedule) if cognition.remembering.treats_first else None
     actors = []
-    members = zip(population.personas, population.opinions, strict=True)
-    for agent, (persona, opinion) in enumerate(members):
+    directions = directions or (Direction(),) * len(population)
+    members = zip(population.personas, population.opinions, directions, strict=True)
+    for agent, (persona, opinion, direction) in enumerate(members):
         prompts = wording.for_agent(
             persona=persona,
             opinion=opinion,
             claim=claim,
-            task=task,
+            task=task if direction.task is None else direction.task,
             scale=scale,
             persona_shown=cognition.persona_shown,
             masked=cognition.masked,
@@ -322,12 +375,13 @@ def persona_actors(
             reads=reads,
             writes=writes,
             agent=agent,
+            brief=direction.brief,
         )
         leads, start = agent == leader, _start(prompts)
         memory = new_memory(
             cognition.memory, prompts, cognition.token_budget, leads=leads, start=start, options=cognition.options
         )
-        actors.append(PersonaActor(agent, prompts, memory, schedule.acts))
+        actors.append(PersonaActor(agent, prompts, memory, direction.acts(schedule.acts)))
     return actors
 
 
@@ -341,6 +395,7 @@ def other_actors(
     memory: str = "none",
     masked: bool = True,
     task: str = "",
+    directions: Mapping[str, Direction] | None = None,
 ) -> list[PersonaActor]:
     """The members of a run other than its participants, before their first turn.
 
@@ -356,6 +411,8 @@ def other_actors(
         The persona of a role; default none.
     memory : str
         The memory they have.
+    directions : mapping of str to Direction, optional
+        What the member of a role is told, and does, apart from the others; default nothing.
 
     Raises
     ------
@@ -365,10 +422,11 @@ def other_actors(
     wording = pack.bind(schedule.acts.values(), find_memory(memory).templates)
     actors = []
     for agent, role in enumerate(schedule.others, schedule.n_agents):
+        direction = (directions or {}).get(role, Direction())
         prompts = wording.for_agent(
             persona=(personas or {}).get(role),
             claim=claim,
-            task=task,
+            task=task if direction.task is None else direction.task,
             scale=scale,
             persona_shown="full",
             masked=masked,
@@ -376,7 +434,8 @@ def other_actors(
             world="open",
             agent=agent,
             role=role,
+            brief=direction.brief,
         )
         blank = new_memory(memory, prompts, start=_start(prompts))
-        actors.append(PersonaActor(agent, prompts, blank, schedule.acts, role))
+        actors.append(PersonaActor(agent, prompts, blank, direction.acts(schedule.acts), role))
     return actors

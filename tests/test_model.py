@@ -427,7 +427,7 @@ def test_a_model_that_is_not_scripted_needs_its_classifier_named() -> None:
             "unknown memory 'photographic'; valid: cumulative, none, reflective",
         ),
         ({"cognition": {"confirmation_bias": "mild"}}, "confirmation_bias must be one of none, weak, strong"),
-        ({"prompts": "no-such-folder"}, "neither 'default' nor a folder"),
+        ({"prompts": "no-such-folder"}, "neither 'default', 'deliberation' nor a folder"),
         (
             {"schedule": SimilarityDyads(10, 2, strength=1.0, opinions=[0.0] * 10, seed=1), "classifier": None},
             "classifier",

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from opinionsim.cli._console import aligned, say, say_json
 from opinionsim.cli._options import AsJson
+from opinionsim.errors import SpecError
+
+if TYPE_CHECKING:
+    from opinionsim.prompts import Texts
 
 
 class Kind(StrEnum):
@@ -33,10 +38,19 @@ class Kind(StrEnum):
 
 def list_names(
     kind: Annotated[Kind, typer.Argument(metavar="KIND", help="One of: " + ", ".join(Kind), show_default=False)],
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="NAME", help="With templates: NAME or SECTION.NAME to read whole.", show_default=False),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """List topics, personas, models, classic models (abm), metrics and whatever else has a name."""
-    rows = _LISTS[kind]()
+    if name is not None and kind != Kind.TEMPLATES:
+        raise typer.BadParameter(f"only templates are shown by name; list {kind} takes none", param_hint="NAME")
+    rows = _LISTS[kind]() if name is None else _template_texts(name)
+    if name is not None and not as_json:
+        say("\n\n".join(f"# {row['section']}.{row['name']}, pack {row['pack']}\n\n{row['text']}" for row in rows))
+        return
     if as_json:
         say_json(rows)
         return
@@ -122,16 +136,60 @@ def _parts(kind: str) -> list[dict[str, Any]]:
 
 
 def _templates() -> list[dict[str, Any]]:
-    """Templates of the default pack with the variables each may use."""
-    from opinionsim.prompts import VARIABLES, load_pack
+    """Templates and named texts of the built-in packs, each with the variables or placeholders it may use or has."""
+    return [{key: row[key] for key in ("name", "section", "pack", "variables")} for row in _all_templates()]
 
-    pack = load_pack()
-    names = sorted(Path(file).stem for file in pack.contents if file.endswith(".j2"))
-    return [
-        {"name": name, "variables": list(VARIABLES[name if name in VARIABLES else "task"])}
-        for name in names
-        if not name.startswith("_")
-    ]
+
+def _template_texts(name: str) -> list[dict[str, Any]]:
+    """Templates and named texts of a name, in every section unless it is ``SECTION.NAME``, with their texts."""
+    rows = {f"{row['section']}.{row['name']}": row for row in _all_templates()}
+    found = [row for full, row in rows.items() if name in (full, row["name"])]
+    if not found:
+        close = get_close_matches(name, [*rows, *(row["name"] for row in rows.values())], 1)
+        meant = f" (did you mean {close[0]}?)" if close else ""
+        raise SpecError(f"no template is called {name!r}{meant}; `opinionsim list templates` names them all")
+    return found
+
+
+def _all_templates() -> list[dict[str, Any]]:
+    """Templates and named texts of the built-in packs, with their texts."""
+    from opinionsim.prompts import BUILT_IN_PACKS, VARIABLES, Texts, pack_files, placeholders
+
+    rows: list[dict[str, Any]] = []
+    for pack in BUILT_IN_PACKS:
+        for file, text in pack_files(pack).items():
+            name = Path(file).stem
+            if file.endswith(".j2") and not name.startswith("_"):
+                variables = VARIABLES[name if name in VARIABLES else "task"]
+                rows.append(_template_row(pack, "prompts", name, text, variables))
+            elif file == "texts.yaml":
+                texts = Texts.parse(text, f"prompt pack {pack}/{file}")
+                rows += [_template_row(pack, *row, placeholders(row[-1])) for row in _named(texts)]
+    return rows
+
+
+def _named(texts: Texts) -> Iterator[tuple[str, str, str]]:
+    """Section, name and text of each named text; templates have their ideals in place."""
+    whole = {
+        "personas": texts.persona,
+        "instructions": texts.instructions,
+        "moderators": texts.moderator,
+        "moderation": texts.moderation,
+    }
+    for section, template in whole.items():
+        for name in texts.names(section):
+            yield section, name, template(name)
+    for wave, ideals in texts.ideals.items():
+        yield "ideals", wave, "\n".join(f"{each.name}: {each.line} [{each.source}]" for each in ideals)
+    for name, interview in texts.interviews.items():
+        questions = "\n".join(f"{i}. {each}" for i, each in enumerate(interview.questions, 1))
+        yield "interviews", name, f"{interview.voice}\n\n{interview.words} words at most for each answer:\n{questions}"
+    yield "requests", "automatic", texts.automatic
+    yield "requests", "values", texts.values
+
+
+def _template_row(pack: str, section: str, name: str, text: str, variables: Sequence[str]) -> dict[str, Any]:
+    return {"name": name, "section": section, "pack": pack, "variables": list(variables), "text": text}
 
 
 def _experiments() -> list[dict[str, Any]]:

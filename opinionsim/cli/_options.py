@@ -46,7 +46,7 @@ Changes = Annotated[
 ]
 Prompts = Annotated[
     str | None,
-    typer.Option("--prompts", metavar="DIR", help="Folder of a prompt pack to use.", show_default=False),
+    typer.Option("--prompts", metavar="DIR", help="Prompt pack to use: a name or a folder.", show_default=False),
 ]
 Slots = Annotated[
     int | None,

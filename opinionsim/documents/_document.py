@@ -125,6 +125,30 @@ def read_document(path: str | Path) -> Document:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise SpecError(f"{str(path)!r}: cannot be read: {reason}") from None
+    return parse_document(text, path)
+
+
+def parse_document(text: str, path: str | Path) -> Document:
+    """Read the text of a YAML file, or of a JSON file when its name ends in ``.json``.
+
+    Parameters
+    ----------
+    text : str
+        The text.
+    path : str or Path
+        The file it comes from, as errors name it; it is not opened.
+
+    Returns
+    -------
+    Document
+        The content, a mapping.
+
+    Raises
+    ------
+    SpecError
+        If the text is empty, not valid, repeats a key, or is no mapping.
+    """
+    path = Path(path)
     value = parse_json(text, str(path)) if path.suffix == ".json" and text.strip() else parse_value(text, str(path))
     if value is None:
         raise SpecError(f"{path}: is empty; a mapping of fields is expected")

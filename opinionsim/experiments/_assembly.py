@@ -2,29 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 
-from opinionsim.actors import Cognition, Member, PersonaActor, persona_actors
+from opinionsim.actors import Cognition, Direction, Member, PersonaActor, other_actors, persona_actors
 from opinionsim.classic import draw_opinions
 from opinionsim.errors import SpecError
+from opinionsim.experiments._cast import Cast, cast_of, names_of, own_personas
+from opinionsim.experiments._cast_spec import MemberSpec
 from opinionsim.experiments._cells import PlannedRun
 from opinionsim.experiments._equations import Equation, equation_of
-from opinionsim.experiments._model_spec import ModelSpec
+from opinionsim.experiments._model_spec import ModelSpec, agent_label
 from opinionsim.experiments._outside import owned
 from opinionsim.experiments._resources import Resources
 from opinionsim.experiments._spec import ExperimentSpec
 from opinionsim.llm import Endpoint, ReplayOnly
 from opinionsim.networks import Network, NetworkKind
 from opinionsim.opinions import OpinionScale
-from opinionsim.personas import Persona, Population, draw_population
+from opinionsim.personas import BARE, Persona, Population, draw_population
 from opinionsim.prompts import PromptPack
-from opinionsim.schedules import AnySchedule, Setting, named, with_probes, without_turns
+from opinionsim.schedules import (
+    PARTICIPANT,
+    ActSpec,
+    AnySchedule,
+    Setting,
+    automatic_instructions,
+    named,
+    selector_of,
+    with_moderator,
+    with_probes,
+    without_turns,
+)
 from opinionsim.streams import stream
 from opinionsim.topics import Claim, Topic
+
+
+#: Most words of the instructions that a moderator writes for itself (Plurals; B5).
+_MOST_WORDS = 50
 
 
 @dataclass(frozen=True)
@@ -33,8 +50,10 @@ class Parts:
 
     Attributes
     ----------
-    topic, claim : Topic, Claim
-        The topic and claim of opinions.
+    topic, claim : Topic, Claim or None
+        The topic and claim of opinions; a task alone has no claim.
+    task : str
+        What agents are asked to do; empty for nothing beyond their acts.
     population : Population
         The personas and initial opinions of the agents.
     network : Network or None
@@ -51,16 +70,23 @@ class Parts:
         Steps dispatched beyond the last complete one.
     opinions : tuple of float or None, length N
         Initial opinions: points of the scale, or any number within it for an equation.
-    models : tuple of ModelSpec, length N
-        Chat model of each agent; empty where agents follow an equation.
-    model_labels : tuple of str, length N
-        Name in results of the chat model or equation of each agent.
+    names : tuple of str, length N
+        Names of the agents in results; empty for those of their personas.
+    directions : tuple of Direction, length N
+        What each agent is told apart from the others.
+    others : mapping of str to Direction
+        The same for other members, by role.
+    models : tuple of ModelSpec, length N + number of others
+        Chat model of each member; empty where agents follow an equation.
+    model_labels : tuple of str, length N + number of others
+        Name in results of the chat model or equation of each member.
     equation : Equation or None
         The equation that agents follow; None where chat models play personas.
     """
 
     topic: Topic
-    claim: Claim
+    claim: Claim | None
+    task: str
     population: Population
     network: Network | None
     schedule: AnySchedule
@@ -69,6 +95,9 @@ class Parts:
     cognition: Cognition
     lookahead: int | None
     opinions: tuple[float | None, ...]
+    names: tuple[str, ...]
+    directions: tuple[Direction, ...]
+    others: Mapping[str, Direction]
     models: tuple[ModelSpec, ...]
     model_labels: tuple[str, ...]
     equation: Equation | None = None
@@ -90,29 +119,32 @@ class Parts:
         """
         if self.equation is not None:
             actors, kind, unnamed = list(self.equation.actors()), "equation", "(equation)"
+            others = []
         else:
             actors, kind, unnamed = list(self._personas()), "scripted", "(no role)"
-        n = len(self.population)
-        return tuple(
-            Member(
-                actor,
-                name=persona.name or unnamed,
-                endpoint=endpoint,
-                evidence=of,
-                model=model,
-                opinion=opinion,
-                attributes=_attributes(persona),
-            )
-            for actor, persona, opinion, model, endpoint, of in zip(
-                actors,
-                self.population.personas,
-                self.opinions,
-                self.model_labels,
-                endpoints or [Endpoint(ReplayOnly())] * n,
-                evidence or [kind] * n,
-                strict=True,
-            )
+            others = self._others()
+        n = len(self.population) + len(others)
+        members = zip(
+            [*actors, *others],
+            [*(PARTICIPANT for _ in actors), *(each.role for each in others)],
+            [*self.names, *(each.role.capitalize() for each in others)],
+            [*self.population.personas, *(BARE for _ in others)],
+            [*self.opinions, *(None for _ in others)],
+            self.model_labels,
+            endpoints or [Endpoint(ReplayOnly())] * n,
+            evidence or [kind] * n,
+            strict=True,
         )
+        return tuple(
+            Member(actor, role, endpoint, name or unnamed, of, model, opinion, _attributes(persona))
+            for actor, role, name, persona, opinion, model, endpoint, of in members
+        )
+
+    def acts(self, agent: int) -> Mapping[str, ActSpec]:
+        """The acts of a member of the cast, as it carries them out."""
+        if agent < len(self.directions):
+            return self.directions[agent].acts(self.schedule.acts)
+        return self.schedule.acts
 
     def _personas(self) -> Sequence[PersonaActor]:
         return persona_actors(
@@ -122,6 +154,19 @@ class Parts:
             claim=self.claim,
             scale=self.scale,
             cognition=self.cognition,
+            task=self.task,
+            directions=self.directions,
+        )
+
+    def _others(self) -> list[PersonaActor]:
+        return other_actors(
+            self.schedule,
+            self.pack,
+            claim=self.claim,
+            scale=self.scale,
+            masked=self.cognition.masked,
+            task=self.task,
+            directions=self.others,
         )
 
 
@@ -153,29 +198,36 @@ def assemble(planned: PlannedRun, resources: Resources, left_out: Collection[int
 
 def _assembled(planned: PlannedRun, resources: Resources, left_out: Collection[int]) -> Parts:
     spec = planned.spec
-    topic = resources.topic(spec.topic)
     scale = spec.scale.scale()
     population = _population(planned, resources, scale)
     network = _network(planned, resources)
     opinions = _opinions(planned, population, scale)
     setting = Setting(
-        spec.size, partial(_drawing, planned, "schedule"), network, opinions, resources.messages
+        spec.size,
+        partial(_drawing, planned, "schedule"),
+        network,
+        opinions,
+        resources.messages,
+        names_of(spec, population.personas),
+        planned.replicate,
     )
     schedule = None if spec.interaction.native else _schedule(spec, setting)
     equation: Equation | None = None
     labels: tuple[str, ...] = (spec.model.label,) * len(population)
-    models: tuple[ModelSpec, ...] = ()
+    cast = Cast(population, names_of(spec, population.personas), (), {}, ())
     if spec.model.equation is not None or schedule is None:
         equation, schedule = equation_of(spec, _seed(planned), planned.replicate, network, opinions, schedule)
     else:
-        models = spec.model.assign(population.personas, _drawing(planned, "models"))
-        labels = tuple(map(spec.model.agent_label, models))
+        cast = cast_of(spec, population, lambda: spec.model.assign(population.personas, _drawing(planned, "models")))
+        labels = tuple(agent_label(each, spec.chat_models) for each in cast.models)
+        schedule = _moderated(spec, schedule, resources)
     probe, asked = spec.measurement.probe, spec.measurement.self_report
     probed = with_probes(with_probes(schedule, probe.before, probe.after), asked.before, asked.after, "self-report")
     return Parts(
-        topic=topic,
-        claim=topic.claim(spec.topic.framing),
-        population=population,
+        topic=resources.topic(spec.topic),
+        claim=resources.claim(spec),
+        task=spec.task,
+        population=cast.population,
         network=network,
         schedule=without_turns(probed, left_out),
         pack=resources.pack(spec.pack),
@@ -183,10 +235,23 @@ def _assembled(planned: PlannedRun, resources: Resources, left_out: Collection[i
         cognition=_cognition(spec),
         lookahead=spec.execution.lookahead,
         opinions=opinions,
-        models=models,
+        names=cast.names,
+        directions=cast.directions,
+        others=cast.others,
+        models=cast.models,
         model_labels=labels,
         equation=equation,
     )
+
+
+def _moderated(spec: ExperimentSpec, schedule: AnySchedule, resources: Resources) -> AnySchedule:
+    """The schedule with the moderator that the specification wants, if any."""
+    moderator = spec.moderator
+    if moderator is None:
+        return schedule
+    texts = resources.pack(spec.pack).named
+    automatic = automatic_instructions(texts.marker, _MOST_WORDS) if moderator.automatic and texts is not None else None
+    return with_moderator(schedule, automatic=automatic, decides=moderator.values is not None)
 
 
 def _schedule(spec: ExperimentSpec, setting: Setting) -> AnySchedule:
@@ -194,8 +259,7 @@ def _schedule(spec: ExperimentSpec, setting: Setting) -> AnySchedule:
     schedule = spec.interaction.schedule(setting)
     cognition = spec.cognition
     if cognition.draws > 1:
-        chosen = cognition.selector
-        select = partial(chosen.found("selector").target, **chosen.options)
+        select = selector_of(cognition.selector)
         acts = [
             act if act.draws > 1 else replace(act, draws=cognition.draws, selector=select)
             for act in schedule.acts.values()
@@ -220,7 +284,8 @@ def _cognition(spec: ExperimentSpec) -> Cognition:
     return replace(
         cognition,
         confirmation_bias=spec.cognition.confirmation_bias,
-        world=spec.cognition.world,
+        # The world is closed by default in the study; a cast is told no more than the specification says.
+        world=spec.cognition.world if not spec.cast or "world" in spec.cognition.model_fields_set else "open",
         persona_shown=spec.population.shown,
         masked=spec.topic.masked,
     )
@@ -239,6 +304,9 @@ def _seed(planned: PlannedRun) -> int:
 
 def _population(planned: PlannedRun, resources: Resources, scale: OpinionScale) -> Population:
     spec = planned.spec.population
+    if planned.spec.cast:
+        personas = own_personas(planned.spec, partial(_respondent, planned, resources))
+        return Population(personas, tuple(persona.opinion for persona in personas))
     if spec.continuous or not planned.spec.interaction.role_play:
         return Population.bare(spec.size)
     # A Latin square balances over replicates, so these must have the same personas and opinions.
@@ -253,6 +321,11 @@ def _population(planned: PlannedRun, resources: Resources, scale: OpinionScale) 
         opinions_rng=_drawing(planned, "initial opinions", every_replicate=balanced),
         assignment_rng=_drawing(planned, "assignment", every_replicate=balanced),
     )
+
+
+def _respondent(planned: PlannedRun, resources: Resources, agent: int, member: MemberSpec) -> Persona:
+    """The respondent whose persona a member of the cast plays."""
+    raise SpecError(f"cast.{agent}: personas of a survey need a survey")
 
 
 def _opinions(planned: PlannedRun, population: Population, scale: OpinionScale) -> tuple[float | None, ...]:

@@ -39,6 +39,9 @@ from opinionsim.streams import canonical_json, digest
 _SWEEPABLE = (
     "seed",
     "population",
+    "cast",
+    "moderator",
+    "task",
     "topic",
     "cognition",
     "interaction",

@@ -12,6 +12,7 @@ import numpy as np
 from opinionsim.documents import Document, KeyPath, fields_at, spell_path
 from opinionsim.errors import MeasurementError, SpecError
 from opinionsim.experiments._equations import check_equation
+from opinionsim.experiments._cast import cast_of
 from opinionsim.experiments._identity import RUN_FIELDS
 from opinionsim.experiments._outside import owned
 from opinionsim.experiments._resources import Resources, is_path
@@ -20,6 +21,7 @@ from opinionsim.llm import own_model
 from opinionsim.memory import find_memory
 from opinionsim.personas import PersonaSet, Population, draw_population
 from opinionsim.registry import NamedPart, find
+from opinionsim.schedules import Setting
 from opinionsim.streams import canonical_json
 
 #: Fields that `independent_over` may name.
@@ -80,12 +82,17 @@ class Checks:
                 yield ("topic", "framing"), str(error)
         yield from self._population(spec)
         cognition, asks = spec.cognition, spec.model.equation is None
-        templates = find_memory(cognition.memory.name, cognition.memory.options).templates if asks else ()
-        yield from _attempt(("prompts",), lambda: self.resources.pack(spec.pack).bind(spec.acts, templates))
+        # Agents without memory need no wording of one.
+        keeps = any(act.memory != "none" for act in spec.acts)
+        templates = find_memory(cognition.memory.name, cognition.memory.options).templates if asks and keeps else ()
+        unbound = list(_attempt(("prompts",), lambda: self.resources.pack(spec.pack).bind(spec.acts, templates)))
+        yield from unbound or self._briefs(spec)
         interaction, size = spec.interaction, spec.size
         messages = getattr(interaction, "messages", None)
         if messages is not None:
             yield from _attempt(("interaction", "messages"), lambda: self.resources.messages(messages))
+        setting = Setting(size, np.random.default_rng, messages=self.resources.messages, names=self._names(spec) or ())
+        yield from _attempt(("interaction",), lambda: interaction.check(setting))
         network = getattr(interaction, "network", None)
         if network is not None:
             yield from _attempt(
@@ -98,6 +105,22 @@ class Checks:
             from opinionsim.metrics import check_metrics
 
             yield from _attempt(("measurement", "metrics"), lambda: check_metrics(metrics, spec.scale.scale()))
+
+    def _briefs(self, spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
+        """Texts that members of the cast are addressed with and the prompt pack does not have."""
+        if spec.model.equation is not None:
+            return
+        pack = self.resources.pack(spec.pack)
+        address = partial(pack.for_agent, scale=spec.scale.scale(), world="open", task=spec.task)
+        population = Population.bare(len(spec.cast) or 1)
+        cast = cast_of(spec, population, tuple)
+        for place, direction in enumerate(cast.directions[: len(spec.cast) or 1]):
+            where: KeyPath = ("cast", place) if spec.cast else ("interaction",)
+            yield from _attempt(where, partial(address, brief=direction.brief))
+        for role, direction in cast.others.items():
+            yield from _attempt((role,), partial(address, brief=direction.brief, role=role))
+            if spec.moderator is not None and spec.moderator.automatic and pack.named is None:
+                yield (role, "automatic"), f"needs a prompt pack with texts.yaml; {spec.pack!r} has none"
 
     def _names(self, spec: ExperimentSpec) -> tuple[str, ...] | None:
         """Names that a network may use; None where personas cannot be read, which is an error of its own."""

@@ -21,6 +21,8 @@ from opinionsim.topics import Claim
 
 #: Part of a turn in which reflective memories sum up.
 _REFLECT = "reflect"
+#: Part of a turn in which a judge picks one of several replies.
+_SELECT = "select"
 #: Least number of agents that are acted out.
 _FEWEST_AGENTS = 8
 #: Claim for a judge where only the number of its questions counts.
@@ -78,15 +80,16 @@ class CountedTurns:
         self.needs: Collection[str] = parts.schedule.needs
         self._schedule, self._after = parts.schedule, parts.calls_per_event
         self._turns, self._reads = Counter[str](), Counter[str]()
-        acts, labels, kept = parts.schedule.acts, parts.model_labels, _Kept(parts.schedule.acts)
+        labels, kept = parts.model_labels, _Kept(parts.schedule.acts)
         found: defaultdict[Sort, list[int]] = defaultdict(list)
         step, static = 0, isinstance(parts.schedule, StaticSchedule)
         for index, turn in enumerate(outline(parts.schedule)):
             if static:
                 check_turn(turn, parts.schedule, index, step)
                 step = turn.step
-            before, act = kept.before(turn), acts[turn.act]
+            before, act = kept.before(turn), parts.acts(turn.agent)[turn.act]
             found[labels[turn.agent], turn.act] += [before] * act.draws
+            found[labels[turn.agent], _SELECT] += [0] * (act.calls - act.draws)
             if self._after and act.memory == "keep":
                 found[labels[turn.agent], _REFLECT] += [before] * self._after
             self._turns[turn.act] += 1
@@ -190,7 +193,7 @@ class DryRun:
         kept, acted, known = _Kept(schedule.acts), set[str](), dict[tuple[str, Item], list[tuple[int, int]]]()
         published: list[Message] = []
         for turn in outline(schedule):
-            member, act = cast[turn.agent], schedule.acts[turn.act]
+            member, act = cast[turn.agent], self.parts.acts(turn.agent)[turn.act]
             if turn.act in acted and (turn.agent not in chosen or most <= 0):
                 text = self.reply((labels[turn.agent], turn.act))
                 published.append(Message(text, member.name, turn.agent, role=member.role, act=turn.act))
@@ -206,7 +209,7 @@ class DryRun:
             ask = partial(self._ask, labels[turn.agent], turn.act, kept.before(turn))
             before = self._n_asked
             await actor.act(turn, received, ask, published.append)
-            most -= act.draws + (self.parts.calls_per_event if act.memory == "keep" else 0)
+            most -= act.calls + (self.parts.calls_per_event if act.memory == "keep" else 0)
             self._check_memory(act, self._n_asked - before)
             for each in judges if act.kind != SELF_REPORT else ():
                 read = tuple(message.text for message in received)
@@ -219,9 +222,9 @@ class DryRun:
     def _check_memory(self, act: ActSpec, n_asked: int) -> None:
         """Refuse a memory that asks more often than it declares."""
         declared = self.parts.calls_per_event if act.memory == "keep" else 0
-        if n_asked > act.draws + declared:
+        if n_asked > act.calls + declared:
             raise SpecError(
-                f"cognition.memory: {self.parts.cognition.memory} asks {n_asked - act.draws} times for an "
+                f"cognition.memory: {self.parts.cognition.memory} asks {n_asked - act.calls} times for an "
                 f"event, and its calls_per_event is {declared}"
             )
 

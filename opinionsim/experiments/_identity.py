@@ -20,6 +20,9 @@ _VERSION = 1
 #: Fields of a specification that are part of a run's identity, wholly or in part.
 RUN_FIELDS = (
     "population",
+    "cast",
+    "moderator",
+    "task",
     "topic",
     "cognition",
     "interaction",
@@ -60,10 +63,30 @@ def _population_fields(spec: ExperimentSpec, resources: Resources) -> dict[str, 
     return {**fields, "personas": digest(canonical_json(personas))}
 
 
+def _cognition_fields(spec: ExperimentSpec) -> dict[str, Any]:
+    """Identity fields of cognition; a cast is told of a closed world only where the specification states one."""
+    fields = _stated(spec.cognition)
+    if spec.cast and "world" in spec.cognition.model_fields_set:
+        fields["world"] = spec.cognition.world
+    return fields
+
+
+def _cast_fields(spec: ExperimentSpec, resources: Resources) -> dict[str, Any]:
+    """Identity fields of the population or the cast, the moderator and the task."""
+    fields: dict[str, Any] = {"task": spec.task} if spec.task else {}
+    if spec.moderator is not None:
+        fields["moderator"] = {**spec.moderator.identity(), "role": "moderator"}
+    if spec.cast:
+        return {**fields, "cast": [each.identity() for each in spec.cast]}
+    return {**fields, "population": _population_fields(spec, resources)}
+
+
 def _interaction_fields(spec: ExperimentSpec, resources: Resources) -> dict[str, Any]:
     """Identity fields of an interaction; network and messages enter by content."""
     size = spec.size
-    fields = spec.interaction.identity(Setting(size, np.random.default_rng, messages=resources.messages))
+    names = resources.names(spec) if spec.cast else None
+    setting = Setting(size, np.random.default_rng, messages=resources.messages, names=names or ())
+    fields = spec.interaction.identity(setting)
     network = getattr(spec.interaction, "network", None)
     if network is not None and network.kind != "complete":
         fields["network"] = network.identity(size, resources.network, resources.names(spec))
@@ -86,18 +109,13 @@ def run_fields(spec: ExperimentSpec, resources: Resources) -> dict[str, Any]:
         JSON values. Files enter by content, so renaming a file changes nothing. A prompt pack enters by the name of
         its folder: an edited template is then compared with the prompts on record, and reported.
     """
-    topic = resources.topic(spec.topic)
-    claim = topic.claim(spec.topic.framing)
+    claim = resources.claim(spec)
+    topic = None if claim is None else {"name": claim.topic, "framing": claim.framing, "claim": claim.text}
     fields: dict[str, Any] = {
-        "population": _population_fields(spec, resources),
-        "topic": {
-            "name": topic.name,
-            "framing": claim.framing,
-            "claim": claim.text,
-            "masked": spec.topic.masked,
-        },
+        **_cast_fields(spec, resources),
+        "topic": {} if topic is None else {**topic, "masked": spec.topic.masked},
         "interaction": _interaction_fields(spec, resources),
-        "cognition": _stated(spec.cognition),
+        "cognition": _cognition_fields(spec),
         "model": spec.model.identity(),
         "measurement": {"probe": _stated(spec.measurement.probe)},
     }

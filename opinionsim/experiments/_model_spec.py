@@ -92,20 +92,6 @@ class _Agents:
         """The names of the models, in order, as one text."""
         return " + ".join(dict.fromkeys(each.name for each in self.chat_models))
 
-    def agent_label(self, model: ModelSpec) -> str:
-        """The name of a model, with the settings that distinguish it from others of that name.
-
-        Returns
-        -------
-        str
-            As in ``openai:gpt-4o-mini`` or ``scripted (pull=2)``.
-        """
-        namesakes = [_settings(each) for each in self.chat_models if each.name == model.name]
-        own = _settings(model)
-        telling = [name for name in own if any(other.get(name) != own[name] for other in namesakes)]
-        said = ", ".join(f"{name}={own[name]}" for name in telling)
-        return f"{model.name} ({said})" if said else model.name
-
     def identity(self) -> Any:
         """The fields that enter the identity of a run, as JSON values."""
         raise NotImplementedError
@@ -284,6 +270,21 @@ class ClassicModelSpec(DocumentModel, _Agents):
     def assign(self, personas: Sequence[Persona], rng: np.random.Generator) -> tuple[ModelSpec, ...]:
         """No chat model for any agent."""
         return ()
+
+
+def agent_label(model: ModelSpec, models: Sequence[ModelSpec]) -> str:
+    """The name of a model, with the settings that distinguish it from others of that name.
+
+    Returns
+    -------
+    str
+        As in ``openai:gpt-4o-mini`` or ``scripted (pull=2)``.
+    """
+    namesakes = [_settings(each) for each in models if each.name == model.name]
+    own = _settings(model)
+    telling = [name for name in own if any(other.get(name) != own[name] for other in namesakes)]
+    said = ", ".join(f"{name}={own[name]}" for name in telling)
+    return f"{model.name} ({said})" if said else model.name
 
 
 def _form(value: Any) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 from opinionsim.documents import Document, is_one_line, parse_value, show_value
 from opinionsim.errors import SpecError
 from opinionsim.experiments._resources import is_path
+from opinionsim.prompts import BUILT_IN_PACKS
 from opinionsim.registry import name_of
 
 Overrides = Mapping[str, Any] | Iterable[str]
@@ -20,7 +21,7 @@ Overrides = Mapping[str, Any] | Iterable[str]
 _PATHS: Mapping[tuple[str, ...], Callable[[str], bool]] = {
     ("population", "personas"): is_path,
     ("topic", "file"): bool,
-    ("prompts",): lambda text: text not in ("", "default"),
+    ("prompts",): lambda text: text not in ("", *BUILT_IN_PACKS),
     ("interaction", "messages"): bool,
     ("interaction", "network", "path"): bool,
 }

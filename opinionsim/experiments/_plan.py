@@ -16,6 +16,7 @@ from opinionsim.classifiers import asks
 from opinionsim.errors import SpecError
 from opinionsim.experiments._assembly import Parts, assemble
 from opinionsim.experiments._assumptions import Model, Rates, Seen, check_assumptions, observe
+from opinionsim.experiments._cast import task_notes
 from opinionsim.experiments._cells import Experiment, PlannedRun, require_experiment
 from opinionsim.experiments._coding import instruments_by_run
 from opinionsim.experiments._dry_run import CountedTurns, DryRun, Sort, questions
@@ -239,8 +240,8 @@ class _Planning:
         return Model(model.name, False, model.max_tokens, endpoint.price)
 
     def _claim(self, run_id: str) -> str:
-        topic = self.runs[run_id].spec.topic
-        return self._resources.topic(topic).claim(topic.framing).text
+        claim = self._resources.claim(self.runs[run_id].spec)
+        return "" if claim is None else claim.text
 
     def _counted(self) -> dict[str, CountedTurns]:
         """Counted turns of each run that makes calls and can be drawn; equal schedules are counted once."""
@@ -477,6 +478,7 @@ def _unusual(run: PlannedRun, parts: Parts) -> Iterator[str]:
     names = {persona.name for persona in parts.population.personas}
     if len(names) < n and names != {""}:
         yield f"The set has {len(names)} personas for {n} agents: some agents of a run have the same name."
+    yield from task_notes(run.spec)
 
 
 @dataclass(frozen=True)

@@ -101,8 +101,7 @@ class Registration:
 
     def _run_row(self, planned: PlannedRun) -> RunRow:
         spec, resources = planned.spec, self._context.experiment.resources
-        topic = resources.topic(spec.topic)
-        claim = topic.claim(spec.topic.framing)
+        topic, claim = resources.topic(spec.topic), resources.claim(spec)
         size = spec.size
         network = getattr(spec.interaction, "network", None)
         equation = _is_equation(planned)
@@ -111,9 +110,9 @@ class Registration:
             "seed": spec.seed,
             "topic": topic.name,
             "category": topic.category,
-            "framing": claim.framing,
-            "claim": claim.text,
-            "truth": claim.truth(spec.scale.scale()),
+            "framing": "" if claim is None else claim.framing,
+            "claim": "" if claim is None else claim.text,
+            "truth": None if claim is None else claim.truth(spec.scale.scale()),
             "confirmation_bias": None if bare else spec.cognition.confirmation_bias,
             "memory": None if equation else spec.cognition.memory.name,
             "world": None if bare else spec.cognition.world,

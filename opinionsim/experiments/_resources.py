@@ -16,11 +16,12 @@ from pydantic import Field
 from opinionsim.data import data_folder
 from opinionsim.documents import Document, DocumentModel, read_document, validate
 from opinionsim.errors import SpecError
+from opinionsim.experiments._cast import names_of
 from opinionsim.experiments._spec import ExperimentSpec, PopulationSpec, TopicSpec
 from opinionsim.networks import Network, build_network
 from opinionsim.personas import Persona, PersonaSet, load_personas, parse_personas
-from opinionsim.prompts import PromptPack, load_pack
-from opinionsim.topics import Topic, load_topics, parse_topic
+from opinionsim.prompts import BUILT_IN_PACKS, PromptPack, load_pack
+from opinionsim.topics import Claim, Topic, load_topics, parse_topic
 
 _Loaded = TypeVar("_Loaded")
 
@@ -137,7 +138,7 @@ class Resources:
         return _once(self._personas, reference, self._find_personas)
 
     def names(self, spec: ExperimentSpec) -> tuple[str, ...] | None:
-        """Names of the personas that a network may name, in their order; None where agents play none.
+        """Names of the agents that a network or graph may name, in their order; None where agents play nobody.
 
         Raises
         ------
@@ -146,6 +147,8 @@ class Resources:
         """
         if spec.population.continuous or not spec.interaction.role_play:
             return None
+        if spec.cast:
+            return names_of(spec)
         return tuple(persona.name for persona in self.personas(spec.population).personas)
 
     def _find_personas(self, reference: str) -> PersonaSet:
@@ -174,6 +177,16 @@ class Resources:
         self._used_topics.setdefault(reference, {})[spec.name] = topic
         return topic
 
+    def claim(self, spec: ExperimentSpec) -> Claim | None:
+        """The claim that opinions of a run are about; None where agents have a task and no topic.
+
+        Raises
+        ------
+        SpecError
+            As :meth:`topic`, or if the topic has no such side.
+        """
+        return self.topic(spec.topic).claim(spec.topic.framing) if spec.has_topic else None
+
     def _named_topic(self, reference: str, name: str) -> Topic:
         used = self._used_topics.get(reference, {})
         if name in used:
@@ -201,7 +214,7 @@ class Resources:
         return topics
 
     def pack(self, prompts: str) -> PromptPack:
-        """The prompt pack called `prompts`: ``default`` or a folder.
+        """The prompt pack called `prompts`: a built-in one or a folder.
 
         Raises
         ------
@@ -213,7 +226,7 @@ class Resources:
     def _find_pack(self, reference: str) -> PromptPack:
         if reference in self._pinned.prompts:
             return PromptPack.from_contents(reference, self._pinned.prompts[reference])
-        return load_pack(reference if reference == "default" else self._path(reference))
+        return load_pack(reference if reference in BUILT_IN_PACKS else self._path(reference))
 
     def messages(self, given: str | tuple[str, ...]) -> tuple[str, ...]:
         """Messages from outside: as given, or read from the file that is named.

@@ -284,7 +284,7 @@ async def _on_record(context: Context, planned: PlannedRun, calls: RunCalls) -> 
         parts = assemble(planned, resources)
         externals, authors = parts.schedule.externals, [member.author for member in parts.cast()]
     rows = await context.in_store(context.store.turns, planned.run_id)
-    claim = resources.topic(spec.topic).claim(spec.topic.framing)
+    claim = resources.claim(spec)
     return stored_texts(rows, externals), Measuring(instruments, context.queues, calls, claim, authors)
 
 

@@ -26,6 +26,7 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 
 from opinionsim.errors import SpecError
 from opinionsim.llm import phrases
+from opinionsim.llm._scripted_answers import ANSWERS, choice
 from opinionsim.messages import ChatMessage, text_id
 from opinionsim.opinions import OpinionScale
 from opinionsim.prompts import BLOCKS, Marks, load_pack
@@ -136,6 +137,7 @@ class _Reading(NamedTuple):
     persona: str
     disposition: str
     masked: bool
+    claim: bool
     words: int
     line: str
     """Identity of the message: role and identity of the text."""
@@ -162,6 +164,7 @@ def _reader(*delimiters: tuple[str, str]) -> Callable[[str, str], _Reading]:
             persona="\n".join(marks.blocks("persona", task)).strip(),
             disposition="\n".join(marks.blocks("disposition", task)).strip(),
             masked=phrases.MASKED in task or phrases.MASKED.lower() in task.lower(),
+            claim=marks.claim[0] in task,
             words=phrases.n_words(text),
             line=f"{role}:{text_id(text)}",
         )
@@ -215,6 +218,10 @@ class _Prompt(NamedTuple):
     name: str
     """The agent's name; empty when the prompt gives none."""
     masked: bool
+    claim: bool
+    """Whether a message states a claim."""
+    told: str
+    """The system message and the task, outside memory and posts."""
     words: int
     key: str
     """Hash of the prompt."""
@@ -255,6 +262,8 @@ def _understand(messages: Sequence[BaseMessage | ChatMessage], marks: Marks, sca
         bias=_bias("\n".join([reading.disposition for reading in readings if reading.disposition])),
         name=_told_name(persona),
         masked=any(reading.masked for reading in readings),
+        claim=any(reading.claim for reading in readings),
+        told="\n".join([reading.task for reading in readings if reading.role == "system"] + [task.task]),
         words=sum([reading.words for reading in readings]),
         # Another spelling of the hashed prompt would draw other replies.
         key=digest("\n".join([reading.line for reading in readings])),
@@ -436,7 +445,7 @@ def _reflection(prompt: _Prompt, level: int, subject: str, again: str, draws: _D
 
 _Writer = Callable[[_Prompt, int, str, str, _Draws], list[str]]
 _WRITERS: Mapping[str, _Writer] = MappingProxyType(
-    {"write": _post, "probe": _probe, "reflect_first": _reflection, "reflect": _reflection}
+    {"write": _post, "respond": _post, "probe": _probe, "reflect_first": _reflection, "reflect": _reflection}
 )
 
 
@@ -571,7 +580,11 @@ class ScriptedChatModel(BaseChatModel):
             text = draws.pick(phrases.REFUSALS)
         else:
             spread = self.parameters.noise * self.temperature
-            if prompt.act == "self-report":
+            if options := choice(prompt.told):
+                text = str(1 + int(draws.uniform() * options))
+            elif prompt.act in ANSWERS and not (prompt.act == "respond" and prompt.claim):
+                text = ANSWERS[prompt.act](prompt.told, len(prompt.received), draws)
+            elif prompt.act == "self-report":
                 text = str(_point(centre, spread, greedy, self.scale, draws))
             else:
                 text = _say(prompt, _level(centre, spread, greedy, self.scale, draws), draws)

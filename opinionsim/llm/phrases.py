@@ -14,13 +14,16 @@ from functools import lru_cache
 from types import MappingProxyType
 
 __all__ = [
+    "ANSWERS",
     "ALONE",
     "CLOSERS",
     "CONCLUSIONS",
     "FIRST",
+    "INSTRUCTIONS",
     "LEADS",
     "MASKED",
     "MASKED_AGAIN",
+    "MODERATION",
     "OPENERS",
     "PLAIN",
     "POSTS",
@@ -31,6 +34,7 @@ __all__ = [
     "REPORTS",
     "capitalised",
     "n_words",
+    "pick_one",
     "sentences",
     "stance",
     "stated",
@@ -286,6 +290,42 @@ REFUSALS = (
 )
 
 #: Sentence ends, and the marks that set a quoted or introduced sentence off from what introduces it.
+#: What is said to a task without a claim. They fit any task, and say nothing of it.
+ANSWERS = (
+    "I would begin with what can be done at once and costs little.",
+    "I would first ask those who have to live with the outcome.",
+    "Most of it depends on who pays for it, and when.",
+    "I would try it in one place, look at the result, and go on from there.",
+    "What has worked elsewhere deserves a second look.",
+    "The rules should be simple enough to be explained in one sentence.",
+    "I would leave the decision to those who are nearest to the matter.",
+    "Somebody has to answer for it, or it will not last.",
+    "I would write down what speaks for it and what speaks against it.",
+    "A plan for ten years is worth more than one for ten weeks.",
+    "What is saved at the beginning is often paid twice at the end.",
+    "I would keep what there is and mend it step by step.",
+)
+
+#: What a moderator says of the responses, with their number as {n}.
+MODERATION = (
+    "Of {n} responses, most begin with small steps, and some with the people concerned.",
+    "Put together, the {n} responses ask for a plain rule and for somebody who answers for it.",
+    "The {n} responses differ in where to begin and agree that it has to begin.",
+)
+
+#: Instructions that a moderator writes for itself.
+INSTRUCTIONS = (
+    "Group responses that say the same, keep what is new, and leave out repetition.",
+    "Weigh every response alike, name what they share, and state where they differ.",
+    "Take the clearest response as a frame and add what the others have that it lacks.",
+)
+
+
+def pick_one(n: int) -> str:
+    """The request to name one of n numbered texts, with which a judge's question ends."""
+    return f"Answer with one number from 1 to {n} and nothing else."
+
+
 _BREAKS = re.compile('[.!?:\n"\u201c\u201d\u00ab\u00bb]+')
 _SUBJECT = re.compile(r"\b(?:theory xyz|(?:this|that|the) (?:theory(?! xyz)|claim))\b")
 _WORD = re.compile(r"[a-z]+(?:['\u2019]t)?")

@@ -186,10 +186,13 @@ class AgentPrompts:
         How prompts address the agent; empty when its name is not shown.
     agent : int or None
         Its number in the cast, which marks its own messages; None where it has none.
+    author : str
+        The name under which others are shown its messages; empty for a stranger.
     """
 
     name: str
     agent: int | None
+    author: str
     _wording: Wording
     _shared: Mapping[str, Any]
     _system: ChatMessage | None
@@ -234,10 +237,12 @@ class AgentPrompts:
     def said(self, reply: Reply) -> Reply:
         """A reply as it is published and remembered.
 
-        Its text is :func:`~opinionsim.messages.printable`, without the one pair of the pack's delimiters that encloses
-        all of it, if any does. A text of which nothing is left is empty.
+        Its text is :func:`~opinionsim.messages.printable`, without the pack's labels that it begins with, and without
+        the one pair of the pack's delimiters that encloses all of it, if any does. A text of which nothing is left is
+        empty.
         """
-        text = self._wording.marks.unwrapped(printable(reply.text))
+        marks = self._wording.marks
+        text = marks.unwrapped(marks.unlabelled(printable(reply.text), self.author))
         nothing = reply.condition in SPOKEN and not text.strip()
         return reply._replace(text=text, condition="empty" if nothing else reply.condition)
 

@@ -30,6 +30,8 @@ class Brief:
         For a moderator: the values by which alone it decides.
     without : tuple of str
         Ideals of deliberation that are left out.
+    author : str or None
+        The name under which others are shown its messages; None for that of its persona.
     """
 
     system: str | None = None
@@ -38,6 +40,7 @@ class Brief:
     persona: str | None = None
     values: str | None = None
     without: tuple[str, ...] = ()
+    author: str | None = None
 
 
 @dataclass(frozen=True)
@@ -93,15 +96,24 @@ def told_by(brief: Brief, texts: Texts | None, role: str, task: str, place: str)
                 raise SpecError(f"{place} has no texts.yaml, so that {field} {given!r} has no effect")
         return Told("" if brief.system is None else fill(brief.system, values))
     moderates = role != "participant"
+    template, instructions = brief.template or "default", brief.instructions or "default"
+    held = {ideal for given in (template, instructions, brief.persona or "") for ideal in texts.ideals_of(given)}
+    for ideal in brief.without:
+        if ideal not in held:
+            raise SpecError(f"without: no text of this agent has the ideal {ideal!r}; valid: {_listed(held)}")
+
+    def without(given: str) -> list[str]:
+        return [ideal for ideal in brief.without if ideal in texts.ideals_of(given)]
+
     system = brief.system or ""
     if brief.persona is not None:
-        system = texts.moderator(brief.persona, brief.without)
+        system = texts.moderator(brief.persona, without(brief.persona))
     if brief.values is not None:
         # One pass over both: values may name ${task} or not, and are themselves never expanded.
         values, system = {**values, _VALUES: brief.values}, texts.values
     instruct = texts.moderation if moderates else texts.instructions
-    wanted = instruct(brief.instructions or "default", brief.without)
-    frame = texts.persona(brief.template or "default", brief.without)
+    wanted = instruct(instructions, without(instructions))
+    frame = texts.persona(template, without(template))
     return Told(
         fill(system, values),
         _split(frame, _PERSONA, values),
@@ -109,6 +121,10 @@ def told_by(brief: Brief, texts: Texts | None, role: str, task: str, place: str)
         fill(texts.automatic, values),
         moderates and f"${{{_TASK}}}" in system,
     )
+
+
+def _listed(names: set[str]) -> str:
+    return ", ".join(sorted(names)) or "none"
 
 
 def _split(template: str, name: str, values: Mapping[str, str]) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import product
 from typing import Literal, get_args
 
@@ -34,6 +35,9 @@ class Marks:
         Delimiters of the instruction on confirmation bias.
     cues : mapping of str to str
         By template name, a phrase that all prompts of that task contain, and no other text of the pack.
+    labels : tuple of str
+        Lines that introduce received messages, with {number} and {author} in their places. A published text does not
+        begin with one.
     """
 
     persona: tuple[str, str]
@@ -42,6 +46,7 @@ class Marks:
     claim: tuple[str, str]
     disposition: tuple[str, str]
     cues: Mapping[str, str]
+    labels: tuple[str, ...] = ()
 
     def pair(self, kind: Block) -> tuple[str, str]:
         """Opening and closing delimiter of one kind of block."""
@@ -81,6 +86,16 @@ class Marks:
             if bare.startswith(opening) and bare.endswith(closing) and bare.count(opening) == bare.count(closing) == 1:
                 return bare[len(opening) : len(bare) - len(closing)].strip()
         return text
+
+    def unlabelled(self, text: str, author: str) -> str:
+        """The text without labels at its beginning: models repeat those of the messages that they were shown.
+
+        A label that names an author is taken away only where it is the text's own author.
+        """
+        if not self.labels:
+            return text
+        found = _opening(self.labels, author).match(text)
+        return text[found.end() :] if found and found.end() else text
 
     def delimiters(self) -> Iterator[tuple[Block, str]]:
         """Every delimiter with its kind."""
@@ -128,3 +143,14 @@ class Marks:
             return first.sub(r"\1 ", safe) if found.search(safe) else safe
 
         return defang
+
+
+@lru_cache(maxsize=1 << 10)
+def _opening(labels: tuple[str, ...], author: str) -> re.Pattern[str]:
+    """The labels that a text can begin with, one after another, and the white space around them."""
+    spelled = [
+        re.escape(label).replace(re.escape("{number}"), r"\d+").replace(re.escape("{author}"), re.escape(author))
+        for label in labels
+        if author or "{author}" not in label
+    ]
+    return re.compile(rf"(?:\s*(?:{'|'.join(spelled) or '(?!)'})\s*)*", re.IGNORECASE)

@@ -17,16 +17,17 @@ from opinionsim.messages import ChatMessage
 from opinionsim.opinions import OpinionScale
 from opinionsim.personas import BARE, Persona
 from opinionsim.prompts._agent import Act, AgentPrompts, BeliefTense, ConfirmationBias, PersonaShown, Wording, World
-from opinionsim.prompts._brief import Brief, told_by
 from opinionsim.prompts._binding import PlainAct, bind_acts, check_frames
+from opinionsim.prompts._brief import Brief, told_by
 from opinionsim.prompts._check import check_bound, check_pack
 from opinionsim.prompts._marks import Marks
 from opinionsim.prompts._templates import FRAMES, SUFFIX, TASKS, Library, check_names, render, undecided
+from opinionsim.prompts._texts import Texts
 from opinionsim.topics import Claim
 
-#: Folder of the pack that is used where none is named.
-_DEFAULT = Path(__file__).parent / "default"
-_DECLARATION = "pack.yaml"
+#: Packs that come with the package, each a folder beside this module; the first is used where none is named.
+BUILT_IN_PACKS = ("default", "deliberation")
+_DECLARATION, _TEXTS = "pack.yaml", "texts.yaml"
 
 
 class _Delimiters(DocumentModel):
@@ -46,6 +47,7 @@ class _Declaration(DocumentModel):
     description: str = ""
     delimiters: _Delimiters
     cues: dict[str, str] = Field(default_factory=dict)
+    labels: tuple[str, ...] = ()
 
 
 #: Source of a pack: its name in errors, and its files.
@@ -61,11 +63,14 @@ class PromptPack:
     name : str
         As its ``pack.yaml`` states it.
     contents : mapping of str to str
-        File name to text: ``pack.yaml`` and all templates. Enough to build the pack again.
+        File name to text: ``pack.yaml``, all templates, and ``texts.yaml`` if there is one. Enough to build the pack
+        again.
     marks : Marks
         Delimiters and cues.
     texts : mapping of str to str
         Acts' own texts, by act, for acts whose template the pack does not have; empty until :meth:`bind`.
+    named : Texts or None
+        The named texts of ``texts.yaml``; None for a pack without that file.
 
     Notes
     -----
@@ -77,6 +82,7 @@ class PromptPack:
     contents: Mapping[str, str]
     marks: Marks
     texts: Mapping[str, str]
+    named: Texts | None = field(repr=False, compare=False)
     _origin: _Origin = field(repr=False, compare=False)
     _library: Library = field(repr=False, compare=False)
     _wording: Wording = field(repr=False, compare=False)
@@ -98,7 +104,8 @@ class PromptPack:
         Raises
         ------
         SpecError
-            If a template, variable, delimiter or cue is missing, unknown, ambiguous or out of place.
+            If a template, variable, delimiter or cue is missing, unknown, ambiguous or out of place, or
+            :meth:`Texts.parse` refuses the named texts.
         """
         return _build((name, tuple(sorted(contents.items()))))
 
@@ -246,6 +253,7 @@ class PromptPack:
         return AgentPrompts(
             name,
             agent,
+            name if brief is None or brief.author is None else brief.author,
             self._wording,
             MappingProxyType(shared),
             ChatMessage("system", system) if system else None,
@@ -279,7 +287,7 @@ def _build(origin: _Origin) -> PromptPack:
     contents = MappingProxyType(dict(items))
     place = f"prompt pack {name}"
     declared = _read_declaration(place, contents)
-    marks = Marks(**declared.delimiters.model_dump(), cues=MappingProxyType(dict(sorted(declared.cues.items()))))
+    marks = Marks(**declared.delimiters.model_dump(), cues=MappingProxyType(dict(sorted(declared.cues.items()))), labels=declared.labels)
     problem = marks.problem()
     if problem:
         raise SpecError(f"{place}/{_DECLARATION}: {problem}")
@@ -290,16 +298,17 @@ def _build(origin: _Origin) -> PromptPack:
     frames = {name: template for name, template in library.templates.items() if name in FRAMES}
     tasks = {name: template for name, template in library.templates.items() if name not in FRAMES}
     wording = Wording(place, MappingProxyType(frames), MappingProxyType(tasks), marks, defang)
-    pack = PromptPack(declared.name, contents, marks, MappingProxyType({}), origin, library, wording)
-    if contents != _shipped():
+    named = Texts.parse(contents[_TEXTS], f"{place}/{_TEXTS}") if _TEXTS in contents else None
+    pack = PromptPack(declared.name, contents, marks, MappingProxyType({}), named, origin, library, wording)
+    if contents not in map(_shipped, BUILT_IN_PACKS):
         check_pack(pack, place, library.attributes, tasks.keys() - undecided(library))
     return pack
 
 
 @cache
-def _shipped() -> Mapping[str, str]:
-    """The files of the default pack. Its tests check it, so that no process spends the second that the check takes."""
-    return _read_files(_DEFAULT)
+def _shipped(name: str) -> Mapping[str, str]:
+    """The files of a built-in pack. Its tests check it, so that no process spends the second that the check takes."""
+    return pack_files(name)
 
 
 @lru_cache(maxsize=128)
@@ -344,21 +353,20 @@ def _check_files(place: str, contents: Mapping[str, str], marks: Marks) -> None:
     known = named | {f"{name}{SUFFIX}" for name in FRAMES}
     for file in contents:
         partial = file.startswith("_") and file.endswith(SUFFIX)
-        if file not in known and file != _DECLARATION and not partial:
+        if file not in known and file not in (_DECLARATION, _TEXTS) and not partial:
             raise SpecError(
                 f"{place}/{file}: unknown file; a pack holds {_DECLARATION}, {', '.join(sorted(known))}, templates "
-                f"to include named _*{SUFFIX}, and further tasks that have a cue in {_DECLARATION}"
+                f"to include named _*{SUFFIX}, further tasks that have a cue in {_DECLARATION}, and {_TEXTS}"
             )
 
 
-def load_pack(name_or_path: str | Path = "default") -> PromptPack:
+def load_pack(name_or_path: str | Path = BUILT_IN_PACKS[0]) -> PromptPack:
     """Load a prompt pack.
 
     Parameters
     ----------
     name_or_path : str or Path
-        ``"default"``, or a folder with a ``pack.yaml`` and templates. Names that start with a dot or end
-        in ``~``, Markdown files, licences and subfolders are no part of a pack.
+        Name of a built-in pack (``BUILT_IN_PACKS``), or a folder with a ``pack.yaml`` and templates.
 
     Returns
     -------
@@ -370,14 +378,32 @@ def load_pack(name_or_path: str | Path = "default") -> PromptPack:
     SpecError
         If there is no such folder, a file is not UTF-8 text, or :meth:`PromptPack.from_contents` refuses it.
     """
-    folder = _DEFAULT if name_or_path == "default" else Path(name_or_path)
+    return PromptPack.from_contents(str(name_or_path), pack_files(name_or_path))
+
+
+def pack_files(name_or_path: str | Path) -> dict[str, str]:
+    """The files of a prompt pack, unchecked.
+
+    Parameters
+    ----------
+    name_or_path : str or Path
+        Name of a built-in pack, or a folder.
+
+    Returns
+    -------
+    dict of str to str
+        File name to text, in order of names. Names that start with a dot or end in ``~``, Markdown files, licences and
+        subfolders are no part of a pack.
+
+    Raises
+    ------
+    SpecError
+        If there is no such folder, or a file is not UTF-8 text.
+    """
+    folder = Path(__file__).parent / name_or_path if name_or_path in BUILT_IN_PACKS else Path(name_or_path)
     if not folder.is_dir():
-        raise SpecError(f"prompt pack {str(name_or_path)!r} is neither 'default' nor a folder")
-    return PromptPack.from_contents(str(name_or_path), _read_files(folder))
-
-
-def _read_files(folder: Path) -> dict[str, str]:
-    """The texts of the files of a pack, by name."""
+        names = ", ".join(map(repr, BUILT_IN_PACKS))
+        raise SpecError(f"prompt pack {str(name_or_path)!r} is neither {names} nor a folder")
     try:
         files = sorted(path for path in folder.iterdir() if path.is_file() and _belongs(path.name))
         return {path.name: _read(path) for path in files}

@@ -28,6 +28,7 @@ from opinionsim.schedules._posts import PostsInteraction, without_turns
 from opinionsim.schedules._probes import with_probes
 from opinionsim.schedules._remembered import RememberedReports
 from opinionsim.schedules._rewiring import RewiringDyads, TieChange, tie_changes
+from opinionsim.schedules._selectors import AskingSelector, position, selector_of
 from opinionsim.schedules._similarity import SimilarityDyads
 from opinionsim.schedules._snapshots import Snapshots
 from opinionsim.schedules._structure import Sequential, Structure, balanced_order
@@ -71,6 +72,7 @@ __all__ = [
     "ActSpec",
     "AdaptiveSchedule",
     "AnySchedule",
+    "AskingSelector",
     "BoundedConfidenceDyads",
     "Broadcast",
     "CriticalPath",
@@ -107,7 +109,9 @@ __all__ = [
     "n_members",
     "named",
     "outline",
+    "position",
     "read_verdict",
+    "selector_of",
     "tie_changes",
     "with_moderator",
     "with_probes",

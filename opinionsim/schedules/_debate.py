@@ -17,6 +17,7 @@ class DebateInteraction(Sequential):
     instructed = "debate"
     labelling = "you-other"
     moderated = "named"
+    member_name = "Debater {number}"
     smallest: ClassVar[int] = 2
 
     def conflicts(self, size: int) -> Iterator[Conflict]:

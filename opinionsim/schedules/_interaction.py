@@ -105,6 +105,8 @@ class Interaction(KindModel):
     """Whether all reports of an agent count in tables, because none depends on another; otherwise its last."""
     native: ClassVar[bool] = False
     """Whether agents meet as a classic model defines, without a schedule of turns."""
+    member_name: ClassVar[str] = "Agent {index}"
+    """Name of a member of a cast without one; {index} is its number from 0, {number} from 1."""
     prompts: ClassVar[str] = "default"
     """Prompt pack that words its acts, where a specification names none."""
 

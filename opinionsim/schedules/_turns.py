@@ -86,8 +86,9 @@ class ActSpec:
         does neither.
     draws : int
         Replies drawn per turn (parts ``reply``, ``reply.2``, ...), at least 1.
-    selector : callable or None
-        Picks one of the drawn texts by its position; None takes the first. Replies that are no answers are left out,
+    selector : callable, AskingSelector or None
+        Picks one of the drawn texts: returns its position or the text, or has the model asked
+        (:class:`opinionsim.schedules.AskingSelector`); None takes the first. Replies that are no answers are left out,
         unless all are.
     parse : Parse or None
         Makes a decision of every reply that is an answer, or raises :class:`opinionsim.errors.Rejected`; None
@@ -113,12 +114,17 @@ class ActSpec:
     labelling: Literal["anonymous", "numbered", "named", "you-other"] = "anonymous"
     memory: Literal["keep", "fork", "none"] = "keep"
     draws: int = 1
-    selector: Callable[[Sequence[str]], int] | None = None
+    selector: Callable[[Sequence[str]], int | str] | Any = None
     parse: Parse | None = None
     attempts: int = 3
     after: Literal["stop", "none"] = "stop"
     unread: str = "ask"
     background: bool = False
+
+    @property
+    def calls(self) -> int:
+        """Calls of a turn if no reply is rejected: one for each draw, and one for a selector that asks."""
+        return self.draws + (self.draws > 1 and hasattr(self.selector, "messages"))
 
     def __post_init__(self) -> None:
         for count in ("draws", "attempts"):
@@ -127,6 +133,8 @@ class ActSpec:
                 raise ScheduleError(f"act {self.name!r}: {count} must be a whole number of at least 1; got {number!r}")
         for function in ("parse", "selector"):
             given = getattr(self, function)
+            if function == "selector" and hasattr(given, "messages"):
+                continue
             if given is not None and (not callable(given) or iscoroutinefunction(given)):
                 raise ScheduleError(f"act {self.name!r}: {function} must be a plain function; got {given!r:.80}")
         choices = {

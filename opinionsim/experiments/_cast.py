@@ -1,0 +1,137 @@
+"""The cast of a run: who takes part, what each is told apart from the others, and which model plays each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from opinionsim.actors import Direction
+from opinionsim.experiments._cast_spec import MemberSpec
+from opinionsim.experiments._model_spec import ModelSpec
+from opinionsim.experiments._spec import ExperimentSpec
+from opinionsim.personas import BARE, Persona, Population
+from opinionsim.prompts import Brief
+from opinionsim.schedules import MODERATOR, Structure, selector_of
+
+#: Name of the moderator in results, and where others are shown its messages.
+MODERATOR_NAME = "Moderator"
+
+
+@dataclass(frozen=True)
+class Cast:
+    """The members of a run's cast before it begins.
+
+    Attributes
+    ----------
+    population : Population
+        Persona and assigned opinion of each participant.
+    names : tuple of str, length N
+        Names of the participants.
+    directions : tuple of Direction, length N
+        What each participant is told apart from the others.
+    others : dict of str to Direction
+        The same for the moderator, by role.
+    models : tuple of ModelSpec, length N + number of others
+        The model that plays each member; empty where agents follow an equation.
+    """
+
+    population: Population
+    names: tuple[str, ...]
+    directions: tuple[Direction, ...]
+    others: dict[str, Direction]
+    models: tuple[ModelSpec, ...]
+
+
+def names_of(spec: ExperimentSpec, personas: tuple[Persona, ...] = ()) -> tuple[str, ...]:
+    """Names of participants: those of a cast, where they have any, else those of their personas.
+
+    A member of a cast without a name goes by its number, or by the respondent that it plays.
+    """
+    if not spec.cast:
+        return tuple(persona.name for persona in personas)
+    drawn = personas or (BARE,) * len(spec.cast)
+    unnamed = spec.interaction.member_name
+    return tuple(
+        each.name or persona.name or unnamed.replace("{index}", str(agent)).replace("{number}", str(agent + 1))
+        for agent, (each, persona) in enumerate(zip(spec.cast, drawn, strict=True))
+    )
+
+
+def cast_of(spec: ExperimentSpec, population: Population, models: Callable[[], tuple[ModelSpec, ...]]) -> Cast:
+    """The cast of a run.
+
+    Parameters
+    ----------
+    spec : ExperimentSpec
+        Specification of the run.
+    population : Population
+        Drawn personas and opinions of the participants.
+    models : callable
+        Assigns the experiment's models to the participants.
+    """
+    names = names_of(spec, population.personas)
+    if spec.cast:
+        directions = tuple(_direction(spec, each, name) for each, name in zip(spec.cast, names, strict=True))
+        # Others are shown its name; the prompts of the agent itself say who it is by its persona.
+        hidden = tuple(replace(persona, name="") for persona in population.personas)
+        population = Population(hidden, population.opinions)
+        assigned = tuple(each.model or spec.model for each in spec.cast)
+    else:
+        brief = Brief(template=spec.population.template, instructions=_instructions(spec))
+        directions = (Direction(brief),) * len(population)
+        assigned = models()
+    others = {} if spec.moderator is None else {MODERATOR: _moderator(spec)}
+    if spec.moderator is not None:
+        assigned = (*assigned, spec.moderator.model or spec.model.chat_models[0])
+    return Cast(population, names, directions, others, assigned)  # type: ignore[arg-type]
+
+
+def own_personas(spec: ExperimentSpec, drawn: Callable[[int, MemberSpec], Persona]) -> tuple[Persona, ...]:
+    """The personas of a cast: those written out, and those that `drawn` finds in the survey."""
+    return tuple(
+        drawn(agent, each) if each.drawn else BARE if each.persona is None else Persona("", background=each.persona)
+        for agent, each in enumerate(spec.cast)
+    )
+
+
+def _instructions(spec: ExperimentSpec) -> str | None:
+    """The instructions of a structure; None for other interactions."""
+    interaction = spec.interaction
+    return (interaction.instructions or interaction.instructed) if isinstance(interaction, Structure) else None
+
+
+def _direction(spec: ExperimentSpec, each: MemberSpec, name: str) -> Direction:
+    template = each.template or ("anes" if each.drawn else None)
+    brief = Brief(
+        system=each.system,
+        template=template,
+        instructions=each.instructions or _instructions(spec),
+        without=each.without,
+        author=name,
+    )
+    selector: Any = None if each.selector is None else selector_of(each.selector)
+    return Direction(brief, each.task, each.draws, selector)
+
+
+def _moderator(spec: ExperimentSpec) -> Direction:
+    each = spec.moderator
+    assert each is not None
+    brief = Brief(
+        system=each.system,
+        persona=each.persona,
+        values=each.values,
+        instructions=each.instructions,
+        without=each.without,
+        author=MODERATOR_NAME,
+    )
+    return Direction(brief, each.task)
+
+
+def task_notes(spec: ExperimentSpec) -> list[str]:
+    """Sentences on members of a cast whose own task takes the place of that of the experiment."""
+    own = [name for name, each in zip(names_of(spec), spec.cast, strict=True) if each.task not in (None, spec.task)]
+    if not own or not spec.task:
+        return []
+    return [f"A task of their own takes the place of that of the experiment for {', '.join(own)}."]
+

@@ -1,0 +1,386 @@
+"""Named texts of a pack: persona templates, instructions, moderators and interviews of deliberation."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from types import MappingProxyType
+from typing import Annotated
+
+from pydantic import Field
+
+from opinionsim.documents import Document, DocumentModel, KeyPath, is_one_line, parse_document, show_value, validate
+from opinionsim.errors import SpecError
+
+_PLACEHOLDER = re.compile(r"\$\{(\w+)\}")
+_NAME = re.compile(r"\w+")
+_IDEALS = "ideals"
+
+_Name = Annotated[str, Field(pattern=r"^\w+$")]
+_Text = Annotated[str, Field(min_length=1)]
+
+
+def fill(template: str, values: Mapping[str, str]) -> str:
+    """A template with values in the place of its placeholders.
+
+    Parameters
+    ----------
+    template : str
+        Text with placeholders such as ``${task}``: a name of letters, digits and underscores in braces after a dollar.
+    values : mapping of str to str
+        Name to value.
+
+    Returns
+    -------
+    str
+        The template, read once from beginning to end. A placeholder without a value stays as it is, and so does all
+        else: there are no escapes, and nothing inside a value is read as a placeholder.
+    """
+    return _PLACEHOLDER.sub(lambda found: values.get(found[1], found[0]), template)
+
+
+def pieces(template: str, name: str) -> tuple[str, ...]:
+    """The texts between the occurrences of a placeholder: one where it does not occur, else one more than there are.
+
+    ``value.join(pieces(template, name))`` is ``fill(template, {name: value})``.
+    """
+    return tuple(template.split(f"${{{name}}}"))
+
+
+def placeholders(template: str) -> tuple[str, ...]:
+    """Names of the placeholders of a template, each once, in order."""
+    return tuple(dict.fromkeys(_PLACEHOLDER.findall(template)))
+
+
+class Ideal(DocumentModel):
+    """An ideal of deliberation as one line of a template (Plurals, table 2; B3)."""
+
+    name: _Name
+    """What `without` calls it."""
+    line: _Text
+    """The line; it holds no placeholder."""
+    source: _Text
+    """Work, and place in it."""
+
+
+class Excluded(DocumentModel):
+    """An ideal that no template has."""
+
+    name: _Text
+    """The ideal, in the words of its source."""
+    reason: _Text
+    """Why it was left out."""
+    source: _Text
+    """Work, and place in it."""
+
+
+class Interview(DocumentModel):
+    """The questions of an interview and the voice they are answered in (B6)."""
+
+    questions: Annotated[tuple[_Text, ...], Field(min_length=1)]
+    """In the order in which they are asked, at least one."""
+    words: int = Field(ge=1)
+    """Most words of the answer to each."""
+    voice: str
+    """How the interviewee speaks; holds ``${seed}``, which stands for who that is."""
+
+
+class _Automatic(DocumentModel):
+    marker: _Text
+    request: str
+
+
+class _File(DocumentModel):
+    """The contents of ``texts.yaml``."""
+
+    personas: dict[_Name, str]
+    instructions: dict[_Name, str]
+    moderators: dict[_Name, str]
+    moderation: dict[_Name, str]
+    automatic: _Automatic
+    values: str
+    ideals: dict[_Name, tuple[Ideal, ...]] = Field(default_factory=dict)
+    excluded: tuple[Excluded, ...] = ()
+    interviews: dict[_Name, Interview] = Field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Section:
+    """What the templates of a section are called, the placeholder each must hold once, and others each may hold."""
+
+    noun: str
+    needed: str = ""
+    others: tuple[str, ...] = ()
+
+    @property
+    def own_text(self) -> str:
+        """What a text may be given as instead of a name, in words."""
+        return "a text" + (f" that holds ${{{self.needed}}}" if self.needed else "")
+
+
+_SECTIONS: Mapping[str, _Section] = MappingProxyType(
+    {
+        "personas": _Section("persona template", "persona", ("task",)),
+        "instructions": _Section("instructions", "previous_responses"),
+        "moderators": _Section("moderator", others=("task",)),
+        "moderation": _Section("moderator instructions", "previous_responses"),
+    }
+)
+
+
+@dataclass(frozen=True)
+class Texts:
+    """The named texts of a pack.
+
+    Attributes
+    ----------
+    place : str
+        Where they come from, as errors name it.
+    templates : mapping of str to mapping of str to str
+        Section (``personas``, ``instructions``, ``moderators``, ``moderation``) to name to template, as written.
+    ideals : mapping of str to tuple of Ideal
+        Wave to its ideals, in order.
+    excluded : tuple of Excluded
+        Ideals that no template has.
+    interviews : mapping of str to Interview
+        By name.
+    automatic : str
+        Request for the instructions of a moderator; holds ``${task}`` and `marker`.
+    marker : str
+        Words that a reply to `automatic` begins with.
+    values : str
+        Request for a verdict on a task by a set of values; holds ``${values}``.
+
+    Notes
+    -----
+    The methods :meth:`persona`, :meth:`instructions`, :meth:`moderator` and :meth:`moderation` take what a user gives:
+    one word of letters, digits and underscores is the name of a template, anything else a text of the user's own. What
+    they return still holds its placeholders, for :func:`fill` or :func:`pieces`. In a text of the user's own, the
+    placeholder may stand without braces (``$previous_responses``).
+
+    The templates of a wave, whose names end in its name, have the ideals of that wave: the line that holds
+    ``${ideals}`` is repeated for each. `without` names ideals that are left out; the template is otherwise the same.
+    """
+
+    place: str
+    templates: Mapping[str, Mapping[str, str]]
+    ideals: Mapping[str, tuple[Ideal, ...]]
+    excluded: tuple[Excluded, ...]
+    interviews: Mapping[str, Interview]
+    automatic: str
+    marker: str
+    values: str
+
+    @classmethod
+    def parse(cls, source: str | Document, name: str = "texts.yaml") -> Texts:
+        """Named texts from a document.
+
+        Parameters
+        ----------
+        source : str or Document
+            YAML text, or its document. The sections ``personas``, ``instructions``, ``moderators`` and ``moderation``,
+            each with a ``default``, ``automatic`` and ``values`` are needed; ``ideals``, ``excluded`` and
+            ``interviews`` are not.
+        name : str
+            The file, as errors name it.
+
+        Raises
+        ------
+        SpecError
+            If a field is missing or unknown, or a template lacks a placeholder or holds one that nothing is put for.
+        """
+        document = source if isinstance(source, Document) else parse_document(source, name)
+        file = validate(_File, document)
+        problems = [str(document.error(keys, problem)) for keys, problem in _problems(file)]
+        if problems:
+            raise SpecError("\n".join(problems))
+        templates = {section: _stripped(getattr(file, section)) for section in _SECTIONS}
+        interviews = {
+            each: asked.model_copy(update={"voice": asked.voice.strip()}) for each, asked in file.interviews.items()
+        }
+        return cls(
+            name,
+            MappingProxyType(templates),
+            MappingProxyType(file.ideals),
+            file.excluded,
+            MappingProxyType(interviews),
+            file.automatic.request.strip(),
+            file.automatic.marker,
+            file.values.strip(),
+        )
+
+    def names(self, section: str) -> tuple[str, ...]:
+        """Names in a section, in order: of templates, of the waves of ``ideals``, or of ``interviews``.
+
+        Raises
+        ------
+        SpecError
+            If there is no such section.
+        """
+        sections = {**self.templates, _IDEALS: self.ideals, "interviews": self.interviews}
+        return tuple(sections[_one_of(section, sections, f"{self.place}: section")])
+
+    def persona(self, given: str, without: Collection[str] = ()) -> str:
+        """A persona template; holds ``${persona}``.
+
+        Parameters
+        ----------
+        given : str
+            Name of a template, or a text that holds ``${persona}``.
+        without : collection of str
+            Ideals to leave out of the template of a wave.
+
+        Raises
+        ------
+        SpecError
+            If the name is unknown, the text lacks its placeholder, or `without` names what the template does not have.
+        """
+        return self._template("personas", given, without)
+
+    def instructions(self, given: str, without: Collection[str] = ()) -> str:
+        """What an agent is told about previous responses; holds ``${previous_responses}``. See :meth:`persona`."""
+        return self._template("instructions", given, without)
+
+    def moderator(self, given: str, without: Collection[str] = ()) -> str:
+        """The system text of a moderator; may hold ``${task}``. See :meth:`persona`."""
+        return self._template("moderators", given, without)
+
+    def moderation(self, given: str, without: Collection[str] = ()) -> str:
+        """What a moderator is told about previous responses; holds ``${previous_responses}``. See :meth:`persona`."""
+        return self._template("moderation", given, without)
+
+    def ideals_of(self, given: str) -> tuple[str, ...]:
+        """Names of the ideals that a template of a wave holds; none of other templates and texts."""
+        return tuple(ideal.name for ideal in self.ideals.get(_wave(given, self.ideals), ()))
+
+    def interview(self, name: str) -> Interview:
+        """The interview of a name.
+
+        Raises
+        ------
+        SpecError
+            If there is none.
+        """
+        return self.interviews[_one_of(name, self.interviews, f"{self.place}: interview")]
+
+    def _template(self, section: str, given: str, without: Collection[str]) -> str:
+        """A template by its name, with the ideals of its wave, or a text of the user's own."""
+        kind = _SECTIONS[section]
+        if not isinstance(given, str) or not given.strip():
+            raise SpecError(f"{kind.noun}: must be a name or {kind.own_text}; got {show_value(given)}")
+        if not _NAME.fullmatch(given):
+            return _own(kind, given, without)
+        known = self.templates[section]
+        template = known[_one_of(given, known, kind.noun, f", or {kind.own_text}")]
+        ideals = self.ideals.get(_wave(given, self.ideals), ()) if _IDEALS in placeholders(template) else ()
+        left_out = _left_out(without, ideals, f"{kind.noun} {given!r}")
+        return _with_lines(template, [ideal.line for ideal in ideals if ideal.name not in left_out])
+
+
+def _own(kind: _Section, text: str, without: Collection[str]) -> str:
+    """A text of the user's own, its placeholder in braces."""
+    shown = show_value(text)
+    braced = text
+    for name in filter(None, (kind.needed, *kind.others)):
+        braced = re.sub(rf"\${name}\b", f"${{{name}}}", braced)
+    if kind.needed and kind.needed not in placeholders(braced):
+        raise SpecError(f"{kind.noun}: a text must hold ${{{kind.needed}}} where that is to stand; got {shown}")
+    if _IDEALS in placeholders(braced):
+        raise SpecError(f"{kind.noun}: ${{{_IDEALS}}} stands for nothing in a text of one's own; got {shown}")
+    _left_out(without, (), f"{kind.noun} {shown}")
+    return braced
+
+
+def _left_out(without: Collection[str], ideals: Iterable[Ideal], what: str) -> frozenset[str]:
+    """The names of ideals to leave out, checked."""
+    given = frozenset((without,) if isinstance(without, str) else without)
+    known = [ideal.name for ideal in ideals]
+    if given and not known:
+        raise SpecError(f"{what}: has no ideals that could be left out; got without={sorted(given)}")
+    for name in sorted(given):
+        _one_of(name, known, f"{what}: ideal")
+    return given
+
+
+def _one_of(given: str, known: Collection[str], what: str, otherwise: str = "") -> str:
+    """A name that is known.
+
+    Raises
+    ------
+    SpecError
+        If it is not; the message says what is valid, `otherwise` included.
+    """
+    if given in known:
+        return given
+    close = get_close_matches(str(given), known, 1)
+    meant = f" (did you mean {close[0]}?)" if close else ""
+    raise SpecError(f"{what}: unknown name {show_value(given)}{meant}; valid: {', '.join(known) or 'none'}{otherwise}")
+
+
+def _wave(name: str, waves: Iterable[str]) -> str:
+    """The wave whose name ends the name of a template; empty where there is none."""
+    return max((wave for wave in waves if f"_{name}".endswith(f"_{wave}")), key=len, default="")
+
+
+def _with_lines(template: str, lines: list[str]) -> str:
+    """A template whose line with the ideals is repeated for each of the given lines."""
+    written: list[str] = []
+    for line in template.split("\n"):
+        around = pieces(line, _IDEALS)
+        written += [each.join(around) for each in lines] if len(around) > 1 else [line]
+    return "\n".join(written)
+
+
+def _stripped(templates: Mapping[str, str]) -> Mapping[str, str]:
+    return MappingProxyType({name: text.strip() for name, text in templates.items()})
+
+
+def _problems(file: _File) -> Iterator[tuple[KeyPath, str]]:
+    """What is wrong with texts whose fields are of the right form, each with its key path."""
+    for section, kind in _SECTIONS.items():
+        templates = getattr(file, section)
+        if "default" not in templates:
+            yield (section,), "needs a template called default"
+        for name, text in templates.items():
+            others = (*kind.others, _IDEALS) if _wave(name, file.ideals) else kind.others
+            for problem in _holding(text, kind.needed, others):
+                yield (section, name), problem
+    for wave, ideals in file.ideals.items():
+        for i, ideal in enumerate(ideals):
+            if ideal.name in [each.name for each in ideals[:i]]:
+                yield (_IDEALS, wave, i, "name"), f"duplicate {ideal.name!r}; names must be distinct within a wave"
+            if not ideal.line.strip() or not is_one_line(ideal.line) or placeholders(ideal.line):
+                yield (
+                    (_IDEALS, wave, i, "line"),
+                    f"must be one line without placeholders; got {show_value(ideal.line)}",
+                )
+    for name, interview in file.interviews.items():
+        for problem in _holding(interview.voice, "seed"):
+            yield ("interviews", name, "voice"), problem
+    for problem in _holding(file.automatic.request, "task"):
+        yield ("automatic", "request"), problem
+    if file.automatic.marker not in file.automatic.request:
+        yield ("automatic", "request"), f"must hold the marker {file.automatic.marker!r}; it does not"
+    for problem in _holding(file.values, "values"):
+        yield ("values",), problem
+
+
+def _holding(text: str, needed: str, others: tuple[str, ...] = ()) -> Iterator[str]:
+    """Problems of a template's placeholders: `needed` must occur once, `others` may, and nothing else."""
+    if not text.strip():
+        yield "must not be empty"
+        return
+    found = _PLACEHOLDER.findall(text)
+    if needed and found.count(needed) != 1:
+        yield f"must hold ${{{needed}}} exactly once; it is there {found.count(needed)} times"
+    if found.count(_IDEALS) > 1:
+        yield f"may hold ${{{_IDEALS}}} only once; it is there {found.count(_IDEALS)} times"
+    valid = [name for name in (needed, *others) if name]
+    for name in dict.fromkeys(found):
+        if name == _IDEALS and name not in valid:
+            yield f"holds ${{{_IDEALS}}}, but its name does not end in that of a wave under {_IDEALS}"
+        elif name not in valid:
+            listed = ", ".join(f"${{{each}}}" for each in valid) or "none"
+            yield f"holds the unknown placeholder ${{{name}}}; valid: {listed}"
