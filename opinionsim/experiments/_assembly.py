@@ -39,7 +39,6 @@ from opinionsim.schedules import (
 from opinionsim.streams import stream
 from opinionsim.topics import Claim, Topic
 
-
 #: Most words of the instructions that a moderator writes for itself (Plurals; B5).
 _MOST_WORDS = 50
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from opinionsim.actors import Direction
-from opinionsim.experiments._cast_spec import MemberSpec
+from opinionsim.experiments._cast_spec import MemberSpec, ModeratorSpec
 from opinionsim.experiments._model_spec import ModelSpec
 from opinionsim.experiments._spec import ExperimentSpec
 from opinionsim.personas import BARE, Persona, Population
@@ -81,7 +81,7 @@ def cast_of(spec: ExperimentSpec, population: Population, models: Callable[[], t
         brief = Brief(template=spec.population.template, instructions=_instructions(spec))
         directions = (Direction(brief),) * len(population)
         assigned = models()
-    others = {} if spec.moderator is None else {MODERATOR: _moderator(spec)}
+    others = {} if spec.moderator is None else {MODERATOR: _moderator(spec.moderator)}
     if spec.moderator is not None:
         assigned = (*assigned, spec.moderator.model or spec.model.chat_models[0])
     return Cast(population, names, directions, others, assigned)  # type: ignore[arg-type]
@@ -114,9 +114,7 @@ def _direction(spec: ExperimentSpec, each: MemberSpec, name: str) -> Direction:
     return Direction(brief, each.task, each.draws, selector)
 
 
-def _moderator(spec: ExperimentSpec) -> Direction:
-    each = spec.moderator
-    assert each is not None
+def _moderator(each: ModeratorSpec) -> Direction:
     brief = Brief(
         system=each.system,
         persona=each.persona,
@@ -134,4 +132,3 @@ def task_notes(spec: ExperimentSpec) -> list[str]:
     if not own or not spec.task:
         return []
     return [f"A task of their own takes the place of that of the experiment for {', '.join(own)}."]
-

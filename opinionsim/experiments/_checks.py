@@ -11,8 +11,8 @@ import numpy as np
 
 from opinionsim.documents import Document, KeyPath, fields_at, spell_path
 from opinionsim.errors import MeasurementError, SpecError
-from opinionsim.experiments._equations import check_equation
 from opinionsim.experiments._cast import cast_of
+from opinionsim.experiments._equations import check_equation
 from opinionsim.experiments._identity import RUN_FIELDS
 from opinionsim.experiments._outside import owned
 from opinionsim.experiments._resources import Resources, is_path

@@ -7,15 +7,11 @@ for a language model where one would cost money or differ from day to day; what 
 
 from __future__ import annotations
 
-import hashlib
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
-from itertools import count
-from statistics import NormalDist
-from struct import Struct
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
@@ -26,7 +22,7 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 
 from opinionsim.errors import SpecError
 from opinionsim.llm import phrases
-from opinionsim.llm._scripted_answers import ANSWERS, choice
+from opinionsim.llm._scripted_words import ANSWERS, Draws, choice, say
 from opinionsim.messages import ChatMessage, text_id
 from opinionsim.opinions import OpinionScale
 from opinionsim.prompts import BLOCKS, Marks, load_pack
@@ -129,7 +125,7 @@ class _Reading(NamedTuple):
 
     role: str
     own: int | None
-    """Last level the agent itself stated in the memory shown."""
+    """Last level the agent itself stated in the memory, or in messages of its own, that are shown."""
     received: tuple[int | None, ...]
     """Level of each post shown outside memory; None for an unrecognised one."""
     task: str
@@ -144,16 +140,23 @@ class _Reading(NamedTuple):
 
 
 @lru_cache(maxsize=4)
-def _reader(*delimiters: tuple[str, str]) -> Callable[[str, str], _Reading]:
-    """A function that reads a message, given as role and text, by the delimiters of a prompt pack."""
+def _reader(label: str, *delimiters: tuple[str, str]) -> Callable[[str, str], _Reading]:
+    """A function that reads a message, given as role and text, by the delimiters of a prompt pack.
+
+    `label` introduces the reader's own messages among those received; empty where the pack has no such label.
+    """
     marks = Marks(**dict(zip(BLOCKS, delimiters, strict=True)), cues={})
+    mine = re.compile(rf"{re.escape(label)}\s*{re.escape(marks.post[0])}(.*?){re.escape(marks.post[1])}", re.DOTALL)
 
     # Memory repeats its messages in every later prompt of the same agent; each text is read once.
     @lru_cache(maxsize=1 << 15)
     def read(role: str, text: str) -> _Reading:
         events, present = marks.parted("history", text)
-        posts, task = marks.parted("post", present)
         own_words = [marks.without("post", event) for event in events]
+        if label and label in present:
+            own_words += mine.findall(present)
+            present = mine.sub("", present)
+        posts, task = marks.parted("post", present)
         if role == "assistant":
             own_words.append(task)
         return _Reading(
@@ -206,7 +209,7 @@ class _Prompt(NamedTuple):
     """What a whole prompt says."""
 
     position: int | None
-    """Last level the agent stated in its memory."""
+    """Last level the agent stated in its memory, or in messages of its own."""
     belief: int | None
     """Scale point of the initial belief in the persona block."""
     received: tuple[int | None, ...]
@@ -237,7 +240,8 @@ def _spoken(message: BaseMessage | ChatMessage) -> tuple[str, str]:
 
 def _readings(messages: Sequence[BaseMessage | ChatMessage], marks: Marks) -> list[_Reading]:
     """What each message of a prompt says."""
-    read = _reader(marks.persona, marks.history, marks.post, marks.claim, marks.disposition)
+    own = marks.labels.get("own", "")
+    read = _reader(own, marks.persona, marks.history, marks.post, marks.claim, marks.disposition)
     try:
         # Most messages are cached: examining each would take most of the time.
         return [read(_SPEAKERS[type(message)], message.content) for message in messages]  # type: ignore[arg-type]
@@ -343,38 +347,7 @@ def latent(
     return _moved(_understand(messages, marks, scale), parameters, scale)
 
 
-#: Layout of a hash as four numbers, and the standard normal distribution.
-_FOUR_WORDS, _STANDARD = Struct("<4Q"), NormalDist()
-
-
-def _uniforms(key: str) -> Iterator[float]:
-    """Numbers uniform in the open interval (0, 1), without end."""
-    for block in count():
-        for word in _FOUR_WORDS.unpack(hashlib.sha256(f"{key}:{block}".encode()).digest()):
-            yield ((word >> 12) + 0.5) / 2**52
-
-
-class _Draws:
-    """Random numbers that follow from a key alone, in any process."""
-
-    __slots__ = ("uniform",)
-
-    uniform: Callable[[], float]
-    """Uniform in the open interval (0, 1)."""
-
-    def __init__(self, key: str) -> None:
-        self.uniform = _uniforms(key).__next__
-
-    def normal(self) -> float:
-        """Standard normal."""
-        return _STANDARD.inv_cdf(self.uniform())
-
-    def pick(self, options: Sequence[T]) -> T:
-        """One of the options, all equally likely."""
-        return options[int(self.uniform() * len(options))]
-
-
-def _level(centre: float, spread: float, rounds: bool, scale: OpinionScale, draws: _Draws) -> int:
+def _level(centre: float, spread: float, rounds: bool, scale: OpinionScale, draws: Draws) -> int:
     """The intensity a reply expresses, -2 to 2.
 
     Noise of standard deviation `spread` is added and the sum clipped to the scale. Of the two intensities
@@ -390,7 +363,7 @@ def _level(centre: float, spread: float, rounds: bool, scale: OpinionScale, draw
     return below + (draws.uniform() < place - below)
 
 
-def _point(centre: float, spread: float, rounds: bool, scale: OpinionScale, draws: _Draws) -> int:
+def _point(centre: float, spread: float, rounds: bool, scale: OpinionScale, draws: Draws) -> int:
     """The scale point a closed answer names: drawn as :func:`_level` draws intensities."""
     noisy = min(max(centre + spread * draws.normal(), scale.lowest), scale.highest)
     if rounds:
@@ -398,55 +371,6 @@ def _point(centre: float, spread: float, rounds: bool, scale: OpinionScale, draw
     below = max(point for point in scale.points if point <= noisy)
     above = min(point for point in scale.points if point >= noisy)
     return above if draws.uniform() * (above - below) < noisy - below else below
-
-
-def _say(prompt: _Prompt, level: int, draws: _Draws) -> str:
-    """The reply to a prompt that expresses a level."""
-    subject = phrases.MASKED if prompt.masked else phrases.PLAIN
-    again = draws.pick((subject, phrases.MASKED_AGAIN)) if prompt.masked else subject
-    write = _WRITERS.get(prompt.act, _report)
-    return " ".join([phrases.capitalised(sentence) for sentence in write(prompt, level, subject, again, draws)])
-
-
-def _post(prompt: _Prompt, level: int, subject: str, again: str, draws: _Draws) -> list[str]:
-    """A stance, mostly with a sentence before or after it."""
-    stance = draws.pick(phrases.POSTS[level]).replace("{x}", subject)
-    opener = draws.pick(phrases.OPENERS).replace("{x}", subject)
-    closer = draws.pick(phrases.CLOSERS)
-    return draws.pick(([stance], [opener, stance], [stance, closer], [opener, stance, closer]))
-
-
-def _report(prompt: _Prompt, level: int, subject: str, again: str, draws: _Draws) -> list[str]:
-    """Steps of reasoning in the first person, then the stance."""
-    me = f"I, {prompt.name}," if prompt.name else "I"
-    posts = "post" if len(prompt.received) == 1 else "posts"
-    return [
-        draws.pick(phrases.LEADS).replace("{x}", subject).replace("{me}", me),
-        draws.pick(phrases.FIRST),
-        draws.pick(phrases.READ if prompt.received else phrases.ALONE).replace("{posts}", posts),
-        draws.pick(phrases.CONCLUSIONS),
-        draws.pick(phrases.REPORTS[level]).replace("{x}", again),
-    ]
-
-
-def _probe(prompt: _Prompt, level: int, subject: str, again: str, draws: _Draws) -> list[str]:
-    """The stance alone."""
-    return [draws.pick(phrases.REPORTS[level]).replace("{x}", subject)]
-
-
-def _reflection(prompt: _Prompt, level: int, subject: str, again: str, draws: _Draws) -> list[str]:
-    """A few sentences on the experience that end in the stance."""
-    return [
-        draws.pick(phrases.REMEMBERED).replace("{x}", subject),
-        draws.pick(phrases.REFLECTIONS),
-        draws.pick(phrases.REPORTS[level]).replace("{x}", again),
-    ]
-
-
-_Writer = Callable[[_Prompt, int, str, str, _Draws], list[str]]
-_WRITERS: Mapping[str, _Writer] = MappingProxyType(
-    {"write": _post, "respond": _post, "probe": _probe, "reflect_first": _reflection, "reflect": _reflection}
-)
 
 
 def _tokens(words: int) -> int:
@@ -574,7 +498,7 @@ class ScriptedChatModel(BaseChatModel):
             raise SpecError(f"scripted model: seed must be an integer; got {seed!r}")
         prompt = _understand(messages, self.marks, self.scale)
         greedy = self.temperature == 0
-        draws = _Draws(prompt.key if greedy else f"{prompt.key}:{seed or 0}")
+        draws = Draws(prompt.key if greedy else f"{prompt.key}:{seed or 0}")
         centre = _moved(prompt, self.parameters, self.scale)
         if draws.uniform() < self.parameters.refusal_rate and self._refuses(prompt.act, centre):
             text = draws.pick(phrases.REFUSALS)
@@ -587,7 +511,7 @@ class ScriptedChatModel(BaseChatModel):
             elif prompt.act == "self-report":
                 text = str(_point(centre, spread, greedy, self.scale, draws))
             else:
-                text = _say(prompt, _level(centre, spread, greedy, self.scale, draws), draws)
+                text = say(prompt, _level(centre, spread, greedy, self.scale, draws), draws)
         given, said = _tokens(prompt.words), _tokens(phrases.n_words(text))
         message = AIMessage(
             content=text,

@@ -14,8 +14,8 @@ from functools import lru_cache
 from types import MappingProxyType
 
 __all__ = [
-    "ANSWERS",
     "ALONE",
+    "ANSWERS",
     "CLOSERS",
     "CONCLUSIONS",
     "FIRST",

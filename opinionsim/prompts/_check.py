@@ -94,10 +94,15 @@ class _Place:
                 raise self.error(f"contains {cue!r}, the cue of {task}; a cue must tell its task from all other text")
 
     def posts(self, text: str, received: tuple[Message, ...]) -> None:
-        """Check that every received message stands in a block of its own."""
+        """Check that every received message stands in a block of its own: those of others in their order."""
         opening, closing = self.pack.marks.post
         blocks = self.pack.marks.blocks("post", text)
-        if len(blocks) != len(received) or any(m.text not in b for m, b in zip(received, blocks, strict=True)):
+        own = [message.text for message in received if message.agent == _AGENT]
+        others = [message.text for message in received if message.agent != _AGENT]
+        found = [block for block in blocks if not any(each in block for each in own)]
+        if (len(blocks), len(found)) != (len(received), len(others)) or any(
+            each not in block for each, block in zip(others, found, strict=True)
+        ):
             raise self.error(
                 f"each of {len(received)} received messages must stand once between {opening!r} and {closing!r}"
             )

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import product
+from types import MappingProxyType
 from typing import Literal, get_args
 
 from opinionsim.messages import printable
@@ -35,9 +36,9 @@ class Marks:
         Delimiters of the instruction on confirmation bias.
     cues : mapping of str to str
         By template name, a phrase that all prompts of that task contain, and no other text of the pack.
-    labels : tuple of str
-        Lines that introduce received messages, with {number} and {author} in their places. A published text does not
-        begin with one.
+    labels : mapping of str to str
+        Lines that introduce received messages, as far as the pack declares them: ``numbered``, with {number} in it;
+        ``named``, with {author}; ``own`` and ``other``. A published text does not begin with one.
     """
 
     persona: tuple[str, str]
@@ -46,7 +47,7 @@ class Marks:
     claim: tuple[str, str]
     disposition: tuple[str, str]
     cues: Mapping[str, str]
-    labels: tuple[str, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
     def pair(self, kind: Block) -> tuple[str, str]:
         """Opening and closing delimiter of one kind of block."""
@@ -94,7 +95,7 @@ class Marks:
         """
         if not self.labels:
             return text
-        found = _opening(self.labels, author).match(text)
+        found = _opening(tuple(self.labels.values()), author).match(text)
         return text[found.end() :] if found and found.end() else text
 
     def delimiters(self) -> Iterator[tuple[Block, str]]:

@@ -40,6 +40,15 @@ class _Delimiters(DocumentModel):
     disposition: tuple[str, str]
 
 
+class _Labels(DocumentModel):
+    """Lines that introduce received messages."""
+
+    numbered: str = ""
+    named: str = ""
+    own: str = ""
+    other: str = ""
+
+
 class _Declaration(DocumentModel):
     """The contents of ``pack.yaml``."""
 
@@ -47,7 +56,7 @@ class _Declaration(DocumentModel):
     description: str = ""
     delimiters: _Delimiters
     cues: dict[str, str] = Field(default_factory=dict)
-    labels: tuple[str, ...] = ()
+    labels: _Labels = Field(default_factory=lambda: _Labels())
 
 
 #: Source of a pack: its name in errors, and its files.
@@ -287,7 +296,11 @@ def _build(origin: _Origin) -> PromptPack:
     contents = MappingProxyType(dict(items))
     place = f"prompt pack {name}"
     declared = _read_declaration(place, contents)
-    marks = Marks(**declared.delimiters.model_dump(), cues=MappingProxyType(dict(sorted(declared.cues.items()))), labels=declared.labels)
+    marks = Marks(
+        **declared.delimiters.model_dump(),
+        cues=MappingProxyType(dict(sorted(declared.cues.items()))),
+        labels=MappingProxyType(declared.labels.model_dump(exclude_defaults=True)),
+    )
     problem = marks.problem()
     if problem:
         raise SpecError(f"{place}/{_DECLARATION}: {problem}")

@@ -5,7 +5,17 @@ nothing else. A way of interacting is one module with an :class:`Interaction`, w
 and makes a schedule of them.
 """
 
-from opinionsim.schedules._acts import INSTRUCT, MODERATE, PROBE, REPORT, REPORT_ONCE, RESPOND, REVIEW, SELF_REPORT, WRITE
+from opinionsim.schedules._acts import (
+    INSTRUCT,
+    MODERATE,
+    PROBE,
+    REPORT,
+    REPORT_ONCE,
+    RESPOND,
+    REVIEW,
+    SELF_REPORT,
+    WRITE,
+)
 from opinionsim.schedules._bounded_confidence import BoundedConfidenceDyads
 from opinionsim.schedules._broadcast import Broadcast
 from opinionsim.schedules._critical_path import CriticalPath, critical_path

@@ -22,7 +22,7 @@ class GraphInteraction(Structure):
     labelling = "named"
     moderated = "named"
 
-    edges: tuple[tuple[End, End], ...] 
+    edges: tuple[tuple[End, End], ...]
     """Edges from one agent to another, by number or name: the second reads the answer of the first."""
 
     def conflicts(self, size: int) -> Iterator[Conflict]:

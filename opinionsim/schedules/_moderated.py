@@ -120,7 +120,9 @@ def automatic_instructions(marker: str, most_words: int) -> ActSpec:
         if not instructions:
             raise Rejected(f"nothing follows {marker!r}")
         if len(instructions.split()) > most_words:
-            raise Rejected(f"the instructions have {len(instructions.split())} words; at most {most_words} are possible")
+            raise Rejected(
+                f"the instructions have {len(instructions.split())} words; at most {most_words} are possible"
+            )
         return instructions
 
     return replace(INSTRUCT, parse=read)

@@ -85,7 +85,6 @@ class Judge:
         return int(numbers.pop()) - 1
 
 
-
 @part("selector", name="first")
 def first(texts: Sequence[str]) -> int:
     """The first reply."""
