@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 from opinionsim.errors import Rejected, ScheduleError
 from opinionsim.messages import Message
@@ -30,13 +30,14 @@ def read_verdict(part: str, text: str, received: tuple[Message, ...]) -> Verdict
     Rejected
         If the text states none, or several that differ.
     """
-    found = {each.lower() for each in _VERDICT.findall(text)}
+    found: set[Any] = {each.lower() for each in _VERDICT.findall(text)}
     if len(found) != 1:
         raise Rejected(
             "a line `Verdict: accepted`, `Verdict: rejected` or `Verdict: undecided` is needed; "
             f"the text has {'several that differ' if found else 'none'}"
         )
-    return found.pop()  # type: ignore[return-value]
+    verdict: Verdict = found.pop()
+    return verdict
 
 
 class _Moderated(Schedule):
@@ -46,7 +47,7 @@ class _Moderated(Schedule):
         self.n_agents, self.steps = schedule.n_agents, schedule.steps
         self.externals, self.needs = schedule.externals, schedule.needs
         self.others = (*schedule.others, MODERATOR)
-        labelling = getattr(schedule, "moderated", "numbered")
+        labelling: Any = getattr(schedule, "moderated", "numbered")
         moderate = replace(MODERATE, labelling=labelling)
         if decides:
             moderate = replace(moderate, parse=read_verdict, after="none")
@@ -119,10 +120,8 @@ def automatic_instructions(marker: str, most_words: int) -> ActSpec:
         instructions = text[found.end() :].strip()
         if not instructions:
             raise Rejected(f"nothing follows {marker!r}")
-        if len(instructions.split()) > most_words:
-            raise Rejected(
-                f"the instructions have {len(instructions.split())} words; at most {most_words} are possible"
-            )
+        if (words := len(instructions.split())) > most_words:
+            raise Rejected(f"the instructions have {words} words; at most {most_words} are possible")
         return instructions
 
     return replace(INSTRUCT, parse=read)

@@ -16,7 +16,7 @@ from opinionsim.schedules._turns import Ref, Turn
 
 @part("interaction", name="rounds")
 class RoundsInteraction(Structure):
-    """In each round all agents answer; from the second on, each is shown its neighbours' answers of the round before."""
+    """In each round all agents answer; each is shown its neighbours' answers of the round before."""
 
     labelling = "you-other"
     smallest = 2

@@ -15,7 +15,7 @@ from opinionsim.schedules._turns import ActSpec, Ref, Schedule, Turn, named
 
 
 def balanced_order(n: int, row: int) -> list[int]:
-    """An order of n things, balanced over rows: everything stands at each place, and after each other thing, equally often.
+    """An order of n things: over all rows each stands at every place, and after every other, equally often.
 
     A Williams design (Williams 1949). Even n takes n rows, odd n takes 2n; further rows repeat them.
 
