@@ -142,10 +142,10 @@ def _templates() -> list[dict[str, Any]]:
 
 def _template_texts(name: str) -> list[dict[str, Any]]:
     """Templates and named texts of a name, in every section unless it is ``SECTION.NAME``, with their texts."""
-    rows = {f"{row['section']}.{row['name']}": row for row in _all_templates()}
-    found = [row for full, row in rows.items() if name in (full, row["name"])]
+    rows = [((row["name"], f"{row['section']}.{row['name']}"), row) for row in _all_templates()]
+    found = [row for names, row in rows if name in names]
     if not found:
-        close = get_close_matches(name, [*rows, *(row["name"] for row in rows.values())], 1)
+        close = get_close_matches(name, [each for names, _ in rows for each in names], 1)
         meant = f" (did you mean {close[0]}?)" if close else ""
         raise SpecError(f"no template is called {name!r}{meant}; `opinionsim list templates` names them all")
     return found

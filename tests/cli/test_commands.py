@@ -257,7 +257,7 @@ EXPECTED: dict[str, set[str]] = {
     "personas": {"chuang2024"},
     "models": {"scripted", "PROVIDER:MODEL"},
     "classifiers": {"lexicon", "exact"},
-    "templates": {"system", "write", "reflect"},
+    "templates": {"system", "write", "reflect", "anes", "debate_second_wave", "second_wave", "american_voices"},
     "experiments": {"demo", "quickstart", "chuang2024/tables"},
     "interactions": {"dyadic", "similarity", "bounded-confidence", "rewiring", "feed", "no-role-play", "native"},
     "abm": {"deffuant", "lorenz", "voter"},
@@ -275,6 +275,32 @@ def test_lists(invoke: Invoke, kind: str) -> None:
     printed = invoke("list", kind).stdout
     assert len(printed.splitlines()) == len(rows) + 1
     assert all(row["name"] in printed for row in rows)
+
+
+def test_a_template_is_shown_whole_in_each_section_that_has_it(invoke: Invoke) -> None:
+    rows: list[dict[str, Any]] = json.loads(invoke("list", "templates", "voting", "--json").stdout)
+    assert [row["section"] for row in rows] == ["instructions", "moderators", "moderation"]
+    printed = invoke("list", "templates", "voting").stdout
+    assert all(f"# {row['section']}.voting, pack deliberation\n\n{row['text']}\n" in printed for row in rows)
+    (one,) = json.loads(invoke("list", "templates", "moderators.first_wave", "--json").stdout)
+    assert "common good" not in one["text"]
+    assert "what is good for all" in one["text"]
+    assert "- ${ideals}" not in one["text"]
+    assert "{% include" in invoke("list", "templates", "write").stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("list", "templates", "debat"), "no template is called 'debat' (did you mean debate?)"),
+        (("list", "templates", "persona.anes"), "did you mean personas.anes?"),
+        (("list", "topics", "t-rex"), "only templates are shown by name"),
+    ],
+)
+def test_a_template_that_is_not_there(invoke: Invoke, arguments: tuple[str, ...], said: str) -> None:
+    result = invoke(*arguments)
+    assert result.exit_code == 2
+    assert said in result.output
 
 
 def test_doctor_tells_what_is_set_and_never_to_what(invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
