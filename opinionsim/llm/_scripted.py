@@ -25,7 +25,7 @@ from opinionsim.llm import phrases
 from opinionsim.llm._scripted_words import ANSWERS, Draws, choice, say
 from opinionsim.messages import ChatMessage, text_id
 from opinionsim.opinions import OpinionScale
-from opinionsim.prompts import Marks, load_pack
+from opinionsim.prompts import BLOCKS, Marks, load_pack
 from opinionsim.streams import digest
 
 T = TypeVar("T")
@@ -145,7 +145,7 @@ def _reader(label: str, *delimiters: tuple[str, str]) -> Callable[[str, str], _R
 
     `label` introduces the reader's own messages among those received; empty where the pack has no such label.
     """
-    marks = Marks(*delimiters, cues={})
+    marks = Marks(**dict(zip(BLOCKS, delimiters, strict=True)), cues={})  # type: ignore[arg-type]
     mine = re.compile(rf"{re.escape(label)}\s*{re.escape(marks.post[0])}(.*?){re.escape(marks.post[1])}", re.DOTALL)
 
     # Memory repeats its messages in every later prompt of the same agent; each text is read once.
