@@ -270,13 +270,15 @@ async def _draw(spec: ActSpec, ask: Callable[..., Awaitable[Reply]]) -> Reply:
     try:
         if isinstance(spec.selector, AskingSelector):
             return replies[await _judged(spec.selector, texts, ask)]
-        return replies[0 if spec.selector is None else position(spec.selector(texts), texts)]
+        chosen = 0 if spec.selector is None else spec.selector(texts)
     except OpinionSimError:
         raise
-    except ValueError as error:
-        raise ScheduleError(f"the selector of act {spec.name!r}: {error}") from error
     except Exception as error:  # a selector is a function of the user's
         raise ScheduleError(f"the selector of act {spec.name!r} failed with {type(error).__name__}: {error}") from error
+    try:
+        return replies[position(chosen, texts)]
+    except ValueError as error:
+        raise ScheduleError(f"the selector of act {spec.name!r}: {error}") from error
 
 
 async def _judged(selector: AskingSelector, texts: Sequence[str], ask: Callable[..., Awaitable[Reply]]) -> int:

@@ -119,9 +119,12 @@ def test_a_failing_draw_waits_for_the_others() -> None:
 @pytest.mark.parametrize(
     ("selector", "words"),
     [
-        (lambda texts: 3, r"the selector of act 'draw' chose 3; valid: 0\.\.2"),
-        (lambda texts: -1, r"the selector of act 'draw' chose -1; valid: 0\.\.2"),
-        (lambda texts: texts.index("z"), "the selector of act 'draw' failed with ValueError"),
+        (lambda texts: 3, r"the selector of act 'draw': it chose 3; valid: 0\.\.2"),
+        (lambda texts: -1, r"the selector of act 'draw': it chose -1; valid: 0\.\.2"),
+        (lambda texts: "z", r"the selector of act 'draw': it returned a text that is none of the 3 replies: 'z'"),
+        (lambda texts: None, r"it must return a position from 0, or one of the texts; got None"),
+        (lambda texts: True, r"it must return a position from 0, or one of the texts; got True"),
+        (lambda texts: {}["z"], "the selector of act 'draw' failed with KeyError"),
     ],
 )
 def test_a_selector_that_breaks_says_so(selector: Any, words: str) -> None:

@@ -36,10 +36,11 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
         "classifiers schedules",
         "measurement",
         "actors engine simulation",
-        "classic consensus deliberation model",
+        "classic model",
         "store",
         "experiments",
         "analysis comparison plots",
+        "consensus deliberation",
         "__main__ cli web",
         "testing",
     )

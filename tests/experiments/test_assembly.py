@@ -43,6 +43,11 @@ INTERACTIONS = [
     {"kind": "remembered", "steps": 2},
     {"kind": "no-role-play", "reports": 2},
     {"kind": "external", "steps": 2, "messages": ["Hello."]},
+    {"kind": "chain", "cycles": 2},
+    {"kind": "ensemble", "own": True, "cycles": 2},
+    {"kind": "graph", "edges": [[0, 1], [0, 2], [1, 3], [2, 3]]},
+    {"kind": "rounds", "network": "ring"},
+    {"kind": "debate", "cycles": 2},
 ]
 
 
@@ -56,7 +61,7 @@ def test_what_is_known_of_a_schedule_beforehand_is_what_it_declares(
         {
             "name": "known",
             "topic": {"name": "global-warming"},
-            "population": {"size": 4},
+            "population": {"size": 2 if interaction["kind"] == "debate" else 4},
             "interaction": interaction,
             "measurement": asked,
         }
