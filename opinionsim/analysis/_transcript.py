@@ -169,8 +169,8 @@ def spelled(told: Told, agent: int | None = None, turn: int | None = None) -> st
     lines = [
         f"run {about['run_id']} · {about['cell']} · replicate {about['replicate']} · {about['status']} · "
         f"evidence: {about['evidence']}",
-        f"claim: {about['claim']}",
     ]
+    lines += [f"{name}: {about[name]}" for name in ("claim", "task") if about[name]]
     if about["validation"]:
         lines.append(f"coded by {about['classifier']}: {about['validation']}")
     names = {each.agent: _name(each) for each in told.agents}

@@ -283,8 +283,7 @@ def _cognition(spec: ExperimentSpec) -> Cognition:
     return replace(
         cognition,
         confirmation_bias=spec.cognition.confirmation_bias,
-        # The world is closed by default in the study; a cast is told no more than the specification says.
-        world=spec.cognition.world if not spec.cast or "world" in spec.cognition.model_fields_set else "open",
+        world=spec.world,
         persona_shown=spec.population.shown,
         masked=spec.topic.masked,
     )

@@ -64,11 +64,9 @@ def _population_fields(spec: ExperimentSpec, resources: Resources) -> dict[str, 
 
 
 def _cognition_fields(spec: ExperimentSpec) -> dict[str, Any]:
-    """Identity fields of cognition; a cast is told of a closed world only where the specification states one."""
-    fields = _stated(spec.cognition)
-    if spec.cast and "world" in spec.cognition.model_fields_set:
-        fields["world"] = spec.cognition.world
-    return fields
+    """Identity fields of cognition; the world is left out where it is the usual one."""
+    fields = _stated(spec.cognition, "world")
+    return fields if spec.world == ("open" if spec.cast else "closed") else {**fields, "world": spec.world}
 
 
 def _cast_fields(spec: ExperimentSpec, resources: Resources) -> dict[str, Any]:

@@ -34,6 +34,9 @@ from opinionsim.streams import canonical_json
 #: Text in a preview in the place of another agent's post.
 PLACEHOLDER = "(the text of another agent's post)"
 
+#: Members of a cast whose prompts a preview shows.
+_MEMBERS_SHOWN = 10
+
 #: Calls that are acted out: about so many at most, shared out over the conditions; and least number for each.
 _ACTED_OUT = 2_000
 _FEWEST_ACTED_OUT = 50
@@ -490,7 +493,9 @@ class Preview:
     run_id, cell : str
         Run id, and label of the cell.
     prompts : dict of str to tuple of ChatMessage
-        By act: the prompt of the first agent to perform it, as if nothing had happened before.
+        By act: the prompt of the first agent to perform it, as if nothing had happened before; then, as
+        ``ACT, after reading``, that of the first turn that reads something, if the first one does not. Of a cast, the
+        same for each of its first ten members, as ``ACT of NAME``.
     equation : str
         The classic model that agents follow; empty where chat models play them.
     """
@@ -528,16 +533,29 @@ def preview(experiment: Experiment, run: int = 0) -> Preview:
 
 
 def _first_prompts(parts: Parts) -> dict[str, tuple[ChatMessage, ...]]:
-    """The prompt of the first turn of each act, as if nothing had happened yet."""
+    """The prompt of the first turn of each act, as if nothing had happened yet.
+
+    Where that turn reads nothing and a later one does, both are given. Members of a cast have prompts of their own.
+    """
     cast = parts.cast()
+    listed = any(each.brief is not None and each.brief.author is not None for each in parts.directions)
     prompts: dict[str, tuple[ChatMessage, ...]] = {}
+    alone: set[str] = set()
+    authors: list[Message] = []
     for turn in outline(parts.schedule):
-        if turn.act not in prompts:
-            received = [
-                Message(PLACEHOLDER) if isinstance(ref, int) else as_message(parts.schedule.externals[ref.name])
-                for ref in turn.reads
-            ]
-            actor = cast[turn.agent].actor
-            if isinstance(actor, PersonaActor):
-                prompts[turn.act] = actor.preview(turn.act, received)
+        member = cast[turn.agent]
+        authors.append(Message(PLACEHOLDER, member.name, turn.agent, role=member.role, act=turn.act))
+        own = listed and turn.agent < min(parts.schedule.n_agents, _MEMBERS_SHOWN)
+        name = f"{turn.act} of {member.name}" if own else turn.act
+        if name in alone and turn.reads:
+            name += ", after reading"
+        if name in prompts or not isinstance(member.actor, PersonaActor):
+            continue
+        if not turn.reads:
+            alone.add(name)
+        received = [
+            authors[ref] if isinstance(ref, int) else as_message(parts.schedule.externals[ref.name])
+            for ref in turn.reads
+        ]
+        prompts[name] = member.actor.preview(turn.act, received)
     return prompts

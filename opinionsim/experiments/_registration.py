@@ -13,6 +13,8 @@ from opinionsim.experiments._context import Context
 from opinionsim.experiments._manifest import described
 from opinionsim.experiments._outside import run_code
 from opinionsim.experiments._plan import calls_by_run
+from opinionsim.experiments._spec import ExperimentSpec
+from opinionsim.schedules import Structure
 from opinionsim.store import DesignRow, ExperimentRun, RunRow
 from opinionsim.streams import canonical_json, digest
 
@@ -112,10 +114,11 @@ class Registration:
             "category": topic.category,
             "framing": "" if claim is None else claim.framing,
             "claim": "" if claim is None else claim.text,
+            "task": spec.task,
             "truth": None if claim is None else claim.truth(spec.scale.scale()),
             "confirmation_bias": None if bare else spec.cognition.confirmation_bias,
-            "memory": None if equation else spec.cognition.memory.name,
-            "world": None if bare else spec.cognition.world,
+            "memory": None if equation else _memory(spec),
+            "world": None if bare else spec.world,
             "model": spec.model.label,
             "interaction": spec.interaction.kind,
             "network": None if network is None else network.kind,
@@ -125,6 +128,12 @@ class Registration:
         evidence = self._context.loaded.evidence(spec, resources.pack(spec.pack))
         identity = (planned.run_id, planned.replicate, planned.block, evidence, planned.cell.fields)
         return RunRow(*identity, summary, self.calls[planned.run_id], *self.inputs(planned))
+
+
+def _memory(spec: ExperimentSpec) -> str:
+    """Name of the memory that agents have; `none` in structures whose agents do not remember."""
+    forgets = isinstance(spec.interaction, Structure) and not spec.interaction.remember
+    return "none" if forgets else spec.cognition.memory.name
 
 
 def _is_equation(planned: PlannedRun) -> bool:

@@ -18,6 +18,7 @@ from opinionsim.experiments._measurement_spec import (
     distinct,
 )
 from opinionsim.experiments._model_spec import AnyModelSpec, ModelSpec
+from opinionsim.opinions import OpinionScale
 from opinionsim.registry import NamedPart
 from opinionsim.schedules import INSTRUCT, MAX_SIZE, MAX_STEPS, MODERATE, PROBE, SELF_REPORT, ActSpec, InteractionField
 
@@ -110,8 +111,9 @@ class CognitionSpec(DocumentModel):
     """Most tokens of memory in a prompt; the oldest events are left out first. Null sets no limit."""
     confirmation_bias: Literal["none", "weak", "strong"] = "none"
     """Instruction to favour messages that agree with the agent's belief."""
-    world: Literal["closed", "open"] = "closed"
-    """`closed` tells agents that only the other agents can inform them."""
+    world: Literal["closed", "open"] | None = None
+    """`closed` tells agents that only the other agents can inform them. Null is closed for a population, and open for a
+    cast, which is told no more than it says."""
     belief_tense: Literal["present", "past"] = "present"
     """Wording of the initial belief: a phrase without a verb, or a sentence in the past tense."""
     post_words: int | None = Field(60, ge=1, le=_MAX_INT)
@@ -184,6 +186,15 @@ def _no_topic() -> InlineTopicSpec:
     )
 
 
+#: What is coded of a moderator that decides by values, unless an instrument of that variable is listed.
+_VERDICT = WantedInstrument(
+    "verdict",
+    ClassifierSpec(name="stated", options={"after": "Verdict"}),
+    OpinionScale((-1, 0, 1), ("rejected", "undecided", "accepted")),
+    frozenset({"moderation"}),
+)
+
+
 class ExperimentSpec(DocumentModel):
     """An experiment: one run, or a sweep of them, each repeated `replicates` times."""
 
@@ -240,7 +251,12 @@ class ExperimentSpec(DocumentModel):
     @property
     def has_topic(self) -> bool:
         """Whether opinions are about a claim; a task alone has none."""
-        return self.model.equation is not None or "topic" in self.model_fields_set
+        return self.model.equation is not None or self.topic != _no_topic()
+
+    @property
+    def world(self) -> Literal["closed", "open"]:
+        """Whether agents are told that only the other agents can inform them."""
+        return self.cognition.world or ("open" if self.cast else "closed")
 
     @property
     def chat_models(self) -> tuple[ModelSpec, ...]:
@@ -257,7 +273,11 @@ class ExperimentSpec(DocumentModel):
         """The instruments of a run, that of `classifier` first; for a classic model one that reads its numbers."""
         if self.model.equation is not None:
             return (self.measurement.stance(ClassifierSpec(name="exact"), self.scale.scale()),)
-        return self.measurement.wanted(self.scale.scale(), unasked=self.has_topic)
+        found = list(self.measurement.wanted(self.scale.scale(), unasked=self.has_topic))
+        decides = self.moderator is not None and self.moderator.values is not None
+        if decides and not any(each.variable == _VERDICT.variable for each in found):
+            found.insert(len(found) - len(self.measurement.instruments), _VERDICT)
+        return tuple(found)
 
     @property
     def counts_cut_off(self) -> bool:
@@ -402,7 +422,7 @@ def _cast_conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
     names = [each.name for each in spec.cast if each.name is not None]
     for name in dict.fromkeys(name for name in names if names.count(name) > 1):
         yield ("cast",), f"{name!r} is the name of two agents; names must be distinct"
-    if spec.cast and "population" in spec.model_fields_set:
+    if spec.cast and spec.population != PopulationSpec():
         yield ("population",), "cannot stand beside cast, which lists the agents themselves"
     equation = spec.model.equation is not None
     for field in ("cast", "moderator", "task"):

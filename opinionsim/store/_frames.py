@@ -32,7 +32,7 @@ def _typed_columns(columns: str) -> dict[str, Any]:
 #: Columns of each frame that do not depend on the data, with their types.
 COLUMNS: Mapping[str, Mapping[str, Any]] = {
     "runs": _typed_columns(
-        "run_id experiment cell replicate:int64 block status evidence seed:int64 topic category framing claim "
+        "run_id experiment cell replicate:int64 block status evidence seed:int64 topic category framing claim task "
         "truth:float64 confirmation_bias memory world model interaction network n_agents:int64 steps:int64 "
         "topic_title every_report:bool instrument_id classifier validation error wording begun_at:float64"
     ),

@@ -14,7 +14,19 @@ Status = Literal["pending", "running", "complete", "incomplete"]
 
 #: Columns of a run beside its identity: what tables and figures group by.
 SUMMARY = (
-    *("seed", "topic", "category", "framing", "claim", "truth", "confirmation_bias", "memory", "world", "model"),
+    *(
+        "seed",
+        "topic",
+        "category",
+        "framing",
+        "claim",
+        "task",
+        "truth",
+        "confirmation_bias",
+        "memory",
+        "world",
+        "model",
+    ),
     *("interaction", "network", "n_agents", "steps"),
 )
 

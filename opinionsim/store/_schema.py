@@ -145,7 +145,7 @@ designs = _table("designs", "experiment_id design:int", "design_id saved_at:floa
 runs = _table(
     "runs",
     "run_id",
-    "replicate:int block evidence fields:json seed:int topic? category? framing? claim? truth:float? "
+    "replicate:int block evidence fields:json seed:int topic? category? framing? claim? task? truth:float? "
     "confirmation_bias? memory? world? model? interaction? network? n_agents:int steps:int expected:int? inputs "
     "wording? parts:json begun_at:float? status epoch:int owner error held:int generation:int recorded:int",
     rowed=True,

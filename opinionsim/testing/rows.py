@@ -90,6 +90,7 @@ def run_row(run_id: str = "r1", **fields: Any) -> RunRow:
         "category": "science",
         "framing": "falsehood",
         "claim": "the planet is not getting warmer",
+        "task": "",
         "truth": -2,
         "confirmation_bias": "none",
         "memory": "cumulative",
