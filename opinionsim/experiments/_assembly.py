@@ -102,6 +102,7 @@ class Parts:
                 model=model,
                 opinion=opinion,
                 attributes=_attributes(persona),
+                record=persona.record,
             )
             for actor, persona, opinion, model, endpoint, of in zip(
                 actors,
@@ -244,7 +245,7 @@ def _population(planned: PlannedRun, resources: Resources, scale: OpinionScale) 
     # A Latin square balances over replicates, so these must have the same personas and opinions.
     balanced = spec.assignment == "latin-square"
     return draw_population(
-        resources.personas(spec),
+        resources.drawn(planned.spec, _drawing(planned, "survey", every_replicate=balanced)),
         spec.size,
         scale=scale,
         initial_opinions=spec.distribution,

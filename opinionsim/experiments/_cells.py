@@ -39,6 +39,7 @@ from opinionsim.streams import canonical_json, digest
 _SWEEPABLE = (
     "seed",
     "population",
+    "survey",
     "topic",
     "cognition",
     "interaction",

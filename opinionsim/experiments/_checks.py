@@ -16,6 +16,7 @@ from opinionsim.experiments._identity import RUN_FIELDS
 from opinionsim.experiments._outside import owned
 from opinionsim.experiments._resources import Resources, is_path
 from opinionsim.experiments._spec import ExperimentSpec, conflicts
+from opinionsim.experiments._survey_spec import draws_personas, draws_respondents
 from opinionsim.llm import own_model
 from opinionsim.memory import find_memory
 from opinionsim.personas import PersonaSet, Population, draw_population
@@ -109,14 +110,19 @@ class Checks:
     def _population(self, spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
         """Problems of personas: not found, off the scale, without attributes, or not fit for the initial opinions."""
         population = spec.population
+        if draws_respondents(spec):
+            unread = list(_attempt(("survey",), lambda: self.resources.survey(spec)))
+            yield from unread
+            if unread:
+                return
         try:
-            personas = self.resources.personas(population)
+            personas = self.resources.personas(spec)
         except SpecError as error:
-            yield ("population", "personas"), str(error)
+            yield ("population", "query" if draws_respondents(spec) else "personas"), str(error)
             return
         points = spec.scale.points
         # The package's sets have opinions on five points and serve every scale: opinions off the scale are allowed.
-        own = not isinstance(population.personas, str) or is_path(population.personas)
+        own = draws_personas(spec) or not isinstance(population.personas, str) or is_path(population.personas)
         for persona in personas.personas if own else ():
             if persona.opinion is not None and persona.opinion not in points:
                 yield (
@@ -131,7 +137,20 @@ class Checks:
                 ("population", "shown"),
                 f"'demographics' needs attributes for every persona; {bare[0]!r} has none; valid: full, name, none",
             )
-        key = canonical_json([population.model_dump(mode="json"), spec.scale.points])
+        if draws_personas(spec):
+            if unfit := list(_attempt(("population", "size"), lambda: self.resources.drawn(spec, _any_rng()))):
+                yield from unfit
+                return
+            without = sum(persona.opinion is None for persona in personas.personas)
+            if population.initial_opinions == "personas" and without:
+                yield (
+                    ("population", "initial_opinions"),
+                    f"'personas' needs an opinion for everybody who can be drawn; {without} of "
+                    f"{len(personas.personas)} have none",
+                )
+                return
+        survey = None if spec.survey is None else spec.survey.model_dump(mode="json")
+        key = canonical_json([population.model_dump(mode="json"), spec.scale.points, survey])
         if key not in self._populations:
             self._populations[key] = _drawing_problem(spec, personas)
         if self._populations[key]:
@@ -173,12 +192,17 @@ def _drawing_problem(spec: ExperimentSpec, personas: PersonaSet) -> str:
             scale=spec.scale.scale(),
             initial_opinions=spec.population.distribution,
             assignment=spec.population.assignment,
-            opinions_rng=np.random.default_rng(0),
-            assignment_rng=np.random.default_rng(0),
+            opinions_rng=_any_rng(),
+            assignment_rng=_any_rng(),
         )
     except SpecError as error:
         return str(error)
     return ""
+
+
+def _any_rng() -> np.random.Generator:
+    """A random stream where only it counts whether a draw is possible."""
+    return np.random.default_rng(0)
 
 
 def _attempt(keys: KeyPath, ask: Callable[[], object]) -> Iterator[tuple[KeyPath, str]]:

@@ -10,6 +10,7 @@ import numpy as np
 from opinionsim.experiments._outside import run_parts
 from opinionsim.experiments._resources import Resources
 from opinionsim.experiments._spec import ExperimentSpec
+from opinionsim.experiments._survey_spec import draws_personas, draws_respondents
 from opinionsim.opinions import OpinionScale
 from opinionsim.schedules import Setting
 from opinionsim.streams import canonical_json, digest
@@ -20,6 +21,7 @@ _VERSION = 1
 #: Fields of a specification that are part of a run's identity, wholly or in part.
 RUN_FIELDS = (
     "population",
+    "survey",
     "topic",
     "cognition",
     "interaction",
@@ -50,14 +52,23 @@ def _stated(model: Any, *without: str) -> dict[str, Any]:
 
 def _population_fields(spec: ExperimentSpec, resources: Resources) -> dict[str, Any]:
     """Identity fields of a population; personas enter by the content that prompts can show, not by file name."""
-    personas = [
-        [persona.name, persona.opinion, list(persona.attributes.items()), persona.background]
-        for persona in resources.personas(spec.population).personas
-    ]
     fields = _stated(spec.population, "personas")
     if not isinstance(counts := spec.population.distribution, str):
         fields["initial_opinions"] = {str(value): count for value, count in counts.items() if count}
+    if draws_personas(spec):
+        return _stated(spec.population) | fields
+    personas = [
+        [persona.name, persona.opinion, list(persona.attributes.items()), persona.background]
+        for persona in resources.personas(spec).personas
+    ]
     return {**fields, "personas": digest(canonical_json(personas))}
+
+
+def _survey_fields(spec: ExperimentSpec, resources: Resources) -> dict[str, Any]:
+    """Identity fields of a survey from which respondents are drawn; it enters by what can reach a prompt or a draw."""
+    if not draws_respondents(spec) or spec.survey is None:
+        return {}
+    return {**_stated(spec.survey, "file", "mapping"), "content": resources.survey(spec).identity}
 
 
 def _interaction_fields(spec: ExperimentSpec, resources: Resources) -> dict[str, Any]:
@@ -90,6 +101,7 @@ def run_fields(spec: ExperimentSpec, resources: Resources) -> dict[str, Any]:
     claim = topic.claim(spec.topic.framing)
     fields: dict[str, Any] = {
         "population": _population_fields(spec, resources),
+        "survey": _survey_fields(spec, resources),
         "topic": {
             "name": topic.name,
             "framing": claim.framing,
