@@ -14,7 +14,6 @@ from opinionsim.cli._console import aligned, say, say_json
 from opinionsim.cli._options import AsJson
 from opinionsim.errors import SpecError
 
-
 #: Values of a variable of a survey beyond which a table does not list them.
 _MANY_VALUES = 12
 

@@ -15,8 +15,8 @@ from opinionsim.personas import Persona, PersonaSet
 _TOLERANCE = 1e-9
 #: Largest difference between sums of margins, which are often rounded.
 _ROUNDING = 1e-6
-_MAX_ROUNDS = 10_000
-_MAX_CELLS = 1_000_000
+_MAX_ROUNDS = 2_000
+_MAX_CELLS = 100_000
 
 Margins = Mapping[str, Mapping[str, float]]
 
@@ -45,7 +45,7 @@ def fit_margins(margins: Margins, seed: Sequence[Mapping[str, Any]] | None = Non
     ------
     SurveyError
         If there is no margin; a share is negative or no finite number, or all are 0; sums differ; the seed names
-        unknown attributes or values, or a cell twice; the table has more than a million cells; or no table with the
+        unknown attributes or values, or a cell twice; the table has more than 100,000 cells; or no table with the
         zeros of the seed has these margins.
     """
     names = list(margins)
@@ -61,7 +61,8 @@ def fit_margins(margins: Margins, seed: Sequence[Mapping[str, Any]] | None = Non
             joint = joint * np.expand_dims(factor, tuple(i for i in range(joint.ndim) if i != axis))
         off = [float(np.abs(_margin(joint, axis) - target).max()) for axis, target in enumerate(targets)]
         if max(off) <= _TOLERANCE / 10:
-            return joint / joint.sum()
+            fitted: np.ndarray = joint / joint.sum()
+            return fitted
     worst = int(np.argmax(off))
     raise SurveyError(
         f"margins: no table with the zeros of the seed has these margins; {names[worst]!r} is off by {off[worst]:.2g} "
@@ -70,7 +71,9 @@ def fit_margins(margins: Margins, seed: Sequence[Mapping[str, Any]] | None = Non
 
 
 def _margin(joint: np.ndarray, axis: int) -> np.ndarray:
-    return joint.sum(axis=tuple(i for i in range(joint.ndim) if i != axis))  # type: ignore[no-any-return]
+    others = tuple(i for i in range(joint.ndim) if i != axis)
+    found: np.ndarray = joint.sum(axis=others)
+    return found
 
 
 def _targets(margins: Margins) -> list[np.ndarray]:

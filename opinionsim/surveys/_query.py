@@ -20,6 +20,8 @@ Mask: TypeAlias = np.ndarray
 _FORMS = "valid are ==, !=, <, <=, >, >=, in and not in between a variable and values, joined by and, or, not"
 _LONGEST = 10_000
 _DEEPEST = 50
+#: Values that an error lists at most.
+_MOST_SHOWN = 60
 #: Texts in quotes, names in backticks, and the signs that stand for and, or.
 _TOKENS = re.compile(r"""('(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*")|`([^`]*)`|(&|\|)""")
 
@@ -137,7 +139,7 @@ class Query:
     def _spell(self, node: ast.expr) -> str:
         text = ast.unparse(node)
         for placeholder, name in self._names.items():
-            text = re.sub(rf"\b{placeholder}\b", lambda _, name=name: f"`{name}`", text)
+            text = re.sub(rf"\b{placeholder}\b", f"`{name}`".replace("\\", r"\\"), text)
         return text if len(text) <= 60 else text[:59] + "…"
 
     def _name(self, node: ast.Name) -> str:
@@ -182,14 +184,15 @@ class Query:
     def _evaluate(self, node: ast.expr, columns: Mapping[str, Column], known: Mapping[str, Collection[str]]) -> Mask:
         match node:
             case ast.BoolOp(op=op, values=values):
-                join = np.logical_and if isinstance(op, ast.And) else np.logical_or
-                return join.reduce([self._evaluate(value, columns, known) for value in values])  # type: ignore[no-any-return]
+                masks = [self._evaluate(value, columns, known) for value in values]
+                joined: Mask = np.all(masks, axis=0) if isinstance(op, ast.And) else np.any(masks, axis=0)
+                return joined
             case ast.UnaryOp(operand=operand):
                 return ~self._evaluate(operand, columns, known)
             case ast.Compare(left=left, ops=ops, comparators=comparators):
                 pairs = zip(ops, [left, *comparators], comparators, strict=False)
-                compared = [self._compare(op, before, after, columns, known) for op, before, after in pairs]
-                return np.logical_and.reduce(compared)  # type: ignore[no-any-return]
+                chained: Mask = np.all([self._compare(*pair, columns, known) for pair in pairs], axis=0)
+                return chained
         raise AssertionError(ast.dump(node))
 
     def _compare(
@@ -200,20 +203,17 @@ class Query:
         columns: Mapping[str, Column],
         known: Mapping[str, Collection[str]],
     ) -> Mask:
-        names = [self._name(side) for side in (before, after) if isinstance(side, ast.Name)]
-        listed = isinstance(after, (ast.List, ast.Tuple))
-        values = [self._constant(each) for each in (after.elts if listed else (before, after)) if not _is_name(each)]
+        sides = [before, *(after.elts if isinstance(after, (ast.List, ast.Tuple)) else [after])]
+        names = [self._name(side) for side in sides if isinstance(side, ast.Name)]
+        values = [self._constant(side) for side in sides if not isinstance(side, ast.Name)]
         self._check_sorts(op, names, values, columns, known)
-        if listed:
-            found = np.logical_or.reduce([np.equal(columns[names[0]], value) for value in values])
+        if isinstance(op, (ast.In, ast.NotIn)):
+            found: Mask = np.any([columns[names[0]] == value for value in values], axis=0)
             return found if isinstance(op, ast.In) else ~found
-        first, second = (
-            columns[self._name(side)] if isinstance(side, ast.Name) else self._constant(side)
-            for side in (before, after)
-        )
+        first, second = (columns[self._name(side)] if isinstance(side, ast.Name) else values[0] for side in sides)
         if len(names) == 2 and columns[names[0]].dtype == object:
             # None equals None for Python; a missing value equals nothing.
-            equal = np.equal(first, second) & np.not_equal(first, None)
+            equal: Mask = np.asarray(first == second) & np.array([value is not None for value in columns[names[0]]])
             return equal if isinstance(op, ast.Eq) else ~equal
         return np.asarray(_COMPARISONS[type(op)](first, second), dtype=bool)
 
@@ -233,7 +233,7 @@ class Query:
                     got = f"the text {text!r}" if text is not None else "another that holds texts"
                     raise SurveyError(f"query {self.text!r} compares {name!r}, which holds numbers, with {got}")
                 continue
-            valid = ", ".join(map(repr, sorted(known[name])))
+            valid = ", ".join(map(repr, sorted(known[name])[:_MOST_SHOWN])) + ", …" * (len(known[name]) > _MOST_SHOWN)
             if not isinstance(op, (*_EQUALITY, ast.In, ast.NotIn)):
                 raise SurveyError(
                     f"query {self.text!r} puts {name!r} in order, which holds texts; valid are ==, !=, in and not in, "

@@ -92,7 +92,8 @@ def _read(path: Path, wanted: Iterable[str] | None = None) -> pd.DataFrame:
         raise SurveyError(f"{path}: {suffix} files need the package {package}: pip install {package}") from None
     except Exception as error:
         # Damaged files make the readers raise almost anything.
-        raise SurveyError(f"{path}: cannot be read as {suffix}: {error or type(error).__name__}") from None
+        reason = " ".join(str(error).split())[:200] or type(error).__name__
+        raise SurveyError(f"{path}: cannot be read as {suffix}: {reason}") from None
 
 
 def _read_as(suffix: str, path: Path, wanted: list[str] | None) -> pd.DataFrame:
@@ -109,8 +110,8 @@ def _read_as(suffix: str, path: Path, wanted: list[str] | None) -> pd.DataFrame:
     if suffix == ".dta":
         # Only the wanted columns, for one with labels that are not distinct cannot be read.
         with pd.read_stata(path, iterator=True) as reader:
-            chosen = _checked_columns(path, list(reader.variable_labels()), wanted)
-            return reader.read(columns=chosen)
+            present = list(reader.variable_labels())
+        return pd.read_stata(path, columns=_checked_columns(path, present, wanted))
     table = pd.read_parquet(path) if suffix == ".parquet" else pd.read_spss(path)
     return table[_checked_columns(path, list(map(str, table.columns)), wanted)]
 
@@ -150,7 +151,8 @@ def _survey(path: Path, table: pd.DataFrame, mapping: SurveyMapping) -> Survey:
         found = _values(path, table[column.column])[kept]
         if column.subtract_from is not None:
             skipped = np.isin([spelled(value) for value in found.tolist()], list(map(spelled, column.skip)))
-            asked = np.where(skipped, None, found.astype(object))
+            asked = found.astype(object)
+            asked[skipped] = None
             found = column.subtract_from - _numbers(path, column.column, asked, "what is subtracted")
         if found.dtype != object and np.isinf(found).any():
             raise SurveyError(f"{path}: {column.column!r} of row {kept[np.isinf(found)][0] + 1} is infinite")

@@ -101,9 +101,9 @@ class Survey:
             sums: dict[str | float | None, float] = {}
             for value, weight in zip(_plain(values), weights.tolist(), strict=True):
                 sums[value] = sums.get(value, 0.0) + weight
-            missing = {None: sums.pop(None)} if None in sums else {}
-            ordered = {value: sums[value] for value in sorted(sums)}  # type: ignore[type-var]
-            found[name] = {value: each / float(weights.sum()) for value, each in {**ordered, **missing}.items()}
+            # None last, after texts or numbers in order.
+            ordered = sorted(sums, key=lambda value: (value is None, value))
+            found[name] = {value: sums[value] / float(weights.sum()) for value in ordered}
         return found
 
     def group(self, name: str) -> str:

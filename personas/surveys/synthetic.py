@@ -1,7 +1,8 @@
 """Makes the synthetic survey: `python synthetic.py` writes synthetic.csv beside it, always the same.
 
-Nobody was asked. Age, education and residence are correlated, ideology follows from them, and attitudes from all. Some
-people answer less often than others; weights are the inverse of the chance to answer, with mean 1, and 60 rows have none.
+Nobody was asked. Age, education and residence are correlated, ideology follows from them, and attitudes from all.
+Some people answer less often than others: weights are the inverse of the chance to answer, with mean 1, and 60 rows
+have none.
 """
 
 from __future__ import annotations
