@@ -340,8 +340,8 @@ def _systematic(weights: np.ndarray, size: int, rng: np.random.Generator) -> np.
     certain = np.zeros(len(weights), dtype=bool)
     while (new := (expected >= _CERTAIN) & ~certain).any():
         certain |= new
-        rest = weights[~certain].sum()
-        expected = np.where(certain, 1.0, (size - certain.sum()) * weights / rest if rest else 0.0)
+        rest = weights[~certain]
+        expected[~certain] = (size - certain.sum()) * (rest / rest.sum() if len(rest) else rest)
     others = order[~certain[order]]
     left = size - int(certain.sum())
     ends = np.cumsum(expected[others])
