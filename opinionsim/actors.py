@@ -130,6 +130,8 @@ class Member:
         The opinion it was assigned at the start.
     attributes : mapping of str to str
         Attributes of its persona.
+    record : mapping of str to str
+        What else is known of its persona, and told to no model.
     """
 
     actor: Actor
@@ -140,6 +142,7 @@ class Member:
     model: str = ""
     opinion: float | None = None
     attributes: Mapping[str, str] = field(default_factory=dict)
+    record: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def author(self) -> Author:

@@ -12,13 +12,13 @@ from opinionsim.actors import Cognition, Direction, Member, PersonaActor, other_
 from opinionsim.classic import draw_opinions
 from opinionsim.errors import SpecError
 from opinionsim.experiments._cast import Cast, cast_of, names_of, own_personas
-from opinionsim.experiments._cast_spec import MemberSpec
 from opinionsim.experiments._cells import PlannedRun
 from opinionsim.experiments._equations import Equation, equation_of
 from opinionsim.experiments._model_spec import ModelSpec, agent_label
 from opinionsim.experiments._outside import owned
 from opinionsim.experiments._resources import Resources
 from opinionsim.experiments._spec import ExperimentSpec
+from opinionsim.experiments._survey_spec import uses_survey
 from opinionsim.llm import Endpoint, ReplayOnly
 from opinionsim.networks import Network, NetworkKind
 from opinionsim.opinions import OpinionScale
@@ -135,7 +135,7 @@ class Parts:
             strict=True,
         )
         return tuple(
-            Member(actor, role, endpoint, name or unnamed, of, model, opinion, _attributes(persona))
+            Member(actor, role, endpoint, name or unnamed, of, model, opinion, _attributes(persona), persona.record)
             for actor, role, name, persona, opinion, model, endpoint, of in members
         )
 
@@ -303,14 +303,14 @@ def _seed(planned: PlannedRun) -> int:
 def _population(planned: PlannedRun, resources: Resources, scale: OpinionScale) -> Population:
     spec = planned.spec.population
     if planned.spec.cast:
-        personas = own_personas(planned.spec, partial(_respondent, planned, resources))
-        return Population(personas, tuple(persona.opinion for persona in personas))
+        personas = _cast_personas(planned, resources)
+        return Population(personas, (None,) * len(personas))
     if spec.continuous or not planned.spec.interaction.role_play:
         return Population.bare(spec.size)
     # A Latin square balances over replicates, so these must have the same personas and opinions.
     balanced = spec.assignment == "latin-square"
     return draw_population(
-        resources.personas(spec),
+        resources.drawn(planned.spec, _drawing(planned, "survey", every_replicate=balanced)),
         spec.size,
         scale=scale,
         initial_opinions=spec.distribution,
@@ -321,9 +321,31 @@ def _population(planned: PlannedRun, resources: Resources, scale: OpinionScale) 
     )
 
 
-def _respondent(planned: PlannedRun, resources: Resources, agent: int, member: MemberSpec) -> Persona:
-    """The respondent whose persona a member of the cast plays."""
-    raise SpecError(f"cast.{agent}: personas of a survey need a survey")
+def _cast_personas(planned: PlannedRun, resources: Resources) -> tuple[Persona, ...]:
+    """The personas of a cast: those written out, and respondents of the survey.
+
+    Members with one query are drawn together, in the order in which queries come; nobody is drawn twice unless the
+    survey says so.
+    """
+    spec = planned.spec
+    rng, taken, found = _drawing(planned, "survey"), list[int](), dict[int, Persona]()
+    if spec.survey is not None and uses_survey(spec):
+        survey, again = resources.survey(spec), spec.survey.replace
+        wanted: dict[str | None, list[int]] = {}
+        for agent, each in enumerate(spec.cast):
+            if each.drawn:
+                wanted.setdefault(each.query_of(survey), []).append(agent)
+        for query, agents in wanted.items():
+            weighted = spec.survey.weighting == "draw"
+            try:
+                drawn = survey.draw(
+                    len(agents), rng, query, weighted=weighted, replace=again, without=() if again else taken
+                )
+            except SpecError as error:
+                raise SpecError(f"cast.{agents[0]}: {error}") from None
+            taken += drawn.rows.tolist()
+            found.update(zip(agents, drawn.personas.personas, strict=True))
+    return own_personas(spec, lambda agent, member: found[agent])
 
 
 def _opinions(planned: PlannedRun, population: Population, scale: OpinionScale) -> tuple[float | None, ...]:

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, Field
 from opinionsim.documents import DocumentModel, KeyPath, is_one_line
 from opinionsim.experiments._model_spec import ModelSpec
 from opinionsim.registry import NamedPart
+from opinionsim.surveys import Survey
 
 #: Query of a survey that every respondent matches.
 ANYBODY = "all"
@@ -54,6 +55,18 @@ class MemberSpec(DocumentModel):
     """Replies drawn for each answer; null takes those of cognition."""
     selector: NamedPart | None = None
     """Selector of one of several replies; null takes that of cognition."""
+
+    def query_of(self, survey: Survey) -> str | None:
+        """The query of the respondents that it can be; None for all.
+
+        Raises
+        ------
+        SurveyError
+            If the survey's mapping has no such group.
+        """
+        if self.group is not None:
+            return survey.group(self.group)
+        return None if self.query == ANYBODY else self.query
 
     @property
     def drawn(self) -> bool:

@@ -42,6 +42,7 @@ _SWEEPABLE = (
     "cast",
     "moderator",
     "task",
+    "survey",
     "topic",
     "cognition",
     "interaction",

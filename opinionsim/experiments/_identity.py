@@ -10,6 +10,7 @@ import numpy as np
 from opinionsim.experiments._outside import run_parts
 from opinionsim.experiments._resources import Resources
 from opinionsim.experiments._spec import ExperimentSpec
+from opinionsim.experiments._survey_spec import draws_personas, uses_survey
 from opinionsim.opinions import OpinionScale
 from opinionsim.schedules import Setting
 from opinionsim.streams import canonical_json, digest
@@ -23,6 +24,7 @@ RUN_FIELDS = (
     "cast",
     "moderator",
     "task",
+    "survey",
     "topic",
     "cognition",
     "interaction",
@@ -53,13 +55,15 @@ def _stated(model: Any, *without: str) -> dict[str, Any]:
 
 def _population_fields(spec: ExperimentSpec, resources: Resources) -> dict[str, Any]:
     """Identity fields of a population; personas enter by the content that prompts can show, not by file name."""
-    personas = [
-        [persona.name, persona.opinion, list(persona.attributes.items()), persona.background]
-        for persona in resources.personas(spec.population).personas
-    ]
     fields = _stated(spec.population, "personas")
     if not isinstance(counts := spec.population.distribution, str):
         fields["initial_opinions"] = {str(value): count for value, count in counts.items() if count}
+    if draws_personas(spec):
+        return _stated(spec.population) | fields
+    personas = [
+        [persona.name, persona.opinion, list(persona.attributes.items()), persona.background]
+        for persona in resources.personas(spec).personas
+    ]
     return {**fields, "personas": digest(canonical_json(personas))}
 
 
@@ -77,6 +81,13 @@ def _cast_fields(spec: ExperimentSpec, resources: Resources) -> dict[str, Any]:
     if spec.cast:
         return {**fields, "cast": [each.identity() for each in spec.cast]}
     return {**fields, "population": _population_fields(spec, resources)}
+
+
+def _survey_fields(spec: ExperimentSpec, resources: Resources) -> dict[str, Any]:
+    """Identity fields of a survey from which respondents are drawn; it enters by what can reach a prompt or a draw."""
+    if not uses_survey(spec) or spec.survey is None:
+        return {}
+    return {**_stated(spec.survey, "file", "mapping"), "content": resources.survey(spec).identity}
 
 
 def _interaction_fields(spec: ExperimentSpec, resources: Resources) -> dict[str, Any]:
@@ -111,6 +122,7 @@ def run_fields(spec: ExperimentSpec, resources: Resources) -> dict[str, Any]:
     topic = None if claim is None else {"name": claim.topic, "framing": claim.framing, "claim": claim.text}
     fields: dict[str, Any] = {
         **_cast_fields(spec, resources),
+        "survey": _survey_fields(spec, resources),
         "topic": {} if topic is None else {**topic, "masked": spec.topic.masked},
         "interaction": _interaction_fields(spec, resources),
         "cognition": _cognition_fields(spec),

@@ -20,6 +20,8 @@ Overrides = Mapping[str, Any] | Iterable[str]
 #: Fields that can hold paths, each with a test of whether a text is a path and not a name.
 _PATHS: Mapping[tuple[str, ...], Callable[[str], bool]] = {
     ("population", "personas"): is_path,
+    ("survey", "file"): is_path,
+    ("survey", "mapping"): is_path,
     ("topic", "file"): bool,
     ("prompts",): lambda text: text not in ("", *BUILT_IN_PACKS),
     ("interaction", "messages"): bool,

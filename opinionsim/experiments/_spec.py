@@ -18,6 +18,7 @@ from opinionsim.experiments._measurement_spec import (
     distinct,
 )
 from opinionsim.experiments._model_spec import AnyModelSpec, ModelSpec
+from opinionsim.experiments._survey_spec import MarginsSpec, SurveySpec, survey_conflicts
 from opinionsim.opinions import OpinionScale
 from opinionsim.registry import NamedPart
 from opinionsim.schedules import INSTRUCT, MAX_SIZE, MAX_STEPS, MODERATE, PROBE, SELF_REPORT, ActSpec, InteractionField
@@ -33,11 +34,27 @@ class CountsSpec(DocumentModel):
     """Number of agents that start at each scale point; sums to population.size."""
 
 
+def _personas_form(value: Any) -> str:
+    """Whether personas are named, drawn from margins, or written out."""
+    if isinstance(value, MarginsSpec) or (isinstance(value, dict) and "margins" in value):
+        return "drawn"
+    return "inline" if isinstance(value, dict) else "named"
+
+
+PersonasField = Annotated[
+    Annotated[str, Tag("named")] | Annotated[MarginsSpec, Tag("drawn")] | Annotated[dict[str, Any], Tag("inline")],
+    Discriminator(_personas_form),
+]
+
+
 class PopulationSpec(DocumentModel):
     """The agents and their initial opinions."""
 
-    personas: str | dict[str, Any] = "chuang2024"
-    """Name of a persona set of the package, path of a persona file, or the set itself."""
+    personas: PersonasField = "chuang2024"
+    """Name of a persona set of the package, path of a persona file (YAML, JSON or CSV), or the set itself; `survey`
+    draws respondents of the survey, and `{margins: ...}` persons from given margins, for each run anew."""
+    query: str | None = Field(None, min_length=1)
+    """Respondents of the survey from whom to draw: comparisons of variables with their original values."""
     size: int = Field(10, ge=1, le=MAX_SIZE)
     """Number of agents N."""
     initial_opinions: (
@@ -208,6 +225,8 @@ class ExperimentSpec(DocumentModel):
     """Runs of each cell."""
     population: PopulationSpec = Field(default_factory=PopulationSpec)
     """The agents and their initial opinions."""
+    survey: SurveySpec | None = None
+    """The survey from which respondents are drawn."""
     cast: Annotated[tuple[MemberSpec, ...], Field(strict=False, max_length=MAX_SIZE)] = ()
     """The agents one by one, in the place of a population."""
     moderator: ModeratorSpec | None = None
@@ -340,6 +359,7 @@ def conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
             yield ("interaction", *keys), problem
     yield from _agent_conflicts(spec)
     yield from _cast_conflicts(spec)
+    yield from survey_conflicts(spec)
     if not isinstance(counts := spec.population.distribution, str):
         yield from _count_conflicts(counts, size, spec.scale.points)
     for name in ("probe", "self_report"):
