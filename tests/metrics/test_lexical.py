@@ -206,7 +206,12 @@ def test_a_frame_has_a_row_a_cell_and_run_over_what_its_participants_said() -> N
         ["r0", "chain, other instrument", 0, "b0"],
         ["r2", "ensemble", 0, "b0"],
     ]
-    assert found[["n_texts", "n_missing", "n_words"]].to_numpy().tolist() == [[2, 2, 5], [1, 0, 1], [2, 2, 5], [0, 0, 0]]
+    assert found[["n_texts", "n_missing", "n_words"]].to_numpy().tolist() == [
+        [2, 2, 5],
+        [1, 0, 1],
+        [2, 2, 5],
+        [0, 0, 0],
+    ]
     np.testing.assert_allclose(found["ttr_1"], [2 / 5, 1, 2 / 5, np.nan])
     # Of the 10 pairs of yes, no, yes, no, no, 6 are different words.
     np.testing.assert_allclose(found["hdd_1"], [(1 + 6 / 10) / 2, np.nan, (1 + 6 / 10) / 2, np.nan])

@@ -145,7 +145,7 @@ def test_permutation_tests_draw_where_there_are_many_and_are_never_zero() -> Non
 
 
 def test_a_sample_of_arrangements_comes_close_to_all() -> None:
-    one, two = np.random.default_rng(6).normal(size=(2, 7)) + [[0.5], [0]]
+    one, two = np.random.default_rng(6).normal([[0.5], [0]], size=(2, 7))
     exact, drawn = (permutation_test(one, two, n=n) for n in (3432, 3431))
     assert (exact.exact, drawn.exact) == (True, False)
     p = exact.p_value
