@@ -22,6 +22,8 @@ from opinionsim.plots._style import BAR, INK, heading, opinion_colours, opinion_
 
 #: Kinds of text off the record, in the order in which they are looked for.
 _OFF_RECORD = ("probe", "self-report")
+#: What a specification needs for this figure.
+_ASK = "set measurement.probe: {before: 1, after: 1}, with probe among measurement.texts"
 #: Names of the vertical axis of the second view.
 _CHANGES = {"distance": "distance moved", "signed": "change of opinion"}
 #: Millimetres of an inch, of a pair of panels at least, and of its height.
@@ -124,10 +126,7 @@ def before_after_data(
     frame = pd.concat([_rows(run, order, change) for runs in drawn.cells.values() for run in runs], ignore_index=True)
     both = frame["change"].notna()
     if not both.any():
-        raise SpecError(
-            "no participant has a measured opinion before and after; ask all of them by "
-            "measurement.probe: {before: 1, after: 1}"
-        )
+        raise SpecError(f"no participant has a measured opinion before and after; {_ASK}")
     readers = set(on_record.loc[on_record["reads"].map(len) > 0, "run_id"])
     controls = [name for name, runs in drawn.cells.items() if readers.isdisjoint(run.run_id for run in runs)]
     names = [*(name for name in drawn.cells if name not in controls), *controls]
@@ -150,8 +149,10 @@ def _pick(results: HasFrames, kind: str | None) -> str:
     """The kind of off-record texts to draw."""
     if kind is not None and kind not in _OFF_RECORD:
         raise SpecError(f"kind must be {' or '.join(map(repr, _OFF_RECORD))}, which are asked before; got {kind!r}")
-    present = set(results.opinions["kind"])
-    return kind or next((name for name in _OFF_RECORD if name in present), _OFF_RECORD[0])
+    present = [name for name in _OFF_RECORD if name in set(results.opinions["kind"])]
+    if not (kind or present):
+        raise SpecError(f"no participant was asked off the record; {_ASK}")
+    return kind or present[0]
 
 
 def _positions(on_record: pd.DataFrame, runs: pd.DataFrame) -> pd.Series[float]:
