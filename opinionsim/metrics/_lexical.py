@@ -192,7 +192,7 @@ def _expected_ratio(counts: np.ndarray, sample: int) -> float:
         for before in range(drawn):
             # A type that is more frequent than the tokens left is drawn for certain: log 0.
             missed += np.log1p(-np.minimum(frequency / (total - before), 1.0))
-    return float(min(1.0, types @ -np.expm1(missed) / drawn))
+    return min(1.0, float(types @ -np.expm1(missed)) / drawn)
 
 
 def lexical_frame(

@@ -211,7 +211,8 @@ def draw_before_after(part: pd.DataFrame, mean: pd.Series[Any], scale: OpinionSc
     """
     colours = opinion_colours(scale)
     both = part.dropna(subset="change")
-    for (before, after), n in both.groupby(["before", "after"]).size().items():
+    counts = both.groupby(["before", "after"], as_index=False).size()
+    for before, after, n in counts.itertuples(index=False):
         colour, width = colours[scale.nearest(before)], max(_WIDTH * n / len(both), 0.5)
         ax.plot([0, 1], [before, after], color=colour, linewidth=width, alpha=0.75, solid_capstyle="butt")
     for at, name in enumerate(("before", "after")):

@@ -182,6 +182,11 @@ def test_responses_without_one_of_the_opinions_are_counted(priors: Any, said: An
     assert later.loc[0, ["toward_rate", "mean_share", "adopted_rate"]].isna().all()
 
 
+def test_responses_of_a_moderator_are_not_counted() -> None:
+    found = measured([0, 1], [(1, (), 1), (2, (2,), 1)])
+    assert found["n_responses"] == 1
+
+
 def test_runs_have_rows_of_their_own_and_runs_in_which_nobody_reads_have_no_rate() -> None:
     chain, ensemble = (
         run([0, 2, 2], said, run_id=run_id, cell=cell)
