@@ -13,6 +13,10 @@ _RUN = ["run_id", "cell", "instrument_id"]
 _COUNTS = ("n_alone", "n_missing", "n_no_prior", "n_no_speaker", "n_agreed", "n_apart")
 #: Measures of the movement towards somebody.
 _MOVES = ("toward", "share", "adopted")
+#: What places a message in runs of one cell have in common, as one instrument reads them.
+_PLACE = ["cell", "instrument_id", "source", "kind"]
+#: Responses times runs that are compared at a time.
+_BATCH = 1_000_000
 #: Opinions that differ by less than this are equal but for rounding.
 _ROUNDING = 1e-9
 
@@ -154,12 +158,17 @@ def _moves(cases: pd.DataFrame, target: np.ndarray) -> pd.DataFrame:
 
 def _placebo(cases: pd.DataFrame, known: pd.DataFrame) -> pd.DataFrame:
     """The mean measures of each case towards the speakers in the same place of other runs; no row without any."""
-    place = ["cell", "instrument_id", "source", "kind"]
-    named = {"turn": "source", "run_id": "other_run", "agent": "other", "value": "unread"}
-    spoken = known.rename(columns=named).astype({"source": float})
-    pairs = cases.rename_axis(index="case").reset_index().merge(spoken, on=place)
-    pairs = pairs[(pairs["other_run"] != pairs["run_id"]) & (pairs["other"] != pairs["agent"])]
-    return _moves(pairs, pairs["unread"].to_numpy(float)).groupby(pairs["case"]).mean()
+    named = {"run_id": "other_run", "turn": "source", "agent": "other", "value": "unread"}
+    spoken = known.rename(columns=named).astype({"source": float}).groupby(_PLACE[:2])
+    found = []
+    for place, own in cases.rename_axis(index="case").reset_index().groupby(_PLACE[:2]):
+        said = spoken.get_group(place)
+        size = max(1, _BATCH // said["other_run"].nunique())
+        for start in range(0, len(own), size):
+            pairs = own.iloc[start : start + size].merge(said, on=_PLACE)
+            pairs = pairs[(pairs["other_run"] != pairs["run_id"]) & (pairs["other"] != pairs["agent"])]
+            found.append(_moves(pairs, pairs["unread"].to_numpy(float)).groupby(pairs["case"]).mean())
+    return pd.concat(found) if found else pd.DataFrame(columns=list(_MOVES), dtype=float)
 
 
 def _by_run(cases: pd.DataFrame, heads: pd.DataFrame, kind: str) -> pd.DataFrame:

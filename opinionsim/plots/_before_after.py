@@ -53,7 +53,7 @@ class BeforeAfterData:
     by_position : DataFrame
         One row a condition and position: ``cell, position, mean, low, high, n_runs``, the change over runs.
     controls : tuple of str
-        Conditions in whose runs nobody reads anything.
+        Conditions in whose runs no participant reads anything but messages of its own.
     change : {"distance", "signed"}
         Whether ``change`` is the distance of after from before or their difference.
     band : str
@@ -121,13 +121,13 @@ def before_after_data(
     told = say_band("mean", level)
     drawn = trajectories_of(results, _pick(results, kind), where, by, wording)
     shown = {run.run_id for runs in drawn.cells.values() for run in runs}
-    on_record = turns[turns["run_id"].isin(shown) & ~turns["kind"].isin(_OFF_RECORD)]
-    order = _positions(on_record, results.runs)
+    on_record = _on_record(turns[turns["run_id"].isin(shown)], results.runs)
+    order = on_record.groupby(["run_id", "agent"])["turn"].min().groupby("run_id").rank()
     frame = pd.concat([_rows(run, order, change) for runs in drawn.cells.values() for run in runs], ignore_index=True)
     both = frame["change"].notna()
     if not both.any():
         raise SpecError(f"no participant has a measured opinion before and after; {_ASK}")
-    readers = set(on_record.loc[on_record["reads"].map(len) > 0, "run_id"])
+    readers = _readers(on_record, turns)
     controls = [name for name, runs in drawn.cells.items() if readers.isdisjoint(run.run_id for run in runs)]
     names = [*(name for name in drawn.cells if name not in controls), *controls]
     left_out = [f"{(~both).sum()} of {len(both)} participants without both opinions left out"] if not both.all() else []
@@ -155,11 +155,18 @@ def _pick(results: HasFrames, kind: str | None) -> str:
     return kind or present[0]
 
 
-def _positions(on_record: pd.DataFrame, runs: pd.DataFrame) -> pd.Series[float]:
-    """Place of each participant's first turn among those of its run, from 1, by run and agent."""
+def _on_record(turns: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
+    """Turns of participants that are not off the record."""
     n_agents = runs.drop_duplicates("run_id").set_index("run_id")["n_agents"]
-    own = on_record[on_record["agent"] < on_record["run_id"].map(n_agents)]
-    return own.groupby(["run_id", "agent"])["turn"].min().groupby("run_id").rank()
+    return turns[~turns["kind"].isin(_OFF_RECORD) & (turns["agent"] < turns["run_id"].map(n_agents))]
+
+
+def _readers(on_record: pd.DataFrame, turns: pd.DataFrame) -> set[str]:
+    """Runs in which a participant is to read anything but messages of its own."""
+    read = on_record[["run_id", "agent", "reads"]].explode("reads").dropna(subset="reads")
+    author = turns.set_index(["run_id", "turn"])["agent"].to_dict()
+    pairs = zip(read["run_id"], read["reads"], read["agent"], strict=True)
+    return {run_id for run_id, ref, agent in pairs if author.get((run_id, ref)) != agent}
 
 
 def _rows(run: Trajectory, order: pd.Series[float], change: str) -> pd.DataFrame:
@@ -280,8 +287,8 @@ def before_after(
         On the left a line leads from before to after, as wide as the number of participants it stands for and in the
         colour of their opinion before; diamonds are means over runs. On the right each dot is a participant, at the
         place of its first turn among those of its run, several at one place a larger one; diamonds are means over
-        runs, and a dashed line is the mean of the controls, in which nobody reads. Controls come last. The title states
-        the evidence.
+        runs, and a dashed line is the mean of the controls, in which nobody reads another. Controls come last. The
+        title states the evidence.
 
     Raises
     ------
@@ -336,5 +343,5 @@ def _legend(data: BeforeAfterData, control: float, width: float) -> list[Line2D]
         f"mean over runs{data.band.replace('band: ', '; bar: ')}": _MEAN,
     }
     if not np.isnan(control):
-        said["mean of the control, where nobody reads"] = {**_CONTROL, "color": INK}
+        said["mean of the control, where nobody reads another"] = {**_CONTROL, "color": INK}
     return [Line2D([], [], **{**look, "label": heading([text], width - 0.3)}) for text, look in said.items()]

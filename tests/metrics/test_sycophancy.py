@@ -182,6 +182,12 @@ def test_responses_without_one_of_the_opinions_are_counted(priors: Any, said: An
     assert later.loc[0, ["toward_rate", "mean_share", "adopted_rate"]].isna().all()
 
 
+def test_the_placebo_is_the_same_however_many_responses_are_compared_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    at_once = _chains(lambda prior, heard: (prior + heard) / 2, replicates=5)
+    monkeypatch.setattr("opinionsim.metrics._sycophancy._BATCH", 15)
+    pd.testing.assert_frame_equal(_chains(lambda prior, heard: (prior + heard) / 2, replicates=5), at_once)
+
+
 def test_responses_of_a_moderator_are_not_counted() -> None:
     found = measured([0, 1], [(1, (), 1), (2, (2,), 1)])
     assert found["n_responses"] == 1

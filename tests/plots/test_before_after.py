@@ -132,6 +132,18 @@ def test_signed_changes_keep_their_direction() -> None:
     assert data.controls == ()
 
 
+@pytest.mark.parametrize(
+    ("reader", "reads", "control"),
+    [(0, (4,), True), (0, (4, 5), False), (0, ("news",), False), (3, (4, 5), True)],
+    ids=["own", "another", "from outside", "a moderator"],
+)
+def test_a_control_is_where_no_participant_reads_another(reader: int, reads: tuple[Any, ...], control: bool) -> None:
+    """Agents 1, 0, 2 speak in turns 3, 4, 5; whoever reads does so in turn 6."""
+    row, opinions, turns = written("r0", [0] * 3, [1] * 3, [1, 0, 2, reader], reading=False)
+    turns["reads"] = [reads if turn == 6 else () for turn in turns["turn"]]
+    assert bool(plots.before_after_data(frames_of((row, opinions, turns))).controls) == control
+
+
 def test_a_condition_without_opinions_has_empty_panels() -> None:
     silent = written("r3", [NAN] * 3, [NAN] * 3, [0, 1, 2], cell="silent", interaction="debate")
     chain = written("r0", [0, 2, -2], [0, 0, 1], [3, 2, 0, 1, 2], **CHAIN)
