@@ -141,8 +141,8 @@ def plot(
             "--what",
             "--figure",
             help="All conditions side by side (panels), one run over time (trajectories, network) or at its end "
-            "(distribution), conditions over time (ribbons, density), changes between opinions (transitions), or final "
-            "values over swept fields (phase).",
+            "(distribution), conditions over time (ribbons, density), changes between opinions (transitions), final "
+            "values over swept fields (phase), or opinions before and after (before-after).",
         ),
     ] = Figures.PANELS,
     run: Annotated[
@@ -169,7 +169,7 @@ def plot(
             "--by",
             metavar="COLUMN",
             help="Column of the runs that makes a condition; may be repeated. "
-            "For ribbons, density and transitions. Default: every cell.",
+            "For ribbons, density, transitions and before-after. Default: every cell.",
             show_default=False,
         ),
     ] = None,
