@@ -52,7 +52,9 @@ def main() -> None:
     size = 10_000
     found = personas(size)
     print(f"{size} personas drawn and checked in {found['seconds']:.2f} s (bar {_BAR_S:g} s)")
-    print(f"{found['marginals']} marginals, largest deviation {found['largest']:.2f} standard deviations (bar {_BOUND:g})")
+    print(
+        f"{found['marginals']} marginals, largest deviation {found['largest']:.2f} standard deviations (bar {_BOUND:g})"
+    )
     assert found["seconds"] < _BAR_S
     assert found["largest"] < _BOUND
 
