@@ -165,7 +165,7 @@ class Checks:
             if unread:
                 return
         try:
-            personas = self.resources.personas(spec)
+            personas = self.resources.candidates(spec)
         except SpecError as error:
             yield ("population", "query" if draws_respondents(spec) else "personas"), str(error)
             return

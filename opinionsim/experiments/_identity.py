@@ -62,7 +62,7 @@ def _population_fields(spec: ExperimentSpec, resources: Resources) -> dict[str, 
         return _stated(spec.population) | fields
     personas = [
         [persona.name, persona.opinion, list(persona.attributes.items()), persona.background]
-        for persona in resources.personas(spec).personas
+        for persona in resources.personas(spec.population).personas
     ]
     return {**fields, "personas": digest(canonical_json(personas))}
 

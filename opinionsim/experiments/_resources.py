@@ -17,8 +17,8 @@ from opinionsim.data import data_folder
 from opinionsim.documents import Document, DocumentModel, read_document, validate
 from opinionsim.errors import SpecError
 from opinionsim.experiments._cast import names_of
-from opinionsim.experiments._spec import ExperimentSpec, TopicSpec
-from opinionsim.experiments._survey_spec import MarginsSpec, draws_personas, draws_respondents
+from opinionsim.experiments._spec import ExperimentSpec, PopulationSpec, TopicSpec
+from opinionsim.experiments._survey_spec import draws_personas, draws_respondents, margins_of
 from opinionsim.networks import Network, build_network
 from opinionsim.personas import Persona, PersonaSet, load_personas, parse_personas
 from opinionsim.prompts import BUILT_IN_PACKS, PromptPack, load_pack
@@ -130,29 +130,39 @@ class Resources:
             "surveys": self._survey_contents(),
         }
 
-    def personas(self, spec: ExperimentSpec) -> PersonaSet:
-        """The personas that the agents of a run can play.
+    def personas(self, population: PopulationSpec) -> PersonaSet:
+        """The personas that a population names or writes out.
+
+        Raises
+        ------
+        SpecError
+            If there is no such set or file, or it is not valid.
+        """
+        reference = population.personas
+        if not isinstance(reference, str):
+            return parse_personas(reference, "population.personas")
+        return _once(self._personas, reference, self._find_personas)
+
+    def candidates(self, spec: ExperimentSpec) -> PersonaSet:
+        """All personas that an agent of a run can play.
 
         Returns
         -------
         PersonaSet
-            The set that the specification names or writes out; all respondents of whom its query is true; or, for
-            margins, as many persons as have every value of each attribute.
+            The set that the population names or writes out; all respondents of whom its query is true; or, for
+            margins, persons who have among them each value that can be drawn.
 
         Raises
         ------
         SpecError
             If there is no such set, file or respondent, or it is not valid.
         """
-        reference = spec.population.personas
-        if isinstance(reference, MarginsSpec):
-            return with_each_value(reference.margins, reference.seed)
+        if (given := margins_of(spec)) is not None:
+            return with_each_value(given.margins, given.seed)
         if draws_respondents(spec):
             survey, query = self.survey(spec), spec.population.query
             return _once(self._candidates, f"{survey.identity} {query}", lambda _: survey.personas(query))
-        if not isinstance(reference, str):
-            return parse_personas(reference, "population.personas")
-        return _once(self._personas, reference, self._find_personas)
+        return self.personas(spec.population)
 
     def drawn(self, spec: ExperimentSpec, rng: np.random.Generator) -> PersonaSet:
         """The personas of one run: drawn from the survey or from margins, else all that there are.
@@ -160,13 +170,13 @@ class Resources:
         Raises
         ------
         SpecError
-            As for :meth:`personas`, and if there are fewer respondents than agents.
+            As for :meth:`candidates`, and if there are fewer respondents than agents.
         """
         population = spec.population
-        if isinstance(population.personas, MarginsSpec):
-            return from_margins(population.personas.margins, population.size, rng, population.personas.seed)
+        if (given := margins_of(spec)) is not None:
+            return from_margins(given.margins, population.size, rng, given.seed)
         if spec.survey is None or not draws_respondents(spec):
-            return self.personas(spec)
+            return self.personas(population)
         weighted, again = spec.survey.weighting == "draw", spec.survey.replace
         survey = self.survey(spec)
         return survey.draw(population.size, rng, population.query, weighted=weighted, replace=again).personas
@@ -201,9 +211,9 @@ class Resources:
         return found
 
     def names(self, spec: ExperimentSpec) -> tuple[str, ...] | None:
-        """Names of the agents that a network or graph may name, in their order.
+        """Names of the agents that a network or graph may name, in their order: none where each run draws its own.
 
-        None where agents play nobody, or each run draws its own personas.
+        None where agents play nobody.
 
         Raises
         ------
@@ -212,9 +222,11 @@ class Resources:
         """
         if spec.cast:
             return names_of(spec)
-        if spec.population.continuous or not spec.interaction.role_play or draws_personas(spec):
+        if spec.population.continuous or not spec.interaction.role_play:
             return None
-        return tuple(persona.name for persona in self.personas(spec).personas)
+        if draws_personas(spec):
+            return ()
+        return tuple(persona.name for persona in self.personas(spec.population).personas)
 
     def _find_personas(self, reference: str) -> PersonaSet:
         if reference in self._pinned.personas:

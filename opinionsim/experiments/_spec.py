@@ -18,7 +18,7 @@ from opinionsim.experiments._measurement_spec import (
     distinct,
 )
 from opinionsim.experiments._model_spec import AnyModelSpec, ModelSpec
-from opinionsim.experiments._survey_spec import MarginsSpec, SurveySpec, survey_conflicts
+from opinionsim.experiments._survey_spec import SurveySpec, survey_conflicts
 from opinionsim.opinions import OpinionScale
 from opinionsim.registry import NamedPart
 from opinionsim.schedules import INSTRUCT, MAX_SIZE, MAX_STEPS, MODERATE, PROBE, SELF_REPORT, ActSpec, InteractionField
@@ -34,27 +34,12 @@ class CountsSpec(DocumentModel):
     """Number of agents that start at each scale point; sums to population.size."""
 
 
-def _personas_form(value: Any) -> str:
-    """Whether personas are named, drawn from margins, or written out."""
-    if isinstance(value, MarginsSpec) or (isinstance(value, dict) and "margins" in value):
-        return "drawn"
-    return "inline" if isinstance(value, dict) else "named"
-
-
-PersonasField = Annotated[
-    Annotated[str, Tag("named")] | Annotated[MarginsSpec, Tag("drawn")] | Annotated[dict[str, Any], Tag("inline")],
-    Discriminator(_personas_form),
-]
-
-
 class PopulationSpec(DocumentModel):
     """The agents and their initial opinions."""
 
-    personas: PersonasField = "chuang2024"
+    personas: str | dict[str, Any] = "chuang2024"
     """Name of a persona set of the package, path of a persona file (YAML, JSON or CSV), or the set itself; `survey`
     draws respondents of the survey, and `{margins: ...}` persons from given margins, for each run anew."""
-    query: str | None = Field(None, min_length=1)
-    """Respondents of the survey from whom to draw: comparisons of variables with their original values."""
     size: int = Field(10, ge=1, le=MAX_SIZE)
     """Number of agents N."""
     initial_opinions: (
@@ -80,6 +65,8 @@ class PopulationSpec(DocumentModel):
     template: str | None = Field(None, min_length=1)
     """Persona template of structures: a name of the prompt pack, or a text that holds ${persona}. Null takes its
     default."""
+    query: str | None = Field(None, min_length=1)
+    """Respondents of the survey from whom to draw: comparisons of variables with their original values."""
 
     @property
     def continuous(self) -> bool:

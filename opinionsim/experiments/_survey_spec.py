@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from opinionsim.documents import DocumentModel, KeyPath
+from opinionsim.documents import DocumentModel, KeyPath, validate
 
 if TYPE_CHECKING:
     from opinionsim.experiments._spec import ExperimentSpec
@@ -51,9 +51,25 @@ def uses_survey(spec: ExperimentSpec) -> bool:
     return draws_respondents(spec) or any(each.drawn for each in spec.cast)
 
 
+def margins_of(spec: ExperimentSpec) -> MarginsSpec | None:
+    """The margins from which the personas of a run are drawn; None where they are not.
+
+    Raises
+    ------
+    SpecError
+        If they have unknown fields, or fields of the wrong sort.
+    """
+    personas = spec.population.personas
+    if isinstance(personas, str) or "margins" not in personas:
+        return None
+    return validate(MarginsSpec, personas, "population.personas")
+
+
 def draws_personas(spec: ExperimentSpec) -> bool:
     """Whether each run draws its personas, from a survey or from margins, in the place of a list that it is given."""
-    return draws_respondents(spec) or isinstance(spec.population.personas, MarginsSpec)
+    return draws_respondents(spec) or (
+        not isinstance(spec.population.personas, str) and "margins" in spec.population.personas
+    )
 
 
 def survey_conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:

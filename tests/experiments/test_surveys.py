@@ -184,6 +184,10 @@ def test_paths_of_overrides_start_from_the_current_folder(tmp_path: Path, monkey
         ({"population__personas": "chuang2024"}, "population.query: needs population.personas: survey"),
         ({"population__size": 1501, "population__query": None}, "population.size: there are 1500 respondents"),
         ({"population__initial_opinions": "personas"}, "initial_opinions: 'personas' needs an opinion for everybody"),
+        (
+            {"interaction__network": {"edges": [["Respondent 1", "Respondent 5"]]}},
+            "interaction.network: 'Respondent 1', 'Respondent 5' are neither .*; nodes are the numbers 0 to 3$",
+        ),
         ({"population__shown": "demographics"}, "population.shown: 'demographics' needs attributes"),
         (
             {"scale__points": [0, 1], "scale__labels": ["no", "yes"]},
@@ -219,15 +223,15 @@ def test_personas_from_margins(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("personas", "problem"),
     [
-        ({"margins": {}}, "population.personas.margins: must have at least 1 entry"),
-        ({"margins": {"sex": {"woman": "half"}}}, "population.personas.margins.sex.woman: must be a number"),
+        ({"margins": {}}, "population.personas: margins: must have at least 1 entry"),
+        ({"margins": {"sex": {"woman": "half"}}}, "population.personas: margins.sex.woman: must be a number"),
         ({"margins": {"sex": {"woman": -1}}}, "population.personas: margins.sex.woman: a share must be"),
-        ({"margins": {"sex": {"woman": 1}}, "size": 3}, "population.personas.size: unknown field"),
+        ({"margins": {"sex": {"woman": 1}}, "size": 3}, "population.personas: size: unknown field"),
         (
             {"margins": {"sex": {"woman": 1}}, "seed": [{"sex": "man", "share": 1}]},
             r"population.personas: seed\[0\].sex: unknown value 'man'; valid: woman",
         ),
-        (3, "population.personas: must be "),
+        (3, "population.personas: must be text or a mapping; got 3"),
     ],
 )
 def test_margins_that_are_none_are_refused(personas: Any, problem: str) -> None:
