@@ -121,7 +121,7 @@ class CognitionSpec(DocumentModel):
     belief_tense: Literal["present", "past"] = "present"
     """Wording of the initial belief: a phrase without a verb, or a sentence in the past tense."""
     post_words: int | None = Field(60, ge=1, le=_MAX_INT)
-    """Most words that agents are asked to write in a post. Null says nothing of length."""
+    """Most words that agents are asked to write in a post, or in a response on a topic. Null says nothing of length."""
     draws: int = Field(1, ge=1, le=100)
     """Replies drawn for each answer; `selector` picks the one that counts. Off-record answers have one draw."""
     selector: NamedPart = Field(default_factory=lambda: NamedPart(name="first"))

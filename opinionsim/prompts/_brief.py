@@ -89,14 +89,15 @@ def told_by(brief: Brief, texts: Texts | None, role: str, task: str, place: str)
     SpecError
         If the pack does not have a text that the brief names, or has none at all.
     """
-    values = {_TASK: task}
     if texts is None:
         for field in ("template", "instructions", "persona", "values", "without"):
             if given := getattr(brief, field):
                 raise SpecError(f"{place} has no texts.yaml, so that {field} {given!r} has no effect")
-        return Told("" if brief.system is None else fill(brief.system, values))
+        return Told("" if brief.system is None else fill(brief.system, {_TASK: task}))
+    values = {_TASK: task or texts.discussion}
     moderates = role != "participant"
-    template, instructions = brief.template or "default", brief.instructions or "default"
+    template, usual = brief.template or "default", "default" if brief.values is None else "verdict"
+    instructions = brief.instructions or usual
     held = {ideal for given in (template, instructions, brief.persona or "") for ideal in texts.ideals_of(given)}
     for ideal in brief.without:
         if ideal not in held:

@@ -55,7 +55,7 @@ def test_prompts_hold_the_sentences_and_not_the_record(tmp_path: Path) -> None:
     agent = results.agents.iloc[results.turns.iloc[0]["agent"]]
     asked = "\n".join(message.content for message in results.prompt(0, 0))
     assert f"Background: {agent['background']}" in asked
-    assert "In politics you stand on the " in asked
+    assert "Your place in politics is the " in asked
     for item in ("climate", "taxes", "border", "machines"):
         assert item not in asked
 
