@@ -13,6 +13,7 @@ from opinionsim.classic import draw_opinions
 from opinionsim.errors import SpecError
 from opinionsim.experiments._cells import PlannedRun
 from opinionsim.experiments._equations import Equation, equation_of
+from opinionsim.experiments._events_spec import events_of
 from opinionsim.experiments._model_spec import ModelSpec
 from opinionsim.experiments._outside import owned
 from opinionsim.experiments._resources import Resources
@@ -22,7 +23,7 @@ from opinionsim.networks import Network, NetworkKind
 from opinionsim.opinions import OpinionScale
 from opinionsim.personas import Persona, Population, draw_population
 from opinionsim.prompts import PromptPack
-from opinionsim.schedules import AnySchedule, Setting, named, with_probes, without_turns
+from opinionsim.schedules import AnySchedule, Event, Setting, named, with_events, with_probes, without_turns
 from opinionsim.streams import stream
 from opinionsim.topics import Claim, Topic
 
@@ -57,6 +58,8 @@ class Parts:
         Name in results of the chat model or equation of each agent.
     equation : Equation or None
         The equation that agents follow; None where chat models play personas.
+    events : tuple of Event
+        What happens from outside, which the schedule contains.
     """
 
     topic: Topic
@@ -72,6 +75,7 @@ class Parts:
     models: tuple[ModelSpec, ...]
     model_labels: tuple[str, ...]
     equation: Equation | None = None
+    events: tuple[Event, ...] = ()
 
     @property
     def calls_per_event(self) -> int:
@@ -172,12 +176,16 @@ def _assembled(planned: PlannedRun, resources: Resources, left_out: Collection[i
         labels = tuple(map(spec.model.agent_label, models))
     probe, asked = spec.measurement.probe, spec.measurement.self_report
     probed = with_probes(with_probes(schedule, probe.before, probe.after), asked.before, asked.after, "self-report")
+    events = events_of(spec.events, population.personas, resources.messages, _drawing(planned, "events"))
+    # Around the probes, so that nobody who is absent is probed.
+    named_to_others = spec.population.shown in ("full", "name")
+    eventful = with_events(probed, events, [each.name if named_to_others else "" for each in population.personas])
     return Parts(
         topic=topic,
         claim=topic.claim(spec.topic.framing),
         population=population,
         network=network,
-        schedule=without_turns(probed, left_out),
+        schedule=without_turns(eventful, left_out),
         pack=resources.pack(spec.prompts),
         scale=scale,
         cognition=_cognition(spec),
@@ -186,6 +194,7 @@ def _assembled(planned: PlannedRun, resources: Resources, left_out: Collection[i
         models=models,
         model_labels=labels,
         equation=equation,
+        events=events,
     )
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from opinionsim.documents import Document, KeyPath, fields_at, spell_path
 from opinionsim.errors import MeasurementError, SpecError
 from opinionsim.experiments._equations import check_equation
+from opinionsim.experiments._events_spec import EventError, check_events
 from opinionsim.experiments._identity import RUN_FIELDS
 from opinionsim.experiments._outside import owned
 from opinionsim.experiments._resources import Resources, is_path
@@ -82,6 +83,7 @@ class Checks:
         cognition, asks = spec.cognition, spec.model.equation is None
         templates = find_memory(cognition.memory.name, cognition.memory.options).templates if asks else ()
         yield from _attempt(("prompts",), lambda: self.resources.pack(spec.prompts).bind(spec.acts, templates))
+        yield from self._events(spec)
         interaction, size = spec.interaction, spec.population.size
         messages = getattr(interaction, "messages", None)
         if messages is not None:
@@ -98,6 +100,23 @@ class Checks:
             from opinionsim.metrics import check_metrics
 
             yield from _attempt(("measurement", "metrics"), lambda: check_metrics(metrics, spec.scale.scale()))
+
+    def _events(self, spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
+        """The first event to nobody, or with texts that cannot be read."""
+        if not spec.events or spec.population.continuous:
+            return
+        size = spec.population.size
+        try:
+            given = self.resources.personas(spec.population).personas
+        except SpecError:  # an error of its own
+            return
+        players = given if spec.interaction.role_play else Population.bare(size).personas
+        # Agents have the personas in their order, each as often as the others, or these are drawn.
+        known = players * (size // len(players)) if size % len(players) == 0 else players
+        try:
+            check_events(spec.events, known, size, self.resources.messages)
+        except EventError as error:
+            yield error.keys, error.problem
 
     def _names(self, spec: ExperimentSpec) -> tuple[str, ...] | None:
         """Names that a network may use; None where personas cannot be read, which is an error of its own."""

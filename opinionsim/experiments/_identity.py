@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from opinionsim.experiments._events_spec import event_identity
 from opinionsim.experiments._outside import run_parts
 from opinionsim.experiments._resources import Resources
 from opinionsim.experiments._spec import ExperimentSpec
@@ -23,6 +24,7 @@ RUN_FIELDS = (
     "topic",
     "cognition",
     "interaction",
+    "events",
     "model",
     "measurement.probe",
     "measurement.self_report",
@@ -101,6 +103,8 @@ def run_fields(spec: ExperimentSpec, resources: Resources) -> dict[str, Any]:
         "model": spec.model.identity(),
         "measurement": {"probe": _stated(spec.measurement.probe)},
     }
+    if spec.events:
+        fields["events"] = event_identity(spec.events, resources.messages)
     if spec.prompts != "default":
         fields["prompts"] = PurePath(spec.prompts).name or spec.prompts
     if asked := _stated(spec.measurement.self_report):

@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import AfterValidator, Discriminator, Field, Tag
 
 from opinionsim.documents import DocumentModel, KeyPath
+from opinionsim.experiments._events_spec import EventSpec, event_conflicts
 from opinionsim.experiments._measurement_spec import (
     ClassifierSpec,
     MeasurementSpec,
@@ -18,7 +19,7 @@ from opinionsim.experiments._measurement_spec import (
 )
 from opinionsim.experiments._model_spec import AnyModelSpec, ModelSpec
 from opinionsim.registry import NamedPart
-from opinionsim.schedules import MAX_SIZE, MAX_STEPS, PROBE, SELF_REPORT, ActSpec, InteractionField
+from opinionsim.schedules import MAX_SIZE, MAX_STEPS, PROBE, SELF_REPORT, ActSpec, InteractionField, acts_with
 
 #: Largest integer every store keeps exactly.
 _MAX_INT = 2**63 - 1
@@ -199,6 +200,8 @@ class ExperimentSpec(DocumentModel):
     """Memory and bias of the agents."""
     interaction: InteractionField
     """The order of turns, and the messages that agents read."""
+    events: tuple[EventSpec, ...] = ()
+    """What happens from outside: messages, zealots, media, and agents that leave or join."""
     model: AnyModelSpec = Field(default_factory=ModelSpec)
     """The chat model that plays the agents; a list of models with shares; a model for each value of an attribute; or a
     classic model."""
@@ -241,7 +244,8 @@ class ExperimentSpec(DocumentModel):
         if self.model.equation is not None:
             return []
         asked = ((self.measurement.probe, PROBE), (self.measurement.self_report, SELF_REPORT))
-        return [*self.interaction.acts.values(), *(act for each, act in asked if each.before or each.after)]
+        acts = acts_with(self.interaction.acts, [event.kind for event in self.events])
+        return [*acts.values(), *(act for each, act in asked if each.before or each.after)]
 
 
 def json_schema() -> dict[str, Any]:
@@ -281,6 +285,8 @@ def conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
     else:
         for keys, problem in interaction.conflicts(size):
             yield ("interaction", *keys), problem
+    equation = None if spec.model.equation is None else spec.model.equation.classic
+    yield from event_conflicts(spec.events, interaction, size, equation)
     yield from _agent_conflicts(spec)
     if not isinstance(counts := spec.population.distribution, str):
         yield from _count_conflicts(counts, size, spec.scale.points)

@@ -10,6 +10,7 @@ from opinionsim.schedules._bounded_confidence import BoundedConfidenceDyads
 from opinionsim.schedules._broadcast import Broadcast
 from opinionsim.schedules._critical_path import CriticalPath, critical_path
 from opinionsim.schedules._dyadic import Dyads
+from opinionsim.schedules._events import Event, acts_with, dropped_turns, takes_reads, takes_reviews, with_events
 from opinionsim.schedules._external import Exposure
 from opinionsim.schedules._feed import Feed
 from opinionsim.schedules._independent import IndependentReports
@@ -69,6 +70,7 @@ __all__ = [
     "Broadcast",
     "CriticalPath",
     "Dyads",
+    "Event",
     "Exposure",
     "External",
     "Feed",
@@ -90,14 +92,19 @@ __all__ = [
     "SteppedInteraction",
     "TieChange",
     "Turn",
+    "acts_with",
     "check_schedule",
     "check_turn",
     "critical_path",
+    "dropped_turns",
     "first_keeper",
     "n_members",
     "named",
     "outline",
+    "takes_reads",
+    "takes_reviews",
     "tie_changes",
+    "with_events",
     "with_probes",
     "without_turns",
 ]

@@ -15,7 +15,7 @@ Status = Literal["pending", "running", "complete", "incomplete"]
 #: Columns of a run beside its identity: what tables and figures group by.
 SUMMARY = (
     *("seed", "topic", "category", "framing", "claim", "truth", "confirmation_bias", "memory", "world", "model"),
-    *("interaction", "network", "n_agents", "steps"),
+    *("interaction", "network", "n_agents", "steps", "event_steps", "dropped_turns"),
 )
 
 
@@ -108,8 +108,8 @@ class RunRow:
     fields : dict of JSON values
         The resolved identity fields.
     summary : dict
-        One value for each name in :data:`SUMMARY`; ``seed``, ``n_agents`` and ``steps`` are int, ``truth``
-        is a scale point or None, the others str or None.
+        One value for each name in :data:`SUMMARY`; ``seed``, ``n_agents``, ``steps`` and ``dropped_turns`` are int,
+        ``truth`` is a scale point or None, the others str or None.
     expected : int or None
         Expected number of calls; None where that is not known.
     inputs : str

@@ -146,7 +146,8 @@ runs = _table(
     "runs",
     "run_id",
     "replicate:int block evidence fields:json seed:int topic? category? framing? claim? truth:float? "
-    "confirmation_bias? memory? world? model? interaction? network? n_agents:int steps:int expected:int? inputs "
+    "confirmation_bias? memory? world? model? interaction? network? n_agents:int steps:int event_steps? "
+    "dropped_turns:int expected:int? inputs "
     "wording? parts:json begun_at:float? status epoch:int owner error held:int generation:int recorded:int",
     rowed=True,
 )
