@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -69,6 +69,13 @@ class _EventSpec(DocumentModel):
     def drawn(self) -> bool:
         """Whether the agents are drawn."""
         return isinstance(self.agents, GroupSpec) and self.agents.share is not None
+
+    @property
+    def by_persona(self) -> bool:
+        """Whether agents are chosen by name or attribute."""
+        if isinstance(self.agents, GroupSpec):
+            return bool(self.agents.where)
+        return self.agents != "all" and any(isinstance(agent, str) for agent in self.agents)
 
     def texts(self, messages: Messages) -> tuple[str, ...]:
         """What is said; nothing unless a subclass says so."""
@@ -252,9 +259,9 @@ def check_events(events: Sequence[_EventSpec], personas: Sequence[Persona], size
         except SpecError as error:
             raise EventError(("events", place, "file"), str(error)) from None
         _named(("events", place, "agents"), event, personas, size)
-    if len(personas) == size:
-        orders = [np.arange(size)] * len(events)
-        _chosen(events, personas, orders)
+    # Of agents that are drawn, the names and attributes of a run are known with the run.
+    known = [place for place, event in enumerate(events) if len(personas) == size or not event.by_persona]
+    _chosen(events, personas, size, [np.arange(size)] * len(events), known)
 
 
 def events_of(
@@ -282,7 +289,9 @@ def events_of(
     if not events:
         return ()
     own = rng.spawn(len(events))
-    chosen = _chosen(events, personas, [each.permutation(len(personas)) for each in own])
+    size = len(personas)
+    orders = [each.permutation(size) for each in own]
+    chosen = _chosen(events, personas, size, orders, range(len(events)))
     return tuple(
         Event(
             event.kind,
@@ -298,13 +307,17 @@ def events_of(
 
 
 def _chosen(
-    events: Sequence[_EventSpec], personas: Sequence[Persona], orders: Sequence[np.ndarray]
+    events: Sequence[_EventSpec],
+    personas: Sequence[Persona],
+    size: int,
+    orders: Sequence[np.ndarray],
+    places: Iterable[int],
 ) -> list[tuple[int, ...]]:
-    """The agents of each event; those that are drawn are taken in the order given, after all others."""
+    """The agents of the events at these places; those that are drawn are taken in the order given, after all others."""
     found: list[tuple[int, ...]] = [()] * len(events)
-    for place in sorted(range(len(events)), key=lambda place: events[place].drawn):
+    for place in sorted(places, key=lambda place: events[place].drawn):
         event, keys = events[place], ("events", place, "agents")
-        among = _named(keys, event, personas, len(personas))
+        among = _named(keys, event, personas, size)
         taken = {
             agent: (other, problem)
             for other, agents in enumerate(found)

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from opinionsim.plots._style import INK
 
 #: Most characters of the label of a mark.
-_LABEL = 30
+_LABEL = 24
 
 
 class Mark(NamedTuple):
@@ -50,5 +50,7 @@ def draw_marks(ax: Axes, marks: Iterable[Mark]) -> None:
             va="top",
             fontsize=6.5,
             color=INK,
+            bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.75, "pad": 0.6},
+            zorder=4,
             annotation_clip=False,
         )

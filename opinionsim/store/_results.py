@@ -123,8 +123,8 @@ class Results:
 
         Columns: run_id, experiment, cell, replicate, block, status, evidence, seed, topic, category, framing,
         claim, truth (scale point that agrees with the accepted truth; NaN without one), confirmation_bias,
-        memory, world, model, interaction, network, n_agents, steps, event_steps (events with
-        their first steps; NaN without any), dropped_turns (turns that dropped out because of them), topic_title (what figures call the topic),
+        memory, world, model, interaction, network, n_agents, steps, event_steps (events with their first steps; NaN
+        without any), dropped_turns (turns that dropped out because of them), topic_title (what figures call the topic),
         every_report (whether all reports of an agent count in tables, not only its last),
         instrument_id (of the stance instrument the cell is read with first; NaN where it has none), classifier (its
         own), validation (what is known of that instrument on these texts: that it was not validated on a chat model's,

@@ -40,7 +40,7 @@ def test_a_store_of_another_version_is_neither_read_nor_written(url: str, versio
     for write in (True, False):
         with pytest.raises(StoreError, match=advice):
             open_store(url, write=write)
-    _state_version(url, 2)
+    _state_version(url, 3)
     with open_store(url, write=False) as reader:
         assert reader.states(["r1"])["r1"].status == "complete"
 
