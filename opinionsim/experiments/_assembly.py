@@ -13,7 +13,7 @@ from opinionsim.classic import draw_opinions
 from opinionsim.errors import SpecError
 from opinionsim.experiments._cells import PlannedRun
 from opinionsim.experiments._equations import Equation, equation_of
-from opinionsim.experiments._events_spec import events_of
+from opinionsim.experiments._events_spec import changed_networks, events_of
 from opinionsim.experiments._model_spec import ModelSpec
 from opinionsim.experiments._outside import owned
 from opinionsim.experiments._resources import Resources
@@ -23,7 +23,17 @@ from opinionsim.networks import Network, NetworkKind
 from opinionsim.opinions import OpinionScale
 from opinionsim.personas import Persona, Population, draw_population
 from opinionsim.prompts import PromptPack
-from opinionsim.schedules import AnySchedule, Event, Setting, named, with_events, with_probes, without_turns
+from opinionsim.schedules import (
+    AnySchedule,
+    Event,
+    Phase,
+    Setting,
+    named,
+    with_events,
+    with_phases,
+    with_probes,
+    without_turns,
+)
 from opinionsim.streams import stream
 from opinionsim.topics import Claim, Topic
 
@@ -200,7 +210,11 @@ def _assembled(planned: PlannedRun, resources: Resources, left_out: Collection[i
 
 def _schedule(spec: ExperimentSpec, setting: Setting) -> AnySchedule:
     """The schedule of an interaction without probes, with the number of draws that the specification sets."""
-    schedule = spec.interaction.schedule(setting)
+    phases = [
+        Phase(step, spec.interaction.schedule(replace(setting, network=network)), changes)
+        for step, network, changes in changed_networks(spec.events, setting.network)
+    ]
+    schedule = with_phases(spec.interaction.schedule(setting), phases)
     cognition = spec.cognition
     if cognition.draws > 1:
         chosen = cognition.selector

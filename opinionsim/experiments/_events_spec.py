@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -10,8 +10,10 @@ from pydantic import AfterValidator, Field, model_validator
 
 from opinionsim.documents import DocumentModel, KeyPath, spell_path
 from opinionsim.errors import SpecError
+from opinionsim.experiments._measurement_spec import distinct
+from opinionsim.networks import Network
 from opinionsim.personas import Persona
-from opinionsim.schedules import MAX_STEPS, Event, Interaction, takes_reads, takes_reviews
+from opinionsim.schedules import MAX_STEPS, Event, Interaction, TieChange, takes_reads, takes_reviews
 from opinionsim.streams import canonical_json, digest
 
 #: Texts written out, or those of a file.
@@ -36,6 +38,12 @@ def _not_blank(text: str | tuple[str, ...] | None) -> str | tuple[str, ...] | No
     return text
 
 
+def _two_agents(pair: tuple[int, int]) -> tuple[int, int]:
+    if pair[0] == pair[1]:
+        raise ValueError(f"joins agent {pair[0]} to itself")
+    return pair
+
+
 class GroupSpec(DocumentModel):
     """Agents by attribute, or drawn."""
 
@@ -51,19 +59,47 @@ class GroupSpec(DocumentModel):
         return self
 
 
-class _EventSpec(DocumentModel):
-    """Base of events."""
+class _StepSpec(DocumentModel):
+    """Base of all events."""
 
     kind: Any
     step: int = Field(ge=1, le=MAX_STEPS)
     """First step, from 1."""
-    agents: Literal["all"] | tuple[Annotated[int, Field(ge=0)] | str, ...] | GroupSpec = "all"
-    """`all`; a list of names and numbers, from 0; or a mapping with where, share or both."""
 
     @property
     def last(self) -> int | None:
         """Last step; None for the end."""
         return None
+
+    def texts(self, messages: Messages) -> tuple[str, ...]:
+        """What is said; nothing unless a subclass says so."""
+        return ()
+
+
+Pair = Annotated[tuple[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=0)]], AfterValidator(_two_agents)]
+
+
+class TiesEventSpec(_StepSpec):
+    """Ties of the network that are added or removed; pairs of this step and later ones are drawn with these."""
+
+    kind: Literal["ties"]
+    add: Annotated[tuple[Pair, ...], AfterValidator(distinct)] = ()
+    """Pairs of agents that are joined, by number; in a directed network (speaker, listener)."""
+    remove: Annotated[tuple[Pair, ...], AfterValidator(distinct)] = ()
+    """Pairs of agents that are parted."""
+
+    @model_validator(mode="after")
+    def _some(self) -> TiesEventSpec:
+        if not self.add and not self.remove:
+            raise ValueError("needs add, remove or both")
+        return self
+
+
+class _EventSpec(_StepSpec):
+    """Base of events that are about agents."""
+
+    agents: Literal["all"] | tuple[Annotated[int, Field(ge=0)] | str, ...] | GroupSpec = "all"
+    """`all`; a list of names and numbers, from 0; or a mapping with where, share or both."""
 
     @property
     def drawn(self) -> bool:
@@ -76,10 +112,6 @@ class _EventSpec(DocumentModel):
         if isinstance(self.agents, GroupSpec):
             return bool(self.agents.where)
         return self.agents != "all" and any(isinstance(agent, str) for agent in self.agents)
-
-    def texts(self, messages: Messages) -> tuple[str, ...]:
-        """What is said; nothing unless a subclass says so."""
-        return ()
 
 
 class _SaidSpec(_EventSpec):
@@ -151,17 +183,18 @@ class JoinEventSpec(_EventSpec):
 
 
 EventSpec = Annotated[
-    MessageEventSpec | ZealotEventSpec | MediaEventSpec | LeaveEventSpec | JoinEventSpec, Field(discriminator="kind")
+    MessageEventSpec | ZealotEventSpec | MediaEventSpec | LeaveEventSpec | JoinEventSpec | TiesEventSpec,
+    Field(discriminator="kind"),
 ]
 
 
-def event_labels(events: Sequence[_EventSpec]) -> tuple[str, ...]:
+def event_labels(events: Sequence[_StepSpec]) -> tuple[str, ...]:
     """Each event in few words, as in ``zealot (3) at 50``."""
     return tuple(f"{event.kind}{_who(event)} at {event.step}" for event in events)
 
 
-def _who(event: _EventSpec) -> str:
-    if event.agents == "all":
+def _who(event: _StepSpec) -> str:
+    if not isinstance(event, _EventSpec) or event.agents == "all":
         return ""
     if isinstance(event.agents, GroupSpec):
         told = [f"{key}={value}" for key, value in event.agents.where.items()]
@@ -172,7 +205,7 @@ def _who(event: _EventSpec) -> str:
     return f" ({', '.join(told)})".replace(";", ",")
 
 
-def event_identity(events: Sequence[_EventSpec], messages: Messages) -> list[dict[str, Any]]:
+def event_identity(events: Sequence[_StepSpec], messages: Messages) -> list[dict[str, Any]]:
     """What of events enters the identity of a run: texts by content, not by file."""
     found = []
     for event in events:
@@ -183,7 +216,7 @@ def event_identity(events: Sequence[_EventSpec], messages: Messages) -> list[dic
 
 
 def event_conflicts(
-    events: Sequence[_EventSpec], interaction: Interaction, size: int, equation: str | None
+    events: Sequence[_StepSpec], interaction: Interaction, size: int, equation: str | None
 ) -> Iterator[tuple[KeyPath, str]]:
     """Problems of events with other fields, each with its place in the specification.
 
@@ -221,9 +254,28 @@ def event_conflicts(
                 what = "post nothing" if event.kind == "zealot" else "read nothing"
                 problem = f"{event.kind!r} has no effect in {interaction.kind!r}, whose agents {what}"
                 yield ("events", place, "kind"), problem
+            if isinstance(event, TiesEventSpec):
+                yield from _tie_conflicts(("events", place), event, interaction, size)
 
 
-def _step_conflicts(place: KeyPath, event: _EventSpec, steps: int) -> Iterator[tuple[KeyPath, str]]:
+def _tie_conflicts(
+    place: KeyPath, event: TiesEventSpec, interaction: Interaction, size: int
+) -> Iterator[tuple[KeyPath, str]]:
+    network = getattr(interaction, "network", None)
+    if network is None:
+        yield (*place, "kind"), f"'ties' has no effect in {interaction.kind!r}, which has no network"
+    elif network.kind == "complete":
+        yield (
+            (*place, "kind"),
+            "'ties' needs a network that lists its ties; 'complete' joins everybody, so give interaction.network",
+        )
+    for field in ("add", "remove"):
+        for position, pair in enumerate(getattr(event, field)):
+            if max(pair) >= size:
+                yield (*place, field, position), f"there is no agent {max(pair)}; valid: 0..{size - 1}"
+
+
+def _step_conflicts(place: KeyPath, event: _StepSpec, steps: int) -> Iterator[tuple[KeyPath, str]]:
     valid = f"1..{steps}" if steps else "none, the run has no step"
     if event.step > steps:
         yield (*place, "step"), f"{event.step} is beyond the last step; valid: {valid}"
@@ -234,7 +286,7 @@ def _step_conflicts(place: KeyPath, event: _EventSpec, steps: int) -> Iterator[t
 # -- whom they are about -------------------------------------------------------------------------------------
 
 
-def check_events(events: Sequence[_EventSpec], personas: Sequence[Persona], size: int, messages: Messages) -> None:
+def check_events(events: Sequence[_StepSpec], personas: Sequence[Persona], size: int, messages: Messages) -> None:
     """Refuse events to nobody, or with texts that cannot be read.
 
     Parameters
@@ -258,14 +310,19 @@ def check_events(events: Sequence[_EventSpec], personas: Sequence[Persona], size
             event.texts(messages)
         except SpecError as error:
             raise EventError(("events", place, "file"), str(error)) from None
-        _named(("events", place, "agents"), event, personas, size)
+        if isinstance(event, _EventSpec):
+            _named(("events", place, "agents"), event, personas, size)
     # Of agents that are drawn, the names and attributes of a run are known with the run.
-    known = [place for place, event in enumerate(events) if len(personas) == size or not event.by_persona]
-    _chosen(events, personas, size, [np.arange(size)] * len(events), known)
+    known = {
+        place: event
+        for place, event in enumerate(events)
+        if isinstance(event, _EventSpec) and (len(personas) == size or not event.by_persona)
+    }
+    _chosen(known, personas, size, [np.arange(size)] * len(events))
 
 
 def events_of(
-    events: Sequence[_EventSpec], personas: Sequence[Persona], messages: Messages, rng: np.random.Generator
+    events: Sequence[_StepSpec], personas: Sequence[Persona], messages: Messages, rng: np.random.Generator
 ) -> tuple[Event, ...]:
     """The events of a run.
 
@@ -291,37 +348,34 @@ def events_of(
     own = rng.spawn(len(events))
     size = len(personas)
     orders = [each.permutation(size) for each in own]
-    chosen = _chosen(events, personas, size, orders, range(len(events)))
+    about = {place: event for place, event in enumerate(events) if isinstance(event, _EventSpec)}
+    chosen = _chosen(about, personas, size, orders)
     return tuple(
         Event(
             event.kind,
             event.step,
-            agents,
+            chosen.get(place, ()),
             event.texts(messages),
             event.last,
             getattr(event, "probability", 1.0),
             int(each.integers(2**63)),
         )
-        for event, agents, each in zip(events, chosen, own, strict=True)
+        for place, (event, each) in enumerate(zip(events, own, strict=True))
     )
 
 
 def _chosen(
-    events: Sequence[_EventSpec],
-    personas: Sequence[Persona],
-    size: int,
-    orders: Sequence[np.ndarray],
-    places: Iterable[int],
-) -> list[tuple[int, ...]]:
-    """The agents of the events at these places; those that are drawn are taken in the order given, after all others."""
-    found: list[tuple[int, ...]] = [()] * len(events)
-    for place in sorted(places, key=lambda place: events[place].drawn):
+    events: Mapping[int, _EventSpec], personas: Sequence[Persona], size: int, orders: Sequence[np.ndarray]
+) -> dict[int, tuple[int, ...]]:
+    """The agents of events, by place; those that are drawn are taken in the order given for the place, after others."""
+    found: dict[int, tuple[int, ...]] = {}
+    for place in sorted(events, key=lambda place: events[place].drawn):
         event, keys = events[place], ("events", place, "agents")
         among = _named(keys, event, personas, size)
         taken = {
             agent: (other, problem)
-            for other, agents in enumerate(found)
-            if agents and (problem := _clash(event, events[other]))
+            for other, agents in found.items()
+            if (problem := _clash(event, events[other]))
             for agent in agents
         }
         if not event.drawn:
@@ -399,3 +453,54 @@ def _clash(event: _EventSpec, other: _EventSpec) -> str:
         leave, join = sorted((event, other), key=lambda each: each.kind == "join")
         return "" if join.step < leave.step else f"joins at step {join.step}, not before it leaves at {leave.step}"
     return ""
+
+
+# -- networks that change ------------------------------------------------------------------------------------
+
+
+def changed_networks(
+    events: Sequence[_StepSpec], network: Network | None
+) -> Iterator[tuple[int, Network, tuple[TieChange, ...]]]:
+    """The networks that changes of ties lead to.
+
+    Parameters
+    ----------
+    events : sequence of event
+        The field `events`.
+    network : Network or None
+        The network at the start, not complete; None where there is none, so that no tie can change.
+
+    Yields
+    ------
+    (int, Network, tuple of TieChange)
+        First step, the network from then on, and the changes, made after the step before; in the order of steps.
+
+    Raises
+    ------
+    SpecError
+        If a tie that is removed is not there, one that is added is, or none is left.
+    """
+    changing = [(place, event) for place, event in enumerate(events) if isinstance(event, TiesEventSpec)]
+    if network is None or not changing:
+        return
+    pairs, weights = network.edges
+    heavy = [1.0] * len(pairs) if weights is None else weights.tolist()
+    ties = {(speaker, listener): weight for (speaker, listener), weight in zip(pairs.tolist(), heavy, strict=True)}
+    for place, event in sorted(changing, key=lambda each: each[1].step):
+        changes: list[TieChange] = []
+        for field, given in (("remove", event.remove), ("add", event.add)):
+            for position, pair in enumerate(given):
+                speaker, listener = tie = pair if network.directed else (min(pair), max(pair))
+                if (tie in ties) != (field == "remove"):
+                    told = "are not joined" if field == "remove" else "are joined already"
+                    raise EventError(("events", place, field, position), f"agents {pair[0]} and {pair[1]} {told}")
+                if field == "remove":
+                    del ties[tie]
+                    changes.append(TieChange(event.step - 1, listener, speaker, None))
+                else:
+                    ties[tie] = 1.0
+                    changes.append(TieChange(event.step - 1, listener, None, speaker))
+        if not ties:
+            raise EventError(("events", place, "remove"), "leaves no tie")
+        found = Network.from_edges(list(ties), network.n, list(ties.values()), directed=network.directed)
+        yield event.step, found, tuple(changes)

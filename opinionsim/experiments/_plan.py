@@ -560,6 +560,8 @@ _SHOWN_TEXT, _SHOWN_AGENTS = 60, 12
 
 def _told_event(event: Event) -> str:
     """An event of a run in one line."""
+    if event.kind == "ties":
+        return f"step {event.step}: ties change"
     lasting = "" if event.kind in ("message", "join", "leave") else f" to {event.until or 'the end'}"
     some = ", ".join(map(str, event.agents[:_SHOWN_AGENTS]))
     more = f" and {len(event.agents) - _SHOWN_AGENTS} more" if len(event.agents) > _SHOWN_AGENTS else ""

@@ -21,7 +21,7 @@ class Mark(NamedTuple):
     label: str
 
 
-def marks_of(run: Mapping[str, Any]) -> tuple[Mark, ...]:
+def marks_of(run: Mapping[Any, Any]) -> tuple[Mark, ...]:
     """The events in a row of the frame ``runs``, in the order of the specification; none without the column."""
     told = run.get("event_steps")
     found = []

@@ -27,9 +27,10 @@ from opinionsim.schedules._interaction import (
 from opinionsim.schedules._posts import PostsInteraction, without_turns
 from opinionsim.schedules._probes import with_probes
 from opinionsim.schedules._remembered import RememberedReports
-from opinionsim.schedules._rewiring import RewiringDyads, TieChange, tie_changes
+from opinionsim.schedules._rewiring import RewiringDyads
 from opinionsim.schedules._similarity import SimilarityDyads
 from opinionsim.schedules._snapshots import Snapshots
+from opinionsim.schedules._ties import Phase, TieChange, tie_changes, with_phases
 from opinionsim.schedules._turns import (
     NO_EXTERNALS,
     PARTICIPANT,
@@ -79,6 +80,7 @@ __all__ = [
     "InteractionField",
     "NetworkedInteraction",
     "Outcomes",
+    "Phase",
     "PostsInteraction",
     "Ref",
     "RememberedReports",
@@ -105,6 +107,7 @@ __all__ = [
     "takes_reviews",
     "tie_changes",
     "with_events",
+    "with_phases",
     "with_probes",
     "without_turns",
 ]

@@ -12,6 +12,7 @@ import numpy as np
 from opinionsim.errors import ScheduleError
 from opinionsim.messages import Message
 from opinionsim.schedules._acts import REVIEW
+from opinionsim.schedules._ties import TieChange, tie_changes
 from opinionsim.schedules._turns import (
     PARTICIPANT,
     ActSpec,
@@ -25,7 +26,7 @@ from opinionsim.schedules._turns import (
 )
 
 #: Kinds of events.
-EventKind = Literal["message", "zealot", "media", "leave", "join"]
+EventKind = Literal["message", "zealot", "media", "leave", "join", "ties"]
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class Event:
         ``message`` is shown once, at the beginning of its step. A ``zealot`` is asked nothing while it lasts: whoever
         would read a turn of it reads its text instead. ``media`` are shown beside the messages of a turn, with a
         probability. An agent is absent from the step in which it is to ``leave``, or before the one in which it is
-        to ``join``.
+        to ``join``. A change of ``ties`` does nothing here: the schedule has it already (:func:`with_phases`).
     step : int
         First step, from 1.
     agents : tuple of int
@@ -162,6 +163,11 @@ class _Eventful(Schedule):
         """The turns that are left, with those in which messages are shown, numbered anew."""
         return (turn for turn in _Telling(self._schedule, self._events, self.acts).turns() if turn is not None)
 
+    @property
+    def changes(self) -> Sequence[TieChange]:
+        """Changes of the network."""
+        return tie_changes(self._schedule)
+
     def dropped(self) -> int:
         """Number of turns that drop out."""
         return sum(turn is None for turn in _Telling(self._schedule, self._events, self.acts).turns())
@@ -225,8 +231,8 @@ class _Telling:
         """A turn of the schedule with what it still reads, and what it is shown beside; None if it drops out."""
         act = self._acts[turn.act]
         # Off-record questions have no coin, so that probes change nothing in other turns.
-        beside = [] if act.memory == "fork" else [found for media in self._media if (found := media.shown(turn))]
-        kept = [found for ref in turn.reads if (found := self._now(ref)) is not None]
+        beside = [] if act.memory == "fork" else [told for media in self._media if (told := media.shown(turn))]
+        kept: list[Ref] = [found for ref in turn.reads if (found := self._now(ref)) is not None]
         if self._silent(turn.agent, turn.step):
             self._place.append(self._posted_by_zealot(turn))
             return None

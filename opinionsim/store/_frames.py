@@ -93,12 +93,15 @@ def edges(connection: Connection, design: DesignRow) -> pd.DataFrame:
     }
     records = []
     for row in sorted(_of_runs(connection, design, _schema.ties), key=lambda row: (row.run_id, row.change)):
-        old = (row.run_id, row.old_source, row.old_target)
-        if old not in lasting:
-            raise DamagedError(f"run {row.run_id} has no tie {old[1:]} that could have moved")
-        weight, since = lasting.pop(old)
-        records.append((*old, weight, since, row.step, evidence[row.run_id]))
-        lasting[row.run_id, row.source, row.target] = (weight, row.step)
+        weight = 1.0
+        if row.old_source is not None:
+            old = (row.run_id, row.old_source, row.old_target)
+            if old not in lasting:
+                raise DamagedError(f"run {row.run_id} has no tie {old[1:]} that could have moved")
+            weight, since = lasting.pop(old)
+            records.append((*old, weight, since, row.step, evidence[row.run_id]))
+        if row.source is not None:
+            lasting[row.run_id, row.source, row.target] = (weight, row.step)
     records += [(*place, weight, since, None, evidence[place[0]]) for place, (weight, since) in lasting.items()]
     return _frame("edges", records, {}, ["run_id", "source", "target", "since"])
 

@@ -198,18 +198,18 @@ class EdgeRow(NamedTuple):
 
 
 class TieRow(NamedTuple):
-    """A tie that moved in the course of a run, its weight with it."""
+    """A tie that moved in the course of a run, its weight with it; or one that was added, of weight 1, or removed."""
 
     step: int
     """Last step it served in its old place; it serves in the new one from the next on."""
-    old_source: int
-    """Speaker before the move."""
-    old_target: int
-    """Listener before the move."""
-    source: int
-    """Speaker after the move."""
-    target: int
-    """Listener after the move."""
+    old_source: int | None
+    """Speaker before the change; None where the tie is added."""
+    old_target: int | None
+    """Listener before the change; likewise."""
+    source: int | None
+    """Speaker after the change; None where the tie is removed."""
+    target: int | None
+    """Listener after the change; likewise."""
 
 
 @dataclass(frozen=True, slots=True)

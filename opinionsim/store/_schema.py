@@ -155,7 +155,7 @@ agents = _table("agents", "run_id agent:int", "name role evidence assigned_opini
 #: Ties at the start of a run.
 edges = _table("edges", "run_id source:int target:int", "weight:float")
 #: Ties that moved in the course of a run: `change` counts them from 0.
-ties = _table("ties", "run_id change:int", "seq:int step:int old_source:int old_target:int source:int target:int")
+ties = _table("ties", "run_id change:int", "seq:int step:int old_source:int? old_target:int? source:int? target:int?")
 texts = _table("texts", "text_id", "text", sealed=False, rowed=True)
 #: Each row is a prompt: that of `before` and one message more. `prompt_id` is a hash of the other columns.
 prompts = _table("prompts", "prompt_id", "before role text_id", sealed=False)

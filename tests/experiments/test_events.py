@@ -46,7 +46,10 @@ BAD: list[tuple[list[dict[str, Any]], str]] = [
     ([{**NEWS, "step": 21}], "events[0].step: 21 is beyond the last step; valid: 1..20"),
     ([{**NEWS, "step": 0}], "events[0].step: must be at least 1; got 0"),
     ([{**NEWS, "step": True}], "events[0].step: must be a whole number; got true"),
-    ([{"kind": "news", "step": 1}], "events[0].kind: unknown value 'news'; valid: message, zealot, media, leave, join"),
+    (
+        [{"kind": "news", "step": 1}],
+        "events[0].kind: unknown value 'news'; valid: message, zealot, media, leave, join, ties",
+    ),
     ([{"step": 1}], "events[0].kind: is required and missing"),
     ([NEWS, {**NEWS, "text": " "}], "events[1].text: must not be blank"),
     ([{**ZEALOT, "text": ["yes", ""]}], "events[0].text: must not be blank"),
@@ -89,9 +92,6 @@ def test_an_event_that_cannot_be_is_one_clear_error(events: list[dict[str, Any]]
     found = _problem(*events)
     assert message in found
     assert "\n" not in found
-
-
-FOUR = {"size": 4, "personas": "chuang2024"}
 
 
 @pytest.mark.parametrize(
@@ -223,8 +223,8 @@ def test_a_run_that_was_stopped_and_resumed_with_other_slots_equals_one_that_was
     assert_same(_carried_out(FULL, "b.sqlite", slots=9), whole)
 
 
-def _pairs(results: osim.Results, cell: str) -> dict[tuple[int, int], tuple[int, int]]:
-    """Author and reader of each review of a post, by replicate and step."""
+def _pairs(results: osim.Results, cell: str) -> dict[tuple[int, int, int], tuple[int, int]]:
+    """Author and reader of each review of a post, by replicate, step and reader."""
     runs = results.runs[results.runs["cell"] == cell].set_index("run_id")
     found = {}
     for run_id, turns in results.turns[results.turns["run_id"].isin(runs.index)].groupby("run_id"):
@@ -232,7 +232,7 @@ def _pairs(results: osim.Results, cell: str) -> dict[tuple[int, int], tuple[int,
         for row in turns[turns["act"] == "review"].itertuples():
             peers = [authors[ref] for ref in row.reads if isinstance(ref, int)]
             if peers:
-                found[int(runs.loc[run_id, "replicate"]), row.step] = (peers[0], row.agent)
+                found[int(runs.loc[run_id, "replicate"]), row.step, row.agent] = (int(peers[0]), row.agent)
     return found
 
 
@@ -309,6 +309,88 @@ def test_the_prompt_of_a_reader_has_the_words_of_the_event_and_never_expands_the
             assert text in results.prompt(row.run_id, row.turn, "reply", 0)[-1].content
         elif "event-1" in row.reads:
             assert "Extra! $$" in results.prompt(row.run_id, row.turn, "reply", 0)[-1].content
+
+
+# -- ties ----------------------------------------------------------------------------------------------------
+
+RING = {"kind": "dyadic", "steps": 40, "network": "ring"}
+TIES = {"kind": "ties", "step": 21, "remove": [[0, 1], [2, 3]], "add": [[3, 1]]}
+
+
+@pytest.mark.parametrize("kind", ["dyadic", "broadcast"])
+def test_pairs_after_a_change_of_ties_are_drawn_from_the_changed_network(kind: str) -> None:
+    spec = {**_spec(interaction={**RING, "kind": kind}), "sweep": {"events": [[], [TIES]]}}
+    results = _carried_out(spec)
+    assert osim.plan(load_experiment(spec)).calls == len(results.calls)
+    assert [each.difference for each in replay(results)] == ["", ""]
+    before, after = (_pairs(results, cell) for cell in ("events=none", "events=ties at 21"))
+    joined = {tuple(sorted(pair)) for (_, step, _), pair in after.items() if step > 20}
+    assert joined == {(1, 2), (0, 3), (1, 3)}
+    # The draws are those of the block until ties change.
+    early = [{key: pair for key, pair in pairs.items() if key[1] <= 20} for pairs in (before, after)]
+    assert early[0] == early[1]
+    assert {tuple(sorted(pair)) for pair in early[0].values()} == {(0, 1), (1, 2), (2, 3), (0, 3)}
+    run_id = results.runs.set_index("cell")["run_id"]["events=ties at 21"]
+    edges = results.edges[results.edges["run_id"] == run_id]
+    found = edges[["source", "target", "since", "until"]].astype(object).where(edges.notna(), None)
+    assert sorted(map(tuple, found.to_numpy().tolist()), key=str) == [
+        (0, 1, 0, 20),
+        (0, 3, 0, None),
+        (1, 2, 0, None),
+        (1, 3, 20, None),
+        (2, 3, 0, 20),
+    ]
+
+
+def test_ties_change_several_times_beside_other_events_and_probes_and_a_run_is_resumed() -> None:
+    later = {"kind": "ties", "step": 31, "remove": [[1, 3]]}
+    spec = _spec(later, LEAVE, TIES, NEWS, interaction=RING, measurement={"probe": {"before": 1, "after": 1}})
+    whole = _carried_out(spec, slots=1)
+    assert ended({**spec, "execution": {"budget": {"calls": 30}}}, "b.sqlite").exceeded
+    assert_same(_carried_out(spec, "b.sqlite"), whole)
+    late = {tuple(sorted(pair)) for (_, step, _), pair in _pairs(whole, "small").items() if step > 30}
+    assert late == {(1, 2)}  # agent 0 has left
+
+
+@pytest.mark.parametrize(
+    ("event", "interaction", "message"),
+    [
+        (
+            TIES,
+            {"kind": "dyadic", "steps": 40},
+            "'ties' needs a network that lists its ties; 'complete' joins everybody",
+        ),
+        (TIES, {"kind": "remembered", "steps": 40}, "'ties' has no effect in 'remembered', which has no network"),
+        ({**TIES, "add": [[0, 4]]}, RING, "events[0].add[0]: there is no agent 4; valid: 0..3"),
+        ({**TIES, "add": [[1, 1]]}, RING, "events[0].add[0]: joins agent 1 to itself"),
+        ({"kind": "ties", "step": 2}, RING, "events[0]: needs add, remove or both"),
+        ({**TIES, "remove": [[0, 1], [0, 1]]}, RING, "events[0].remove: entries must be distinct"),
+        ({**TIES, "agents": [0]}, RING, "events[0].agents: unknown field; valid: kind, step, add, remove"),
+    ],
+)
+def test_a_change_of_ties_that_cannot_be_is_one_clear_error(
+    event: dict[str, Any], interaction: dict[str, Any], message: str
+) -> None:
+    found = _problem(event, interaction=interaction)
+    assert message in found
+    assert "\n" not in found
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"remove": [[0, 2]]}, r"events\[0\].remove\[0\]: agents 0 and 2 are not joined"),
+        ({"add": [[1, 0]]}, r"events\[0\].add\[0\]: agents 1 and 0 are joined already"),
+        ({"remove": [[0, 1], [1, 2], [2, 3], [0, 3]]}, r"events\[0\].remove: leaves no tie"),
+    ],
+)
+def test_a_change_that_does_not_fit_the_drawn_network_ends_its_run_before_a_call(
+    change: dict[str, Any], message: str
+) -> None:
+    experiment = load_experiment(_spec({"kind": "ties", "step": 9, **change}, interaction=RING))
+    with pytest.raises(SpecError, match=message):
+        assemble(experiment.runs[0], experiment.resources)
+    assert ended(experiment, "s.sqlite").paid.calls == 0
 
 
 # -- where they are shown ------------------------------------------------------------------------------------
