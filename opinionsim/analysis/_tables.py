@@ -437,7 +437,7 @@ def _events(read: pd.DataFrame) -> list[str]:
     dropped = read.loc[told.index, "dropped_turns"]
     return [
         f"Events in {len(told)} of {len(read)} runs; turns that dropped out because of them: {dropped.mean():.1f} a "
-        "run. Agents that left count with their last opinion."
+        "run. Agents that left, and zealots, count with their last opinion."
     ]
 
 

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from opinionsim.plots._style import INK
 
 #: Most characters of the label of a mark.
-_LABEL = 24
+_LABEL = 36
 
 
 class Mark(NamedTuple):
