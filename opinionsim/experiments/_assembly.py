@@ -11,9 +11,10 @@ import numpy as np
 from opinionsim.actors import Cognition, Direction, Member, PersonaActor, other_actors, persona_actors
 from opinionsim.classic import draw_opinions
 from opinionsim.errors import SpecError
-from opinionsim.experiments._cast import Cast, cast_of, names_of, own_personas
+from opinionsim.experiments._cast import Cast, as_known, cast_of, names_of, own_personas
 from opinionsim.experiments._cells import PlannedRun
 from opinionsim.experiments._equations import Equation, equation_of
+from opinionsim.experiments._events_spec import changed_networks, events_of
 from opinionsim.experiments._model_spec import ModelSpec, agent_label
 from opinionsim.experiments._outside import owned
 from opinionsim.experiments._resources import Resources
@@ -28,11 +29,15 @@ from opinionsim.schedules import (
     PARTICIPANT,
     ActSpec,
     AnySchedule,
+    Event,
+    Phase,
     Setting,
     automatic_instructions,
     named,
     selector_of,
+    with_events,
     with_moderator,
+    with_phases,
     with_probes,
     without_turns,
 )
@@ -81,6 +86,8 @@ class Parts:
         Name in results of the chat model or equation of each member.
     equation : Equation or None
         The equation that agents follow; None where chat models play personas.
+    events : tuple of Event
+        What happens from outside, which the schedule contains.
     """
 
     topic: Topic
@@ -100,6 +107,7 @@ class Parts:
     models: tuple[ModelSpec, ...]
     model_labels: tuple[str, ...]
     equation: Equation | None = None
+    events: tuple[Event, ...] = ()
 
     @property
     def calls_per_event(self) -> int:
@@ -222,13 +230,18 @@ def _assembled(planned: PlannedRun, resources: Resources, left_out: Collection[i
         schedule = _moderated(spec, schedule, resources)
     probe, asked = spec.measurement.probe, spec.measurement.self_report
     probed = with_probes(with_probes(schedule, probe.before, probe.after), asked.before, asked.after, "self-report")
+    known = as_known(spec, population.personas)
+    events = events_of(spec.events, known, resources.messages, _drawing(planned, "events"))
+    # Around the probes, so that nobody who is absent is probed.
+    named_to_others = spec.cast or spec.population.shown in ("full", "name")
+    eventful = with_events(probed, events, [each.name if named_to_others else "" for each in known])
     return Parts(
         topic=resources.topic(spec.topic),
         claim=resources.claim(spec),
         task=spec.task,
         population=cast.population,
         network=network,
-        schedule=without_turns(probed, left_out),
+        schedule=without_turns(eventful, left_out),
         pack=resources.pack(spec.pack),
         scale=scale,
         cognition=_cognition(spec),
@@ -240,6 +253,7 @@ def _assembled(planned: PlannedRun, resources: Resources, left_out: Collection[i
         models=cast.models,
         model_labels=labels,
         equation=equation,
+        events=events,
     )
 
 
@@ -255,7 +269,11 @@ def _moderated(spec: ExperimentSpec, schedule: AnySchedule, resources: Resources
 
 def _schedule(spec: ExperimentSpec, setting: Setting) -> AnySchedule:
     """The schedule of an interaction without probes, with the number of draws that the specification sets."""
-    schedule = spec.interaction.schedule(setting)
+    phases = [
+        Phase(step, spec.interaction.schedule(replace(setting, network=network)), changes)
+        for step, network, changes in changed_networks(spec.events, setting.network)
+    ]
+    schedule = with_phases(spec.interaction.schedule(setting), phases)
     cognition = spec.cognition
     if cognition.draws > 1:
         select = selector_of(cognition.selector)

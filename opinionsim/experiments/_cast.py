@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -55,6 +55,15 @@ def names_of(spec: ExperimentSpec, personas: tuple[Persona, ...] = ()) -> tuple[
     return tuple(
         each.name or persona.name or unnamed.replace("{index}", str(agent)).replace("{number}", str(agent + 1))
         for agent, (each, persona) in enumerate(zip(spec.cast, drawn, strict=True))
+    )
+
+
+def as_known(spec: ExperimentSpec, personas: Sequence[Persona]) -> tuple[Persona, ...]:
+    """Participants as events can name them: by name, and by attributes, those on record included."""
+    names = names_of(spec, tuple(personas)) if spec.cast else tuple(persona.name for persona in personas)
+    return tuple(
+        replace(persona, name=name, attributes={**persona.record, **persona.attributes})
+        for persona, name in zip(personas, names, strict=True)
     )
 
 

@@ -11,9 +11,10 @@ import numpy as np
 
 from opinionsim.documents import Document, KeyPath, fields_at, spell_path
 from opinionsim.errors import MeasurementError, SpecError
-from opinionsim.experiments._cast import cast_of
+from opinionsim.experiments._cast import as_known, cast_of, own_personas
 from opinionsim.experiments._cast_spec import MemberSpec
 from opinionsim.experiments._equations import check_equation
+from opinionsim.experiments._events_spec import EventError, check_events
 from opinionsim.experiments._identity import RUN_FIELDS
 from opinionsim.experiments._outside import owned
 from opinionsim.experiments._resources import Resources, is_path
@@ -21,7 +22,7 @@ from opinionsim.experiments._spec import ExperimentSpec, conflicts
 from opinionsim.experiments._survey_spec import draws_personas, draws_respondents, uses_survey
 from opinionsim.llm import own_model
 from opinionsim.memory import find_memory
-from opinionsim.personas import PersonaSet, Population, draw_population
+from opinionsim.personas import BARE, PersonaSet, Population, draw_population
 from opinionsim.registry import NamedPart, find
 from opinionsim.schedules import Setting
 from opinionsim.streams import canonical_json
@@ -90,6 +91,7 @@ class Checks:
         templates = find_memory(cognition.memory.name, cognition.memory.options).templates if asks and keeps else ()
         unbound = list(_attempt(("prompts",), lambda: self.resources.pack(spec.pack).bind(spec.acts, templates)))
         yield from unbound or self._briefs(spec)
+        yield from self._events(spec)
         interaction, size = spec.interaction, spec.size
         messages = getattr(interaction, "messages", None)
         if messages is not None:
@@ -125,18 +127,6 @@ class Checks:
             if spec.moderator is not None and spec.moderator.automatic and pack.named is None:
                 yield (role, "automatic"), f"needs a prompt pack with texts.yaml; {spec.pack!r} has none"
 
-    def _respondents(self, spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
-        """Members of a cast whom no respondent of the survey matches."""
-        if not any(each.drawn for each in spec.cast):
-            return
-        unread = list(_attempt(("survey",), lambda: self.resources.survey(spec)))
-        yield from unread
-        for place, each in enumerate(spec.cast if not unread else ()):
-            if each.drawn:
-                survey = self.resources.survey(spec)
-                match = partial(lambda survey, each: survey.matching(each.query_of(survey)), survey, each)
-                yield from _attempt(("cast", place, "query" if each.group is None else "group"), match)
-
     def _cast(self, spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
         """Members of a cast whom no respondent of the survey matches."""
         if not uses_survey(spec):
@@ -148,6 +138,26 @@ class Checks:
                 survey = self.resources.survey(spec)
                 field = "query" if each.group is None else "group"
                 yield from _attempt(("cast", place, field), partial(_match, survey, each))
+
+    def _events(self, spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
+        """The first event to nobody, or with texts that cannot be read."""
+        if not spec.events or spec.population.continuous:
+            return
+        size = spec.size
+        try:
+            if spec.cast:
+                given = own_personas(spec, lambda agent, member: BARE)
+            else:
+                given = self.resources.candidates(spec).personas
+        except SpecError:  # an error of its own
+            return
+        players = as_known(spec, given if spec.interaction.role_play else Population.bare(size).personas)
+        # Agents have the personas in their order, each as often as the others, or these are drawn.
+        known = players * (size // len(players)) if size % len(players) == 0 else players
+        try:
+            check_events(spec.events, known, size, self.resources.messages)
+        except EventError as error:
+            yield error.keys, error.problem
 
     def _names(self, spec: ExperimentSpec) -> tuple[str, ...] | None:
         """Names that a network may use; None where personas cannot be read, which is an error of its own."""

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from opinionsim.experiments._events_spec import event_identity
 from opinionsim.experiments._outside import run_parts
 from opinionsim.experiments._resources import Resources
 from opinionsim.experiments._spec import ExperimentSpec
@@ -28,6 +29,7 @@ RUN_FIELDS = (
     "topic",
     "cognition",
     "interaction",
+    "events",
     "model",
     "measurement.probe",
     "measurement.self_report",
@@ -129,6 +131,8 @@ def run_fields(spec: ExperimentSpec, resources: Resources) -> dict[str, Any]:
         "model": spec.model.identity(),
         "measurement": {"probe": _stated(spec.measurement.probe)},
     }
+    if spec.events:
+        fields["events"] = event_identity(spec.events, resources.messages)
     if spec.pack != "default":
         fields["prompts"] = PurePath(spec.pack).name or spec.pack
     if asked := _stated(spec.measurement.self_report):

@@ -78,14 +78,22 @@ def _unswept(experiment: Experiment) -> dict[str, Any]:
         stated: Any = source
         node: Any = found
         for key in folders:
-            stated = stated.get(key) if isinstance(stated, Mapping) else None
-            node = node.get(key) if isinstance(node, dict) else None
-        if isinstance(stated, Mapping) and last in stated:
+            stated, node = _entry(stated, key), _entry(node, key)
+        if isinstance(node, list):
+            node[int(last)] = stated[int(last)]
+        elif isinstance(stated, Mapping) and last in stated:
             if isinstance(node, dict):
                 node[last] = stated[last]
         elif isinstance(node, dict):
             node.pop(last, None)
     return found
+
+
+def _entry(node: Any, key: str) -> Any:
+    """The value under a key of a mapping or at a position of a list; None where there is none."""
+    if isinstance(node, (list, tuple)):
+        return node[int(key)] if key.isdigit() and int(key) < len(node) else None
+    return node.get(key) if isinstance(node, Mapping) else None
 
 
 @cache

@@ -7,6 +7,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from statistics import fmean
+from textwrap import shorten
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,7 +29,7 @@ from opinionsim.experiments._outside import owned, run_parts
 from opinionsim.llm import Usage
 from opinionsim.measurement import SELF_REPORT
 from opinionsim.messages import ChatMessage, Message, as_message
-from opinionsim.schedules import outline
+from opinionsim.schedules import Event, outline
 from opinionsim.store import Store, open_store
 from opinionsim.streams import canonical_json
 
@@ -139,9 +141,26 @@ def calls_by_run(experiment: Experiment, loaded: LoadedParts | None = None) -> d
     SpecError, MeasurementError
         As :func:`opinionsim.plan`.
     """
+    return {run_id: counted.calls for run_id, counted in counted_runs(experiment, loaded).items()}
+
+
+class Counted(NamedTuple):
+    """Numbers of a run that are known before it begins."""
+
+    calls: int
+    """Calls, judges' included, if no reply is rejected."""
+    dropped: int
+    """Turns that drop out because of events."""
+
+
+def counted_runs(experiment: Experiment, loaded: LoadedParts | None = None) -> dict[str, Counted]:
+    """What is known of each run before it begins; parameters and errors are those of :func:`calls_by_run`."""
     require_experiment(experiment)
     planning = _Planning(experiment, loaded or LoadedParts(experiment, to_plan=True), _chosen(experiment, None))
-    return {run_id: sum(map(len, planning.asked(run_id).values())) for run_id in planning.runs}
+    return {
+        run_id: Counted(sum(map(len, planning.asked(run_id).values())), planning.dropped.get(run_id, 0))
+        for run_id in planning.runs
+    }
 
 
 def _chosen(experiment: Experiment, only: Collection[str] | None) -> dict[str, PlannedRun]:
@@ -213,6 +232,8 @@ class _Planning:
         Models of the agents, in the order of the cells, then those of judges.
     judges : dict of str to Model
         The model behind each instrument that asks one, by the identity of the instrument.
+    dropped : dict of str to int
+        Turns of each run that drop out because of events.
     """
 
     def __init__(self, experiment: Experiment, loaded: LoadedParts, runs: Mapping[str, PlannedRun]) -> None:
@@ -223,6 +244,7 @@ class _Planning:
         self._instruments = instruments_by_run(experiment.runs, loaded)
         self._unusual: dict[str, None] = {}
         self._unset: list[SpecError] = []
+        self.dropped: dict[str, int] = {}
         self._turns = self._counted()
         read = {each.instrument_id: each for run_id in runs for each in self._instruments[run_id]}
         self.judges: dict[str, Model] = {}
@@ -257,7 +279,10 @@ class _Planning:
             )
             if key not in known:
                 known[key] = self._turns_of(run) if run.spec.chat_models else None
-            if (turns := known[key]) is not None and turns.calls:
+            if (turns := known[key]) is None:
+                continue
+            self.dropped[run_id] = turns.dropped
+            if turns.calls:
                 found[run_id] = turns
         if self._unset and len(self._unset) == len(known) and any(run_parts(run.spec) for run in self.runs.values()):
             # No draw of a part of the user's own can be used: the part is at fault, and not chance.
@@ -498,12 +523,15 @@ class Preview:
         same for each of its first ten members, as ``ACT of NAME``.
     equation : str
         The classic model that agents follow; empty where chat models play them.
+    events : tuple of str
+        What happens in the run from outside, with its agents and steps.
     """
 
     run_id: str
     cell: str
     prompts: dict[str, tuple[ChatMessage, ...]]
     equation: str = ""
+    events: tuple[str, ...] = ()
 
 
 def preview(experiment: Experiment, run: int = 0) -> Preview:
@@ -529,7 +557,24 @@ def preview(experiment: Experiment, run: int = 0) -> Preview:
     if parts.equation is not None:
         return Preview(planned.run_id, planned.cell.label, {}, parts.equation.setup.model.title)
     with owned(planned.spec):
-        return Preview(planned.run_id, planned.cell.label, _first_prompts(parts))
+        told = tuple(map(_told_event, parts.events))
+        return Preview(planned.run_id, planned.cell.label, _first_prompts(parts), events=told)
+
+
+#: Characters of a text that is shown where an event is told, and most agents that are named there.
+_SHOWN_TEXT, _SHOWN_AGENTS = 60, 12
+
+
+def _told_event(event: Event) -> str:
+    """An event of a run in one line."""
+    if event.kind == "ties":
+        return f"step {event.step}: ties change"
+    lasting = "" if event.kind in ("message", "join", "leave") else f" to {event.until or 'the end'}"
+    some = ", ".join(map(str, event.agents[:_SHOWN_AGENTS]))
+    more = f" and {len(event.agents) - _SHOWN_AGENTS} more" if len(event.agents) > _SHOWN_AGENTS else ""
+    chance = f", probability {event.probability:g}" if event.kind == "media" else ""
+    texts = "; ".join(shorten(repr(text), _SHOWN_TEXT, placeholder="…'") for text in event.texts)
+    return f"step {event.step}{lasting}: {event.kind}, agents {some}{more}{chance}" + (f": {texts}" if texts else "")
 
 
 def _first_prompts(parts: Parts) -> dict[str, tuple[ChatMessage, ...]]:

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, Discriminator, Field, Tag
 
 from opinionsim.documents import DocumentModel, KeyPath
 from opinionsim.experiments._cast_spec import MemberSpec, ModeratorSpec
+from opinionsim.experiments._events_spec import EventSpec, event_conflicts
 from opinionsim.experiments._measurement_spec import (
     ClassifierSpec,
     MeasurementSpec,
@@ -21,7 +22,17 @@ from opinionsim.experiments._model_spec import AnyModelSpec, ModelSpec
 from opinionsim.experiments._survey_spec import SurveySpec, survey_conflicts
 from opinionsim.opinions import OpinionScale
 from opinionsim.registry import NamedPart
-from opinionsim.schedules import INSTRUCT, MAX_SIZE, MAX_STEPS, MODERATE, PROBE, SELF_REPORT, ActSpec, InteractionField
+from opinionsim.schedules import (
+    INSTRUCT,
+    MAX_SIZE,
+    MAX_STEPS,
+    MODERATE,
+    PROBE,
+    SELF_REPORT,
+    ActSpec,
+    InteractionField,
+    acts_with,
+)
 
 #: Largest integer every store keeps exactly.
 _MAX_INT = 2**63 - 1
@@ -227,6 +238,8 @@ class ExperimentSpec(DocumentModel):
     """Memory and bias of the agents."""
     interaction: InteractionField
     """The order of turns, and the messages that agents read."""
+    events: tuple[EventSpec, ...] = ()
+    """What happens from outside: messages, zealots, media, and agents that leave or join."""
     model: AnyModelSpec = Field(default_factory=ModelSpec)
     """The chat model that plays the agents; a list of models with shares; a model for each value of an attribute; or a
     classic model."""
@@ -306,7 +319,8 @@ class ExperimentSpec(DocumentModel):
         asked = ((self.measurement.probe, PROBE), (self.measurement.self_report, SELF_REPORT))
         moderating = () if self.moderator is None else (MODERATE, *((INSTRUCT,) if self.moderator.automatic else ()))
         questions = (act for each, act in asked if each.before or each.after)
-        return [*self.interaction.acts.values(), *moderating, *questions]
+        acts = acts_with(self.interaction.acts, [event.kind for event in self.events])
+        return [*acts.values(), *moderating, *questions]
 
 
 def json_schema() -> dict[str, Any]:
@@ -344,6 +358,8 @@ def conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
     else:
         for keys, problem in interaction.conflicts(size):
             yield ("interaction", *keys), problem
+    equation = None if spec.model.equation is None else spec.model.equation.classic
+    yield from event_conflicts(spec.events, interaction, size, equation)
     yield from _agent_conflicts(spec)
     yield from _cast_conflicts(spec)
     yield from survey_conflicts(spec)

@@ -39,7 +39,7 @@ _FIXED = frozenset(
             "network",
         ),
         *("n_agents", "steps", "topic_title", "every_report", "instrument_id", "classifier", "validation"),
-        *("wording", "begun_at", "error"),
+        *("wording", "begun_at", "error", "event_steps", "dropped_turns"),
     )
 )
 

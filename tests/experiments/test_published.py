@@ -21,6 +21,7 @@ NAMES = sorted(path.relative_to(FOLDER).with_suffix("").as_posix() for path in F
 SIZES = {
     "demo": (2, 6, 6 * 200),
     "classic_quickstart": (4, 20, 5 * (20 + 2 * 200)),
+    "events": (4, 20, 2911),
     "quickstart": (3, 6, 6 * 80),
     "selective_refusal": (3, 90, 90 * 200),
     "real_model": (2, 6, 6 * 60),
