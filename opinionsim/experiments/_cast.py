@@ -62,7 +62,7 @@ def as_known(spec: ExperimentSpec, personas: Sequence[Persona]) -> tuple[Persona
     """Participants as events can name them: by name, and by attributes, those on record included."""
     names = names_of(spec, tuple(personas)) if spec.cast else tuple(persona.name for persona in personas)
     return tuple(
-        replace(persona, name=name, attributes={**persona.record, **persona.attributes})
+        replace(persona, name=name, attributes={**persona.record, **persona.attributes}, record={})
         for persona, name in zip(personas, names, strict=True)
     )
 
