@@ -89,7 +89,9 @@ def _read(path: Path, wanted: Iterable[str] | None = None) -> pd.DataFrame:
         raise
     except ImportError:
         package = _NEEDS[suffix]
-        raise SurveyError(f"{path}: {suffix} files need the package {package}: pip install {package}") from None
+        raise SurveyError(
+            f"{path}: {suffix} files need the package {package}; install with pip install 'opinionsim[surveys]'"
+        ) from None
     except Exception as error:
         # Damaged files make the readers raise almost anything.
         reason = " ".join(str(error).split())[:200] or type(error).__name__

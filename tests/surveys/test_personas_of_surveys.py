@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -137,6 +139,17 @@ def _first(**changes: Any) -> dict[str, Any]:
 def test_a_mapping_that_is_none_is_refused_by_field(village: Village, changes: dict[str, Any], problem: str) -> None:
     with pytest.raises(SurveyError, match=problem):
         village.load(**changes)
+
+
+def test_the_mapping_of_the_manual_is_one(checkout: Path, tmp_path: Path) -> None:
+    text = (checkout / "docs" / "surveys.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"(?m)^    name: village\n(?:    .*\n)+", text)
+    (tmp_path / "village.yaml").write_text(textwrap.dedent(block), encoding="utf-8")
+    (tmp_path / "village.csv").write_text("w,born,sex,party,climate\n1,1990,F,greens,yes\n", encoding="utf-8")
+    survey = load_survey(tmp_path / "village.csv", tmp_path / "village.yaml")
+    persona = survey.persona(0)
+    assert persona.background == "You are 34 years old. You are a woman. You vote for the greens."
+    assert (persona.opinion, persona.record["climate"]) == (2, "yes")
 
 
 def test_an_unknown_mapping_is_refused_with_those_there_are(tmp_path: Path) -> None:
