@@ -107,7 +107,7 @@ def test_a_shipped_experiment_runs(name: str) -> None:
 def _cut(value: Any) -> Any:
     """A specification with every length cut to two."""
     if isinstance(value, dict):
-        return {key: 2 if key in ("steps", "reports") else _cut(child) for key, child in value.items()}
+        return {key: 2 if key in ("steps", "step", "reports") else _cut(child) for key, child in value.items()}
     return [_cut(child) for child in value] if isinstance(value, list) else value
 
 
