@@ -435,11 +435,16 @@ def _canonical_text(document: Document, place: KeyPath, value: Any) -> str:
 
 
 def _labelled(value: Any) -> _Value:
-    """An axis value with its label: its own label, kind or name, those of the entries of a list, or its content."""
+    """An axis value with its label: its own label, kind or name, those of the entries of a list, or its content.
+
+    ``{label: ..., value: ...}`` labels a value that is no mapping, such as a list or a long text.
+    """
     if isinstance(value, (list, tuple)) and all(isinstance(each, Mapping) and "kind" in each for each in value):
         return _Value(" + ".join(map(_entry_label, value)) or "none", value)
     if not isinstance(value, Mapping):
         return _Value(_plain_label(value), value)
+    if value.keys() == {"label", "value"}:
+        return _Value(_plain_label(str(value["label"])), value["value"])
     content = {key: child for key, child in value.items() if key != "label"}
     label = value.get("label", content.get("kind", content.get("name", content.get("classic"))))
     return _Value(_plain_label(str(label)) if label is not None else _plain_label(content), content)

@@ -311,7 +311,14 @@ def check_events(events: Sequence[_StepSpec], personas: Sequence[Persona], size:
         except SpecError as error:
             raise EventError(("events", place, "file"), str(error)) from None
         if isinstance(event, _EventSpec):
-            _named(("events", place, "agents"), event, personas, size)
+            keys: KeyPath = ("events", place, "agents")
+            _named(keys, event, personas, size)
+            if len(personas) != size and event.by_persona and not isinstance(event.agents, GroupSpec):
+                problem = (
+                    f"names need population.size to be the number of personas in the set, {len(personas)}, so that "
+                    "every run has the same agents; give numbers"
+                )
+                raise EventError(keys, problem)
     # Of agents that are drawn, the names and attributes of a run are known with the run.
     known = {
         place: event

@@ -109,16 +109,17 @@ def test_an_event_that_could_change_nothing_is_refused(values: dict[str, Any], e
     assert message in _problem(event, **values)
 
 
-def test_a_named_agent_of_a_population_that_is_drawn_may_be_missing_from_a_run() -> None:
-    """Four of ten personas are drawn in each replicate: an unknown name is refused at once, a known one in its run."""
-    names = [
-        each.name
-        for each in assemble(load_experiment(SMALL).runs[0], load_experiment(SMALL).resources).population.personas
-    ]
-    spec = {**_spec({**NEWS, "agents": [names[0]]}), "replicates": 6}
-    summary = ended(spec, "s.sqlite")
-    assert 0 < summary.complete < 6
-    assert all("events[0].agents[0]: no agent is named" in error for error in summary.errors.values())
+def test_agents_are_named_only_where_every_run_has_them() -> None:
+    """Four of ten personas are drawn in each replicate."""
+    experiment = load_experiment(SMALL)
+    name = assemble(experiment.runs[0], experiment.resources).population.personas[0].name
+    assert "events[0].agents: names need population.size to be the number of personas in the set, 10" in _problem(
+        {**NEWS, "agents": [name]}
+    )
+    whole = load_experiment(_spec({**NEWS, "agents": [name]}, population__size=10))
+    (event,) = assemble(whole.runs[0], whole.resources).events
+    population = assemble(whole.runs[0], whole.resources).population
+    assert [population.personas[agent].name for agent in event.agents] == [name]
 
 
 # -- identity and sweeps -------------------------------------------------------------------------------------
