@@ -132,7 +132,8 @@ def who_saw_what(results: Results, replicate: int = 0) -> str:
             continue
         prompt = results.prompt(run_id, turn.turn)
         lines.append(f"{name} {_sees(prompt, called)}")
-        called[turn.message] = name
+        if turn.message.strip():
+            called[turn.message] = name
     return "\n".join(lines)
 
 
