@@ -94,10 +94,9 @@ def _resolved(spec: ExperimentSpec) -> dict[str, Any]:
     found: dict[str, Any] = spec.model_dump(mode="json")
     if not spec.has_topic:
         del found["topic"]
-    if spec.cast:
-        del found["population"]
-        if "world" not in spec.cognition.model_fields_set:
-            del found["cognition"]["world"]
+    del found["population" if spec.cast else "cast"]
+    if spec.cast and "world" not in spec.cognition.model_fields_set:
+        del found["cognition"]["world"]
     for name in {"classifier", "texts"} - spec.measurement.model_fields_set:
         del found["measurement"][name]
     return found

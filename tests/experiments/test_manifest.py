@@ -165,6 +165,7 @@ def test_a_grid_that_leaves_a_field_alone_keeps_the_stated_value_and_not_that_of
         {"topic": {"name": "flat-earth"}, "task": "Say something.", "population": {"size": 3}},
         {
             "topic": {"name": "flat-earth"},
+            "task": "Say something.",
             "population": {"size": 2},
             "measurement": {"instruments": [{"variable": "stance", "classifier": "lexicon", "texts": ["response"]}]},
         },
