@@ -8,6 +8,7 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from textwrap import dedent
@@ -53,15 +54,21 @@ class NumberedReplies(BaseChatModel):
     @staticmethod
     def reply(asked: str, seed: int) -> str:
         """The reply to a prompt whose last message is `asked`."""
-        pack = load_pack("deliberation")
+        marker, instruct, moderate = _cues()
         answer = f"Answer {seed}."
-        if any(phrases.pick_one(n) in asked for n in range(2, 10)):
+        if any(asked.endswith(phrases.pick_one(n)) for n in range(2, 10)):
             return "1"
-        if pack.named is not None and pack.marks.cues["instruct"] in asked:
-            return f"{pack.named.marker} {answer}"
-        if pack.marks.cues["moderate"] in asked:
-            return f"{answer}\nVerdict: undecided"
-        return answer
+        if instruct in asked:
+            return f"{marker} {answer}"
+        return f"{answer}\nVerdict: undecided" if moderate in asked else answer
+
+
+@cache
+def _cues() -> tuple[str, str, str]:
+    """Words with which a moderator's own instructions begin, and the cues of asking for them and of moderating."""
+    pack = load_pack("deliberation")
+    marker = "" if pack.named is None else pack.named.marker
+    return marker, pack.marks.cues["instruct"], pack.marks.cues["moderate"]
 
 
 def played(interaction: Structure | Mapping[str, Any], names: Sequence[str], **fields: Any) -> Experiment:
