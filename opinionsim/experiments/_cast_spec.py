@@ -14,6 +14,8 @@ from opinionsim.surveys import Survey
 
 #: Query of a survey that every respondent matches.
 ANYBODY = "all"
+#: Name of the moderator in results, and where others are shown its messages.
+MODERATOR_NAME = "Moderator"
 
 
 def _one_line(text: str) -> str:
@@ -23,7 +25,14 @@ def _one_line(text: str) -> str:
     return text.strip()
 
 
-_Text = Annotated[str, Field(min_length=1)]
+def _not_blank(text: str) -> str:
+    """Refuse texts that say nothing."""
+    if not text.strip():
+        raise ValueError("must have a character in it that is no white space")
+    return text
+
+
+_Text = Annotated[str, AfterValidator(_not_blank)]
 
 
 class MemberSpec(DocumentModel):

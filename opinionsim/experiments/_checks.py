@@ -9,6 +9,7 @@ from functools import partial
 
 import numpy as np
 
+from opinionsim.actors import Direction
 from opinionsim.documents import Document, KeyPath, fields_at, spell_path
 from opinionsim.errors import MeasurementError, SpecError
 from opinionsim.experiments._cast import as_known, cast_of, own_personas
@@ -23,8 +24,9 @@ from opinionsim.experiments._survey_spec import draws_personas, draws_respondent
 from opinionsim.llm import own_model
 from opinionsim.memory import find_memory
 from opinionsim.personas import BARE, PersonaSet, Population, draw_population
+from opinionsim.prompts import Brief
 from opinionsim.registry import NamedPart, find
-from opinionsim.schedules import Setting
+from opinionsim.schedules import PARTICIPANT, Setting
 from opinionsim.streams import canonical_json
 from opinionsim.surveys import Survey
 
@@ -116,15 +118,29 @@ class Checks:
         if spec.model.equation is not None:
             return
         pack = self.resources.pack(spec.pack)
-        address = partial(pack.for_agent, scale=spec.scale.scale(), world="open", task=spec.task)
+        automatic = spec.moderator is not None and spec.moderator.automatic
+
+        def address(direction: Direction, role: str = PARTICIPANT) -> None:
+            task = spec.task if direction.task is None else direction.task
+            pack.for_agent(scale=spec.scale.scale(), world="open", task=task, brief=direction.brief, role=role)
+
         population = Population.bare(len(spec.cast) or 1)
         cast = cast_of(spec, population, tuple)
+        shared = getattr(spec.interaction, "instructions", None)
+        if shared is not None:
+            # Told once, and not of every agent that has them.
+            unusable = list(
+                _attempt(("interaction", "instructions"), partial(address, Direction(Brief(instructions=shared), "T")))
+            )
+            yield from unusable
+            if unusable:
+                return
         for place, direction in enumerate(cast.directions[: len(spec.cast) or 1]):
-            where: KeyPath = ("cast", place) if spec.cast else ("interaction",)
-            yield from _attempt(where, partial(address, brief=direction.brief))
+            where: KeyPath = ("cast", place) if spec.cast else ("population",)
+            yield from _attempt(where, partial(address, direction))
         for role, direction in cast.others.items():
-            yield from _attempt((role,), partial(address, brief=direction.brief, role=role))
-            if spec.moderator is not None and spec.moderator.automatic and pack.named is None:
+            yield from _attempt((role,), partial(address, direction, role))
+            if automatic and pack.named is None:
                 yield (role, "automatic"), f"needs a prompt pack with texts.yaml; {spec.pack!r} has none"
 
     def _cast(self, spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:

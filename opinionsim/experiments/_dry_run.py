@@ -89,7 +89,7 @@ class CountedTurns:
     def __init__(self, parts: Parts) -> None:
         self.models: Mapping[str, ModelSpec] = dict(zip(parts.model_labels, parts.models, strict=True))
         self.needs: Collection[str] = parts.schedule.needs
-        self._schedule, self._after = parts.schedule, parts.calls_per_event
+        self._schedule, self._after, self._acts = parts.schedule, parts.calls_per_event, parts.acts
         self.dropped = dropped_turns(parts.schedule)
         self._turns, self._reads = Counter[str](), Counter[str]()
         labels, kept = parts.model_labels, _Kept(parts.schedule.acts)
@@ -119,7 +119,7 @@ class CountedTurns:
         """Length of the longest chain of dependent calls of agents; None for adaptive schedules."""
         if isinstance(self._schedule, AdaptiveSchedule):
             return None
-        return critical_path(self._schedule, calls_per_event=self._after).length
+        return critical_path(self._schedule, calls_per_event=self._after, acts=self._acts).length
 
     def items(self, kinds: Collection[str], about: str = "") -> dict[str, int]:
         """Items that a classifier codes of these kinds of text, by act; with `about`, one for each message read.

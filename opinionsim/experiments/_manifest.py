@@ -14,6 +14,7 @@ import opinionsim
 from opinionsim.experiments._cells import Experiment
 from opinionsim.experiments._outside import described_parts, require_importable
 from opinionsim.experiments._overrides import split_path
+from opinionsim.experiments._spec import ExperimentSpec
 
 _PACKAGES = (
     "langchain-core", "matplotlib", "mesa", "networkx", "numpy", "pandas", "pydantic", "scipy", "sqlalchemy",
@@ -72,7 +73,7 @@ def _unswept(experiment: Experiment) -> dict[str, Any]:
     """
     source = experiment.source.value
     sweep = source.get("sweep", {})
-    found: dict[str, Any] = {**experiment.spec.model_dump(mode="json"), "sweep": sweep}
+    found: dict[str, Any] = {**_resolved(experiment.spec), "sweep": sweep}
     paths = {tuple(split_path(str(path))) for grid in (sweep if isinstance(sweep, list) else [sweep]) for path in grid}
     for *folders, last in sorted(paths, key=len):
         stated: Any = source
@@ -94,6 +95,17 @@ def _entry(node: Any, key: str) -> Any:
     if isinstance(node, (list, tuple)):
         return node[int(key)] if key.isdigit() and int(key) < len(node) else None
     return node.get(key) if isinstance(node, Mapping) else None
+
+
+def _resolved(spec: ExperimentSpec) -> dict[str, Any]:
+    """A specification with its defaults, without those that would mean something else if they were stated."""
+    found: dict[str, Any] = spec.model_dump(mode="json")
+    if not spec.has_topic:
+        del found["topic"]
+    del found["population" if spec.cast else "cast"]
+    for name in {"classifier", "texts"} - spec.measurement.model_fields_set:
+        del found["measurement"][name]
+    return found
 
 
 @cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from typing import Annotated, Any, ClassVar, Literal
@@ -9,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import AfterValidator, Discriminator, Field, Tag
 
 from opinionsim.documents import DocumentModel, KeyPath
-from opinionsim.experiments._cast_spec import MemberSpec, ModeratorSpec
+from opinionsim.experiments._cast_spec import MODERATOR_NAME, MemberSpec, ModeratorSpec
 from opinionsim.experiments._events_spec import EventSpec, event_conflicts
 from opinionsim.experiments._measurement_spec import (
     ClassifierSpec,
@@ -360,6 +361,8 @@ def conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
             yield ("interaction", *keys), problem
     equation = None if spec.model.equation is None else spec.model.equation.classic
     yield from event_conflicts(spec.events, interaction, size, equation)
+    if getattr(interaction, "remember", False) and spec.cognition.memory.name == "none":
+        yield ("interaction", "remember"), "needs a memory; cognition.memory is none"
     yield from _agent_conflicts(spec)
     yield from _cast_conflicts(spec)
     yield from survey_conflicts(spec)
@@ -442,9 +445,14 @@ def _cast_conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
     """Problems of a cast and a moderator, and of fields that they take the place of."""
     for place, each in enumerate(spec.cast):
         yield from ((("cast", place, *keys), problem) for keys, problem in each.conflicts())
-    names = [each.name for each in spec.cast if each.name is not None]
-    for name in dict.fromkeys(name for name in names if names.count(name) > 1):
-        yield ("cast",), f"{name!r} is the name of two agents; names must be distinct"
+    names = Counter(each.name or spec.interaction.unnamed(agent) for agent, each in enumerate(spec.cast))
+    if spec.moderator is not None and spec.cast:
+        names[MODERATOR_NAME] += 1
+    for name, number in names.items():
+        if number > 1:
+            yield ("cast",), f"{name!r} is the name of two agents; names must be distinct"
+    if not spec.cast and "cast" in spec.model_fields_set and "population" not in spec.model_fields_set:
+        yield ("cast",), "must list at least one agent; leave it out for a population"
     if spec.cast and spec.population != PopulationSpec():
         yield ("population",), "cannot stand beside cast, which lists the agents themselves"
     equation = spec.model.equation is not None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from opinionsim.registry import part
-from opinionsim.schedules._interaction import Setting
+from opinionsim.schedules._interaction import Conflict, Setting
 from opinionsim.schedules._structure import Structure
 from opinionsim.schedules._turns import Ref, Turn
 
@@ -17,6 +17,12 @@ class EnsembleInteraction(Structure):
     own: bool = False
     """Whether an agent is shown its own earlier answers, as it is in a chain."""
 
+    def conflicts(self, size: int) -> Iterator[Conflict]:
+        """Problems for a population of `size` agents, own answers shown to agents that remember them included."""
+        if self.own and self.remember:
+            yield ("own",), "has no effect on agents that remember what they answered; give one of both"
+        yield from super().conflicts(size)
+
     def turns(self, setting: Setting) -> Iterator[Turn]:
         """One answer of each agent in each cycle."""
         earlier: dict[int, tuple[int, ...]] = dict.fromkeys(range(setting.size), ())
@@ -24,11 +30,10 @@ class EnsembleInteraction(Structure):
         for cycle, order in self.orders(setting):
             for agent in order:
                 yield Turn(index, cycle, agent, "respond", earlier[agent])
-                if self.own and not self.remember:
+                if self.own:
                     earlier[agent] += (index,)
                 index += 1
 
     def next_reads(self, setting: Setting, turns: Sequence[Turn]) -> dict[int, tuple[Ref, ...]]:
         """Its own answers, where it is shown them."""
-        shown = self.own and not self.remember
-        return {turn.agent: (*turn.reads, turn.index) if shown else () for turn in turns}
+        return {turn.agent: (*turn.reads, turn.index) if self.own else () for turn in turns}
