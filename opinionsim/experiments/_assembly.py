@@ -39,9 +39,6 @@ from opinionsim.schedules import (
 from opinionsim.streams import stream
 from opinionsim.topics import Claim, Topic
 
-#: Most words of the instructions that a moderator writes for itself (Plurals; B5).
-_MOST_WORDS = 50
-
 
 @dataclass(frozen=True)
 class Parts:
@@ -249,7 +246,7 @@ def _moderated(spec: ExperimentSpec, schedule: AnySchedule, resources: Resources
     if moderator is None:
         return schedule
     texts = resources.pack(spec.pack).named
-    automatic = automatic_instructions(texts.marker, _MOST_WORDS) if moderator.automatic and texts is not None else None
+    automatic = automatic_instructions(texts.marker) if moderator.automatic and texts is not None else None
     return with_moderator(schedule, automatic=automatic, decides=moderator.values is not None)
 
 

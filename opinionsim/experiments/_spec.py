@@ -377,7 +377,7 @@ def _agent_conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
             problem = f"{interaction.kind!r} needs a chat model; got the classic model {equation.classic!r}"
             yield ("interaction", "kind"), problem
         return
-    if not spec.has_topic and not spec.task.strip():
+    if interaction.needs_task and not spec.has_topic and not spec.task.strip():
         own = [each.task for each in spec.cast]
         if not own or None in own:
             yield ("topic",), "is required and missing; give a topic, or a task"

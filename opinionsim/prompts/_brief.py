@@ -96,7 +96,8 @@ def told_by(brief: Brief, texts: Texts | None, role: str, task: str, place: str)
                 raise SpecError(f"{place} has no texts.yaml, so that {field} {given!r} has no effect")
         return Told("" if brief.system is None else fill(brief.system, values))
     moderates = role != "participant"
-    template, instructions = brief.template or "default", brief.instructions or "default"
+    template = brief.template or "default"
+    instructions = brief.instructions or ("default" if brief.values is None else "verdict")
     held = {ideal for given in (template, instructions, brief.persona or "") for ideal in texts.ideals_of(given)}
     for ideal in brief.without:
         if ideal not in held:
