@@ -28,13 +28,13 @@ class Used:
 _USED: list[Used] = []
 
 
-def use_survey(file: str | Path, mapping: Any = "anes2024", seed: int = 0) -> Any:
+def use_survey(file: str | Path | None, mapping: Any = "anes2024", seed: int = 0) -> Any:
     """Name the survey from which agents are drawn, once for the process.
 
     Parameters
     ----------
-    file : str or Path
-        The survey, as :func:`opinionsim.surveys.load_survey` reads it.
+    file : str, Path or None
+        The survey, as :func:`opinionsim.surveys.load_survey` reads it; None forgets the one that was named.
     mapping : str, Path or SurveyMapping
         How its columns become personas; default that of the ANES 2024 pilot study.
     seed : int
@@ -43,7 +43,7 @@ def use_survey(file: str | Path, mapping: Any = "anes2024", seed: int = 0) -> An
 
     Returns
     -------
-    Survey
+    Survey or None
         The survey, with its variables and values.
 
     Raises
@@ -51,8 +51,8 @@ def use_survey(file: str | Path, mapping: Any = "anes2024", seed: int = 0) -> An
     SurveyError
         If file or mapping is not valid.
     """
-    survey = import_module("opinionsim.surveys").load_survey(file, mapping)
-    _USED[:] = [Used(survey, stream(seed, "survey", 0))]
+    survey = None if file is None else import_module("opinionsim.surveys").load_survey(file, mapping)
+    _USED[:] = [] if survey is None else [Used(survey, stream(seed, "survey", 0))]
     return survey
 
 

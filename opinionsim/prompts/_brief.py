@@ -130,4 +130,4 @@ def _listed(names: set[str]) -> str:
 
 def _split(template: str, name: str, values: Mapping[str, str]) -> tuple[str, ...]:
     """The texts between the occurrences of a placeholder, with values in the place of the other ones."""
-    return tuple(fill(piece, values).strip("\n") for piece in pieces(template, name))
+    return tuple(fill(piece, values).strip() for piece in pieces(template, name))

@@ -26,7 +26,9 @@ LIBRARY = {
         "second_wave",
     ],
     "moderators": ["default", "voting", "first_wave", "second_wave", "divergent"],
-    "moderation": ["default", "voting", "synthesis", "critique_revise", "first_wave", "second_wave", "divergent"],
+    "moderation": [
+        "default", "voting", "synthesis", "critique_revise", "first_wave", "second_wave", "divergent", "verdict",
+    ],
 }  # fmt: skip
 NEEDED = {
     "personas": "persona",
