@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -236,7 +237,10 @@ class Agent(Speaker):
             raise SpecError(
                 "previous_responses are shown with combination_instructions, and the agent has none; give it some"
             )
-        deliberation = Deliberation("agent", {"kind": "ensemble", "messages": shown}, asked, [self], (None,))
+        # The same agent with this task; both have one history.
+        asking = copy.copy(self)
+        asking._task = asked
+        deliberation = Deliberation("agent", {"kind": "ensemble", "messages": shown}, asked, [asking], (None,))
         results = deliberation.carry_out(store=store, run=run, seed=seed, execution=execution)
         return str(results.turns["message"].iloc[0])
 

@@ -189,7 +189,7 @@ class Deliberation:
         """The error that ended the run, with the name of its agent and how to go on."""
         run_id, text = next(iter(summary.errors.items()), ("", summary.exceeded or "the run was stopped"))
         cause = summary.causes.get(run_id)
-        named = _AGENT.sub(lambda found: f"agent {found[1]}, {self._called(int(found[1]))},", text, count=1)
+        named = _AGENT.sub(lambda found: found[0] + self._called(int(found[1])), text, count=1)
         if kept:
             advice = (
                 f"process() with the same store and run={experiment.spec.name!r} goes on from the replies on record"
@@ -204,10 +204,9 @@ class Deliberation:
         return failure
 
     def _called(self, agent: int) -> str:
-        """What a member of the cast is called in errors."""
-        if agent >= len(self.members):
-            return "the moderator"
-        return self.names[agent] or f"number {agent + 1} of {len(self.members)}"
+        """The name of a member of the cast, as it stands behind its number in errors."""
+        name = self.names[agent] if agent < len(self.members) else "the moderator"
+        return "" if name is None else f", {name}"
 
     def _tell(self, results: Results) -> None:
         """Add the turns of a run to the histories of its members."""

@@ -111,7 +111,7 @@ class AbstractStructure(ABC):
         texts().instructions(combination_instructions)
         self.combination_instructions = combination_instructions
         if moderator is not None and not isinstance(moderator, Moderator):
-            raise SpecError(f"moderator must be a Moderator; got a {type(moderator).__name__}")
+            raise SpecError(f"moderator must be a Moderator; got {type(moderator).__name__}")
         self._moderator = self._shown_moderator = moderator
         self.verbose = yes_or_no("verbose", verbose)
         self.seed = None if seed is None else whole_number("seed", seed, 0)
@@ -510,13 +510,13 @@ def _checked_agents(agents: Any, takes_names: bool) -> tuple[tuple[Agent, ...], 
         members, names = tuple(agents), (None,) * len(agents)
     else:
         valid = "a list of agents, or a dict of agents by name" if takes_names else "a list of agents"
-        raise SpecError(f"agents must be {valid}; got a {type(agents).__name__}")
+        raise SpecError(f"agents must be {valid}; got {type(agents).__name__}")
     if not members:
         raise SpecError("agents must hold at least one agent")
     for place, agent in enumerate(members):
         if not isinstance(agent, Agent):
             called = place if names[place] is None else repr(names[place])
-            raise SpecError(f"agents[{called}] must be an Agent; got a {type(agent).__name__}")
+            raise SpecError(f"agents[{called}] must be an Agent; got {type(agent).__name__}")
     return members, names
 
 
@@ -528,7 +528,7 @@ def _checked_edges(edges: Any) -> tuple[tuple[End, End], ...]:
             if isinstance(edges, (set, frozenset))
             else ""
         )
-        raise SpecError(f"edges must be a list of pairs (from, to); got a {type(edges).__name__}{order}")
+        raise SpecError(f"edges must be a list of pairs (from, to); got {type(edges).__name__}{order}")
     found = []
     for place, edge in enumerate(edges):
         if isinstance(edge, str) or not isinstance(edge, Sequence) or len(edge) != 2:

@@ -115,7 +115,8 @@ def automatic_instructions(marker: str, most_words: int = _MOST_WORDS) -> ActSpe
     most_words : int
         Most words of the instructions, >= 1; default 50, as the prompt pack asks for.
     """
-    opening = re.compile(r"\s*\W*" + r"\s*".join(map(re.escape, marker.split())) + r"\W*", re.IGNORECASE)
+    signs = re.findall(r"\w+|[^\w\s]", marker)
+    opening = re.compile(r"\s*\W*" + r"\s*".join(map(re.escape, signs)) + r"\W*", re.IGNORECASE)
 
     def read(part: str, text: str, received: tuple[Message, ...]) -> str:
         found = opening.match(text)

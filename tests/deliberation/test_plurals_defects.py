@@ -162,7 +162,7 @@ def test_10_a_failure_is_an_error_that_names_agent_and_turn(
     # In Plurals it becomes None: a chain passes on nothing, a debate ends in a TypeError, runs report success.
     broken = osim.GivenReplies(reply)
     structure = kind([Agent(model=saying("Yes.")), Agent(model=broken)], TASK)
-    with pytest.raises(osim.ModelCallError, match=rf"step 1, agent 1, number 2 of 2.*respond.*{reason}.*run=NAME"):
+    with pytest.raises(osim.ModelCallError, match=rf"step 1, agent 1 .respond.: .*{reason}.*run=NAME"):
         structure.process()
     assert (structure.responses, structure.final_response) == ([], None)
 
@@ -200,7 +200,7 @@ def test_12_bad_input_is_refused_before_any_call(make: Callable[[], object], mes
 def test_13_edges_have_an_order_and_reading_does_not_depend_on_it() -> None:
     # In Plurals edges given as a set make the order of reading depend on the hash seed of the process.
     agents = {name: Agent(model=saying(f"{name} says yes.")) for name in ("ada", "ben", "cleo")}
-    with pytest.raises(osim.SpecError, match="edges must be a list .* got a set, which has no order"):
+    with pytest.raises(osim.SpecError, match=r"edges must be a list .* got set, which has no order"):
         Graph(agents, {("ada", "cleo"), ("ben", "cleo")}, TASK)
     read = []
     for edges in ([("ada", "cleo"), ("ben", "cleo")], [("ben", "cleo"), ("ada", "cleo")]):
