@@ -227,10 +227,10 @@ def test_values_lead_to_a_verdict() -> None:
 
 
 def test_automatic_instructions_are_asked_for_again_up_to_the_number_of_tries() -> None:
-    replies = ["Be brief.", " MODERATOR  instructions : Be brief."]
+    replies = ["Be brief.", " moderator  INSTRUCTIONS: Combine."]
     moderator = Moderator(model=osim.GivenReplies(replies))
-    assert moderator.generate_and_set_system_instructions(TASK, max_tries=2) == "Be brief."
-    assert moderator.system_instructions == "Be brief."
+    assert moderator.generate_and_set_system_instructions(TASK, max_tries=2) == "Combine."
+    assert moderator.system_instructions == "Combine."
     model = osim.GivenReplies(lambda prompt: "Be brief.")
     with pytest.raises(osim.ModelCallError, match="must begin with 'Moderator instructions:'"):
         Moderator(model=model).generate_system_instructions(TASK, max_tries=3)
