@@ -120,7 +120,7 @@ def test_progress_is_shown_on_request(capsys: pytest.CaptureFixture[str]) -> Non
     assert "100%" in capsys.readouterr().err
 
 
-def interviewed(*answers: str, between: str = "\n=====\n") -> osim.GivenReplies:
+def interviewed(*answers: str) -> osim.GivenReplies:
     """A model that answers each call with one of the texts."""
     return osim.GivenReplies(list(answers))
 
