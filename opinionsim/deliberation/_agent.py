@@ -36,7 +36,8 @@ class Agent(Speaker):
         What it is told about responses that it is shown: a name of the prompt pack, or a text that holds
         ${previous_responses}. Default those of its structure.
     ideology : str, optional
-        A person drawn from the survey among the liberal, conservative, moderate, very liberal or very conservative.
+        A person drawn from the survey among one group of its mapping: with that of the ANES 2024 pilot study
+        ``liberal``, ``conservative``, ``moderate``, ``very liberal`` or ``very conservative``.
     query_str : str, optional
         A person drawn from the survey among those of whom the query is true.
     persona : str, optional

@@ -215,20 +215,21 @@ class Deliberation:
         drawn = calls[calls["part"].str.startswith("reply")]
         replies: dict[Any, list[str]] = {turn: list(rows["reply"]) for turn, rows in drawn.groupby("turn")}
         with open_store(results.url, write=False) as store:
-            for row in results.turns.to_dict("records"):
-                if row["turn"] not in replies:
-                    continue  # nobody was asked: there was nothing left to read
-                told = {message.role: message.content for message in store.prompt(run_id, row["turn"], "reply", 0)}
-                entry: dict[str, Any] = {
-                    "prompts": {"system": told.get("system"), "user": told["user"]},
-                    "response": row["message"],
-                    "model": speakers[row["agent"]].model_name,
-                }
-                if len(replies[row["turn"]]) > 1:
-                    entry["all_responses"] = replies[row["turn"]]
-                if row["condition"] != "answered":
-                    entry["condition"] = row["condition"]
-                speakers[row["agent"]].remember((results.url, run_id, row["turn"]), entry)
+            prompts = store.prompts(run_id)
+        for row in results.turns.to_dict("records"):
+            if row["turn"] not in replies:
+                continue  # nobody was asked: there was nothing left to read
+            told = {message.role: message.content for message in prompts[row["turn"]]}
+            entry: dict[str, Any] = {
+                "prompts": {"system": told.get("system"), "user": told["user"]},
+                "response": row["message"],
+                "model": speakers[row["agent"]].model_name,
+            }
+            if len(replies[row["turn"]]) > 1:
+                entry["all_responses"] = replies[row["turn"]]
+            if row["condition"] != "answered":
+                entry["condition"] = row["condition"]
+            speakers[row["agent"]].remember((results.url, run_id, row["turn"]), entry)
 
 
 @contextmanager

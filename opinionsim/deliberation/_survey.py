@@ -9,12 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from opinionsim.errors import SpecError, SurveyError
+from opinionsim.errors import SurveyError
 from opinionsim.personas import Persona
 from opinionsim.streams import stream
-
-#: Groups of ideology by the names that Plurals gives them (B1).
-_IDEOLOGIES = ("liberal", "conservative", "moderate", "very liberal", "very conservative")
 
 
 @dataclass(frozen=True)
@@ -69,19 +66,15 @@ def drawn_persona(argument: str, ideology: str | None, query: str | None) -> Per
     argument : str
         The argument that asks for it, as errors name it.
     ideology : str or None
-        One of Plurals' five, a group of the survey's mapping.
+        A group of the survey's mapping; that of the ANES 2024 pilot study has the five of Plurals.
     query : str or None
         Query; None for all, unless there is an ideology.
 
     Raises
     ------
     SurveyError
-        If no survey is in use, or the query is not valid or matches nobody.
-    SpecError
-        If there is no such ideology.
+        If no survey is in use, there is no such group, or the query is not valid or matches nobody.
     """
-    if ideology is not None and ideology not in _IDEOLOGIES:
-        raise SpecError(f"ideology must be one of {', '.join(_IDEOLOGIES)}; got {ideology!r}")
     if not _USED:
         raise SurveyError(
             f"{argument} draws a person from a survey, and none is named; "

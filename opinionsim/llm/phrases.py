@@ -298,7 +298,7 @@ ANSWERS = (
     "I would try it in one place, look at the result, and go on from there.",
     "What has worked elsewhere deserves a second look.",
     "The rules should be simple enough to be explained in one sentence.",
-    "I would leave the decision to those who are nearest to the matter.",
+    "Those who are nearest to the matter should decide it.",
     "Somebody has to answer for it, or it will not last.",
     "I would write down what speaks for it and what speaks against it.",
     "A plan for ten years is worth more than one for ten weeks.",
@@ -308,7 +308,7 @@ ANSWERS = (
 
 #: What a moderator says of the responses, with their number as {n}.
 MODERATION = (
-    "Of {n} responses, most begin with small steps, and some with the people concerned.",
+    "Of {n} responses, most start with small steps.",
     "Put together, the {n} responses ask for a plain rule and for somebody who answers for it.",
     "The {n} responses differ in where to begin and agree that it has to begin.",
 )

@@ -45,7 +45,6 @@ def echo(prompt: list[osim.messages.ChatMessage]) -> str:
         ({"model": 3}, "model must be a name"),
         ({"kwargs": "hot"}, "kwargs must be a mapping"),
         ({"model": osim.GivenReplies([]), "kwargs": {"temperature": 1}}, "kwargs have no effect on a chat model"),
-        ({"ideology": "Liberal"}, "ideology must be one of liberal, conservative, moderate"),
     ],
 )
 def test_bad_arguments_are_refused_when_the_agent_is_made(arguments: dict[str, object], message: str) -> None:
