@@ -249,8 +249,12 @@ class ExperimentSpec(DocumentModel):
         if self.moderator is not None:
             own.append(self.moderator.model)
         shared = () if self.cast and None not in own else self.model.chat_models
-        every = [*shared, *(each for each in own if each is not None)]
-        return tuple(each for place, each in enumerate(every) if each not in every[:place])
+        found: list[ModelSpec] = []
+        for each in (*shared, *own):
+            # Not by slices of all: a cast of thousands has few models.
+            if each is not None and each not in found:
+                found.append(each)
+        return tuple(found)
 
     @property
     def instruments(self) -> tuple[WantedInstrument, ...]:
