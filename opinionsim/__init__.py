@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from opinionsim import classic, metrics, networks, plots
+    from opinionsim import classic, deliberation, metrics, networks, plots
     from opinionsim.analysis import transcript
     from opinionsim.classifiers import load_classifier
     from opinionsim.errors import (
@@ -54,6 +54,7 @@ __all__ = [
     "Topic",
     "__version__",
     "classic",
+    "deliberation",
     "follow",
     "load",
     "load_chat_model",
@@ -73,6 +74,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "analysis": ("transcript",),
     "classic": (),
     "classifiers": ("load_classifier",),
+    "deliberation": (),
     "errors": (
         "BudgetExceeded",
         "MeasurementError",

@@ -44,9 +44,6 @@ from opinionsim.schedules import (
 from opinionsim.streams import stream
 from opinionsim.topics import Claim, Topic
 
-#: Most words of the instructions that a moderator writes for itself (Plurals; B5).
-_MOST_WORDS = 50
-
 
 @dataclass(frozen=True)
 class Parts:
@@ -226,7 +223,8 @@ def _assembled(planned: PlannedRun, resources: Resources, left_out: Collection[i
         equation, schedule = equation_of(spec, _seed(planned), planned.replicate, network, opinions, schedule)
     else:
         cast = cast_of(spec, population, lambda: spec.model.assign(population.personas, _drawing(planned, "models")))
-        labels = tuple(agent_label(each, spec.chat_models) for each in cast.models)
+        models = spec.chat_models
+        labels = tuple(agent_label(each, models) for each in cast.models)
         schedule = _moderated(spec, schedule, resources)
     probe, asked = spec.measurement.probe, spec.measurement.self_report
     probed = with_probes(with_probes(schedule, probe.before, probe.after), asked.before, asked.after, "self-report")
@@ -263,7 +261,7 @@ def _moderated(spec: ExperimentSpec, schedule: AnySchedule, resources: Resources
     if moderator is None:
         return schedule
     texts = resources.pack(spec.pack).named
-    automatic = automatic_instructions(texts.marker, _MOST_WORDS) if moderator.automatic and texts is not None else None
+    automatic = automatic_instructions(texts.marker) if moderator.automatic and texts is not None else None
     return with_moderator(schedule, automatic=automatic, decides=moderator.values is not None)
 
 

@@ -115,9 +115,10 @@ class ModeratorSpec(DocumentModel):
     """Ideals of deliberation that are left out of its texts."""
     instructions: _Text | None = None
     """Instructions on the answers: a name of the prompt pack, or a text that holds ${previous_responses}. Null takes
-    `default`."""
+    `default`, and `verdict` with values."""
     task: _Text | None = None
-    """Its own task; null shows it that of the experiment only where its texts hold ${task}."""
+    """Its own task; null takes that of the experiment. It is shown the task once: in its system message where that
+    holds ${task}, else with the answers."""
     model: ModelSpec | None = None
     """Chat model that plays it; null takes that of the experiment."""
 

@@ -247,6 +247,9 @@ def _parts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
     if spec.model.equation is None:
         yield from _attempt(("cognition", "memory"), partial(spec.cognition.memory.found, "memory"))
         yield from _attempt(("cognition", "selector"), partial(spec.cognition.selector.found, "selector"))
+        for number, member in enumerate(spec.cast):
+            if member.selector is not None:
+                yield from _attempt(("cast", number, "selector"), partial(member.selector.found, "selector"))
         for model in spec.chat_models:
             if own_model(model.name):
                 yield from _attempt(("model", "name"), partial(find, "chat_model", model.name))

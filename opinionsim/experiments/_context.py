@@ -10,7 +10,7 @@ import socket
 from collections.abc import Callable, Collection, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
@@ -80,6 +80,8 @@ class Summary:
         Notes on the models for readers of the results.
     seconds : float
         Wall time.
+    causes : dict of str to OpinionSimError
+        The errors as they were raised, of runs that this process carried out.
     """
 
     total: int
@@ -94,6 +96,7 @@ class Summary:
     paid: Paid
     notes: tuple[str, ...]
     seconds: float
+    causes: dict[str, OpinionSimError] = field(default_factory=dict)
 
 
 class Stopped(OpinionSimError):
@@ -137,6 +140,8 @@ class Context:
         Ids of runs that are complete and measured.
     errors : dict of str to str
         Error of each other run that was settled.
+    causes : dict of str to OpinionSimError
+        The same errors as they were raised, of runs that this process carried out.
     exceeded : str
         The limit of the budget that stopped the sweep, in words; empty if none did.
     defect : Exception or None
@@ -172,6 +177,7 @@ class Context:
         self.spending = Spending(store, self.experiment_id, share or loaded.limits, limited)
         self.complete: set[str] = set()
         self.errors: dict[str, str] = {}
+        self.causes: dict[str, OpinionSimError] = {}
         self.exceeded = ""
         self.defect: Exception | None = None
         self.made = self.answered = self.repeated = 0
@@ -234,6 +240,8 @@ class Context:
             self.complete.add(run_id)
         else:
             self.errors[run_id] = str(error)
+            if isinstance(error, OpinionSimError):
+                self.causes[run_id] = error
 
     # -- stopping ------------------------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -44,6 +44,8 @@ class LoadedParts:
     chat_model : BaseChatModel, optional
         Used instead of every model that plays agents; a classifier keeps its own. Names in the specification still
         identify the runs, so the scripted model must be named ``scripted``, and no other model may be.
+    chat_models : mapping of str to BaseChatModel, optional
+        Used for the models of these names in the specification, which then need not be names of any other model.
     to_plan : bool
         Whether to load them only for planning, without calls: no key and no weights are needed.
 
@@ -63,9 +65,15 @@ class LoadedParts:
     """
 
     def __init__(
-        self, experiment: Experiment, chat_model: BaseChatModel | None = None, *, to_plan: bool = False
+        self,
+        experiment: Experiment,
+        chat_model: BaseChatModel | None = None,
+        *,
+        chat_models: Mapping[str, BaseChatModel] | None = None,
+        to_plan: bool = False,
     ) -> None:
         self._chat_model = chat_model
+        self._chat_models = dict(chat_models or {})
         self._to_plan = to_plan
         self._source = experiment.source
         self._specs: dict[str, ModelSpec] = {}
@@ -151,7 +159,8 @@ class LoadedParts:
         key = canonical_json(model.model_dump(mode="json", exclude={"share", "replies"}))
         if key not in self._models:
             self._specs[key] = model
-            self._models[key] = self._chat_model or load_chat_model(
+            given = self._chat_model or self._chat_models.get(model.name)
+            self._models[key] = given or load_chat_model(
                 model.name, temperature=model.temperature, max_tokens=model.max_tokens, **model.options
             )
         return self._models[key]

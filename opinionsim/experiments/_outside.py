@@ -21,6 +21,7 @@ def run_parts(spec: ExperimentSpec) -> dict[str, Part]:
     parts += [] if network is None else [find("network", network.kind)]
     if spec.model.equation is None:
         parts += [find("memory", spec.cognition.memory.name), find("selector", spec.cognition.selector.name)]
+        parts += [find("selector", each.selector.name) for each in spec.cast if each.selector is not None]
         parts += [find("chat_model", each.name) for each in spec.chat_models if own_model(each.name)]
         needed = (each for each in spec.instruments if each.variable in spec.interaction.needs)
         parts += [find("classifier", each.classifier.name) for each in needed]

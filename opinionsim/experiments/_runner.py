@@ -99,6 +99,7 @@ class Runner:
             complete=len(context.complete),
             already=len(context.complete & beforehand),
             errors=dict(context.errors),
+            causes=dict(context.causes),
             stopped=context.stopped,
             exceeded=context.exceeded,
             made=context.made,

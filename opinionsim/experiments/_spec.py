@@ -285,8 +285,12 @@ class ExperimentSpec(DocumentModel):
         if self.moderator is not None:
             own.append(self.moderator.model)
         shared = () if self.cast and None not in own else self.model.chat_models
-        every = [*shared, *(each for each in own if each is not None)]
-        return tuple(each for place, each in enumerate(every) if each not in every[:place])
+        found: list[ModelSpec] = []
+        for each in (*shared, *own):
+            # Not by slices of all: a cast of thousands has few models.
+            if each is not None and each not in found:
+                found.append(each)
+        return tuple(found)
 
     @property
     def instruments(self) -> tuple[WantedInstrument, ...]:
@@ -423,7 +427,7 @@ def _agent_conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
             problem = f"{interaction.kind!r} needs a chat model; got the classic model {equation.classic!r}"
             yield ("interaction", "kind"), problem
         return
-    if not spec.has_topic and not spec.task.strip():
+    if interaction.needs_task and not spec.has_topic and not spec.task.strip():
         own = [each.task for each in spec.cast]
         if not own or None in own:
             yield ("topic",), "is required and missing; give a topic, or a task"

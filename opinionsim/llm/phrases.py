@@ -297,7 +297,7 @@ ANSWERS = (
     "I would try it in one place, look at the result, and go on from there.",
     "What has worked elsewhere deserves a second look.",
     "The rules should be simple enough to be explained in one sentence.",
-    "Those who are nearest to the matter should have the last word.",
+    "Those who are nearest to the matter should decide it.",
     "Somebody has to answer for it, or it will not last.",
     "I would write down what speaks for it and what speaks against it.",
     "A plan for ten years is worth more than one for ten weeks.",

@@ -98,8 +98,8 @@ def told_by(brief: Brief, texts: Texts | None, role: str, task: str, place: str)
         return Told("" if brief.system is None else _filled(brief.system, {_TASK: task}))
     values = {_TASK: task or texts.discussion}
     moderates = role != "participant"
-    template, usual = brief.template or "default", "default" if brief.values is None else "verdict"
-    instructions = brief.instructions or usual
+    template = brief.template or "default"
+    instructions = brief.instructions or ("default" if brief.values is None else "verdict")
     held = {ideal for given in (template, instructions, brief.persona or "") for ideal in texts.ideals_of(given)}
     for ideal in brief.without:
         if ideal not in held:
@@ -139,4 +139,4 @@ def _listed(names: set[str]) -> str:
 
 def _split(template: str, name: str, values: Mapping[str, str]) -> tuple[str, ...]:
     """The texts between the occurrences of a placeholder, with values in the place of the other ones."""
-    return tuple(_filled(piece, values).strip("\n") for piece in pieces(template, name))
+    return tuple(_filled(piece, values).strip() for piece in pieces(template, name))

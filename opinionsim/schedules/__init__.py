@@ -34,6 +34,7 @@ from opinionsim.schedules._interaction import (
     Setting,
     SteppedInteraction,
 )
+from opinionsim.schedules._interview import read_answers
 from opinionsim.schedules._moderated import MODERATOR, automatic_instructions, read_verdict, with_moderator
 from opinionsim.schedules._posts import PostsInteraction, without_turns
 from opinionsim.schedules._probes import with_probes
@@ -126,6 +127,7 @@ __all__ = [
     "named",
     "outline",
     "position",
+    "read_answers",
     "read_verdict",
     "selector_of",
     "takes_reads",

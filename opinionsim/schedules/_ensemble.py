@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from opinionsim.registry import part
+from opinionsim.schedules._external import blank_messages
 from opinionsim.schedules._interaction import Conflict, Setting
 from opinionsim.schedules._structure import Structure
-from opinionsim.schedules._turns import Ref, Turn
+from opinionsim.schedules._turns import External, Ref, Turn
+from opinionsim.streams import canonical_json, digest
 
 
 @part("interaction", name="ensemble")
@@ -16,16 +19,32 @@ class EnsembleInteraction(Structure):
 
     own: bool = False
     """Whether an agent is shown its own earlier answers, as it is in a chain."""
+    messages: str | tuple[str, ...] = ()
+    """Messages from outside that every agent is shown whenever it answers, or the path of a file that holds them."""
 
     def conflicts(self, size: int) -> Iterator[Conflict]:
-        """Problems for a population of `size` agents, own answers shown to agents that remember them included."""
+        """Problems for a population of `size` agents, blank messages included."""
         if self.own and self.remember:
             yield ("own",), "has no effect on agents that remember what they answered; give one of both"
+        yield from blank_messages(self.messages)
         yield from super().conflicts(size)
+
+    def identity(self, setting: Setting) -> dict[str, Any]:
+        """Identity in which messages enter by content, not by file."""
+        fields = super().identity(setting)
+        return {**fields, "messages": digest(canonical_json(self._texts(setting)))} if self.messages else fields
+
+    def externals(self, setting: Setting) -> Mapping[str, str]:
+        """The messages from outside."""
+        return {f"external-{i}": text for i, text in enumerate(self._texts(setting))}
+
+    def _texts(self, setting: Setting) -> tuple[str, ...]:
+        return setting.messages(self.messages) if self.messages else ()
 
     def turns(self, setting: Setting) -> Iterator[Turn]:
         """One answer of each agent in each cycle."""
-        earlier: dict[int, tuple[int, ...]] = dict.fromkeys(range(setting.size), ())
+        told: tuple[Ref, ...] = tuple(map(External, self.externals(setting)))
+        earlier = dict.fromkeys(range(setting.size), told)
         index = 0
         for cycle, order in self.orders(setting):
             for agent in order:
@@ -36,4 +55,4 @@ class EnsembleInteraction(Structure):
 
     def next_reads(self, setting: Setting, turns: Sequence[Turn]) -> dict[int, tuple[Ref, ...]]:
         """Its own answers, where it is shown them."""
-        return {turn.agent: (*turn.reads, turn.index) if self.own else () for turn in turns}
+        return {turn.agent: (*turn.reads, turn.index) if self.own else turn.reads for turn in turns}

@@ -18,6 +18,17 @@ from opinionsim.schedules._turns import External, Schedule, Turn, named
 from opinionsim.streams import canonical_json, digest
 
 
+def blank_messages(messages: str | tuple[str, ...]) -> Iterator[Conflict]:
+    """Problems of the field `messages`: a text, or the path of a file, without a character in it."""
+    if isinstance(messages, str):
+        if not messages.strip():
+            yield ("messages",), "must not be blank"
+    else:
+        for position, text in enumerate(messages):
+            if not text.strip():
+                yield ("messages", position), "must not be blank"
+
+
 class Exposure(Schedule):
     """In each step one agent reviews a message from outside the run.
 
@@ -78,15 +89,9 @@ class ExternalInteraction(SteppedInteraction):
 
     def conflicts(self, size: int) -> Iterator[Conflict]:
         """Problems for a population of `size` agents, missing or blank messages included."""
-        if not self.messages:
+        if not self.messages and self.messages != "":
             yield ("messages",), "must have at least 1 entry"
-        elif isinstance(self.messages, str):
-            if not self.messages.strip():
-                yield ("messages",), "must not be blank"
-        else:
-            for position, text in enumerate(self.messages):
-                if not text.strip():
-                    yield ("messages", position), "must not be blank"
+        yield from blank_messages(self.messages)
         yield from super().conflicts(size)
 
     def identity(self, setting: Setting) -> dict[str, Any]:

@@ -107,6 +107,8 @@ class Interaction(KindModel):
     """Whether agents meet as a classic model defines, without a schedule of turns."""
     member_name: ClassVar[str] = "Agent {index}"
     """Name of a member of a cast without one; {index} is its number from 0, {number} from 1."""
+    needs_task: ClassVar[bool] = True
+    """Whether agents need a topic or a task; otherwise its fields say what they are asked."""
     prompts: ClassVar[str] = "default"
     """Prompt pack that words its acts, where a specification names none."""
 

@@ -101,7 +101,11 @@ def with_moderator(schedule: AnySchedule, *, automatic: ActSpec | None = None, d
     return _Moderated(schedule, automatic, decides)
 
 
-def automatic_instructions(marker: str, most_words: int) -> ActSpec:
+#: Most words of the instructions that a moderator writes for itself (Plurals; B5).
+_MOST_WORDS = 50
+
+
+def automatic_instructions(marker: str, most_words: int = _MOST_WORDS) -> ActSpec:
     """The act in which a moderator writes its own instructions.
 
     Parameters
@@ -109,9 +113,10 @@ def automatic_instructions(marker: str, most_words: int) -> ActSpec:
     marker : str
         Words with which the reply must begin, whatever their case and spacing.
     most_words : int
-        Most words of the instructions, >= 1.
+        Most words of the instructions, >= 1; default 50, as the prompt pack asks for.
     """
-    opening = re.compile(r"\s*\W*" + r"\s*".join(map(re.escape, marker.split())) + r"\W*", re.IGNORECASE)
+    signs = re.findall(r"\w+|[^\w\s]", marker)
+    opening = re.compile(r"\s*\W*" + r"\s*".join(map(re.escape, signs)) + r"\W*", re.IGNORECASE)
 
     def read(part: str, text: str, received: tuple[Message, ...]) -> str:
         found = opening.match(text)

@@ -99,6 +99,10 @@ class Structure(Interaction):
         """What each agent would be shown in a further turn after all turns: by default as in its last one."""
         return {turn.agent: () if self.remember else turn.reads for turn in turns}
 
+    def externals(self, setting: Setting) -> Mapping[str, str]:
+        """Messages from outside that its turns read; by default none."""
+        return {}
+
     def schedule(self, setting: Setting) -> StructureTurns:
         """The schedule of a run."""
         return StructureTurns(self, setting)
@@ -150,6 +154,7 @@ class StructureTurns(Schedule):
         self.steps = structure.steps_for(setting.size)
         self.acts = structure.acts
         self.others, self.needs = structure.others, structure.needs
+        self.externals = structure.externals(setting)
         self.moderated = structure.moderated
         self._structure = structure
         self._setting = setting

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from typing import Any, get_args
 
@@ -116,3 +116,41 @@ def stored_prompt(connection: Connection, prompt_id: str) -> list[ChatMessage]:
     if identity != prompt_id:
         raise DamagedError(f"prompt {prompt_id} is missing")
     return messages
+
+
+def stored_prompts(connection: Connection, prompt_ids: Iterable[str]) -> dict[str, list[ChatMessage]]:
+    """The literal messages of several prompts by identity, each oldest first.
+
+    Messages are read in as many queries as the longest prompt has; for one long prompt :func:`stored_prompt` is faster.
+
+    Raises
+    ------
+    StoreError
+        If one is damaged or missing.
+    """
+    prompt, text = _schema.prompts, _schema.texts
+    statement = select(prompt, text.c.text).outerjoin(text, text.c.text_id == prompt.c.text_id)
+    wanted = list(dict.fromkeys(prompt_ids))
+    links: dict[str, Any] = {}
+    missing = set(wanted)
+    while missing:
+        found: dict[str, Any] = {}
+        for some in _schema.chunks(missing):
+            for row in connection.execute(statement.where(prompt.c.prompt_id.in_(some))):
+                if row.prompt_id != prompt_identity(row.before, row.role, row.text_id):
+                    raise DamagedError(f"prompt {row.prompt_id} is not as it was written")
+                found[row.prompt_id] = row
+        if lost := missing - found.keys():
+            raise DamagedError(f"prompt {min(lost)} is missing")
+        links |= found
+        missing = {row.before for row in found.values() if row.before} - links.keys()
+    return {prompt_id: _chained(links, prompt_id) for prompt_id in wanted}
+
+
+def _chained(links: Mapping[str, Any], prompt_id: str) -> list[ChatMessage]:
+    messages: list[ChatMessage] = []
+    while prompt_id:
+        row = links[prompt_id]
+        messages.append(ChatMessage(row.role, _schema.checked_text(row.text_id, row.text)))
+        prompt_id = row.before
+    return messages[::-1]

@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, Connection, Select, case, func, or_, selec
 from opinionsim.errors import DamagedError
 from opinionsim.messages import ChatMessage, prompt_identity
 from opinionsim.store import _schema
-from opinionsim.store._journal import stored_entries, stored_prompt
+from opinionsim.store._journal import stored_entries, stored_prompt, stored_prompts
 from opinionsim.store._rows import (
     AgentRow,
     CanaryRow,
@@ -292,6 +292,15 @@ def prompt(connection: Connection, run_id: str, turn: int, part: str, attempt: i
         if row.source != "instrument":
             return stored_prompt(connection, row.prompt_hash)
     return None
+
+
+def prompts(connection: Connection, run_id: str, part: str) -> dict[int, list[ChatMessage]]:
+    """The literal prompt of a part of each turn that has it, by turn, at the first attempt."""
+    table = _schema.journal
+    statement = select(table).filter_by(run_id=run_id, part=part, attempt=0).where(table.c.source != "instrument")
+    asked = {row.turn: row.prompt_hash for row in _schema.sealed(connection, table, statement)}
+    found = stored_prompts(connection, asked.values())
+    return {turn: found[prompt_id] for turn, prompt_id in sorted(asked.items())}
 
 
 def canaries(connection: Connection, experiment_id: str) -> list[CanaryRow]:

@@ -284,6 +284,23 @@ class StoreReader:
             )
         return found
 
+    def prompts(self, run_id: str, part: str = "reply") -> dict[int, list[ChatMessage]]:
+        """The literal prompts of a run, by turn.
+
+        Parameters
+        ----------
+        run_id : str
+            The run.
+        part : str
+            Part of the turn; turns without it are absent from the answer.
+
+        Raises
+        ------
+        StoreError
+            If one is damaged or missing.
+        """
+        return self._read(_queries.prompts, run_id, part)
+
     def canaries(self, experiment_id: str) -> list[CanaryRow]:
         """Every reply to a canary question of an experiment, in the order of asking."""
         return self._read(_queries.canaries, experiment_id)

@@ -48,6 +48,8 @@ INTERACTIONS = [
     {"kind": "graph", "edges": [[0, 1], [0, 2], [1, 3], [2, 3]]},
     {"kind": "rounds", "network": "ring"},
     {"kind": "debate", "cycles": 2},
+    {"kind": "interview", "questions": ["Who are you?"]},
+    {"kind": "instruct", "marker": "Moderator instructions:"},
 ]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from importlib.util import module_from_spec, spec_from_file_location
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -56,9 +57,9 @@ def test_the_scripted_model_refuses(text: str) -> None:
 def test_nothing_else_that_the_scripted_model_says_is_a_refusal() -> None:
     banks = [getattr(phrases, name) for name in phrases.__all__ if name.isupper() and name != "REFUSALS"]
     lists = [*(bank for bank in banks if isinstance(bank, tuple)), *phrases.POSTS.values(), *phrases.REPORTS.values()]
-    said = {
-        sentence.format(x=x, me="I, Ann,", posts="posts", n=3) for x in _SUBJECTS for some in lists for sentence in some
-    }
+    filled = {"me": "I, Ann,", "posts": "posts", "n": 4}
+    said = {sentence.format(x=x, **filled) for x in _SUBJECTS for some in lists for sentence in some}
+    said |= {f"{one} {other}" for one, other in permutations(phrases.ANSWERS, 2)}
     assert len(said) > 300
     assert {sentence for sentence in said if read(sentence)[0] != "answered"} == set()
 

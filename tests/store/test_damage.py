@@ -175,6 +175,21 @@ def test_a_prompt_that_was_changed_or_deleted_is_named(path: Path, harm: str, wh
         store.prompt("r1", 0)
 
 
+def test_prompts_of_a_run_are_those_of_its_turns(path: Path) -> None:
+    with open_store(str(path), write=False) as store:
+        found = store.prompts("r1")
+        assert found == {turn: store.prompt("r1", turn) for turn in found}
+        assert len(found) > 1
+        assert store.prompts("r1", "reply.9") == {}
+    for harm in ("DELETE FROM prompts WHERE role = 'system'", "UPDATE prompts SET before = 'x' WHERE role = 'user'"):
+        _do(path, harm)
+        with (
+            open_store(str(path), write=False) as store,
+            pytest.raises(DamagedError, match=r"prompt [0-9a-f]+ is (missing|not as it was written)"),
+        ):
+            store.prompts("r1")
+
+
 @pytest.mark.parametrize(
     ("harm", "read", "what"),
     [

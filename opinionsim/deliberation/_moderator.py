@@ -1,0 +1,190 @@
+"""Moderators of a deliberation."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
+from opinionsim.deliberation._running import Deliberation
+from opinionsim.deliberation._speaker import Speaker, checked_text, texts, whole_number
+from opinionsim.errors import SpecError
+from opinionsim.prompts import fill
+from opinionsim.schedules import automatic_instructions
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+
+#: System instructions that the moderator is to write itself.
+_AUTO = "auto"
+_TASK = "${task}"
+
+
+class Moderator(Speaker):
+    """A moderator, who reads all responses of a structure once they are given, and responds last (Plurals; B5).
+
+    It is a description: nothing is asked before its structure is processed, and no run changes it. At most one of
+    `persona`, `system_instructions` and `values` says who it is; with none of them it has no system message.
+
+    Parameters
+    ----------
+    persona : str, optional
+        Its system message: a name of the prompt pack, or a text, in which ${task} stands for the task.
+    system_instructions : str, optional
+        Its whole system message, in which ${task} stands for the task. ``"auto"`` has it write instructions for itself
+        from the task, in a turn of its own.
+    combination_instructions : str, optional
+        What it is told about the responses: a name of the prompt pack, or a text that holds ${previous_responses}.
+        Default ``"default"``, and ``"verdict"`` with `values`.
+    model, kwargs
+        As for :class:`Agent`.
+    task : str, optional
+        Its own task; default that of the structure.
+    values : str, optional
+        Values by which alone it accepts or rejects what the task asks for, or leaves it undecided.
+
+    Raises
+    ------
+    SpecError
+        If an argument is not valid, or two do not go together.
+    """
+
+    def __init__(
+        self,
+        persona: str | None = None,
+        system_instructions: str | None = None,
+        combination_instructions: str | None = None,
+        model: str | BaseChatModel = "scripted",
+        task: str | None = None,
+        kwargs: Mapping[str, Any] | None = None,
+        values: str | None = None,
+    ) -> None:
+        instructions = combination_instructions or ("default" if values is None else "verdict")
+        texts().moderation(instructions)
+        super().__init__(task, instructions, model, kwargs)
+        who = {"persona": persona, "system_instructions": system_instructions, "values": values}
+        given = [name for name, value in who.items() if checked_text(name, value) is not None]
+        if len(given) > 1:
+            raise SpecError(f"{given[0]} and {given[1]} both say how it moderates; give one of {', '.join(who)}")
+        if persona is not None:
+            texts().moderator(persona)
+        self._persona, self._system, self._values = persona, system_instructions, values
+
+    @property
+    def persona(self) -> str | None:
+        """Its persona, as given."""
+        return self._persona
+
+    @property
+    def values(self) -> str | None:
+        """The values by which it decides, as given."""
+        return self._values
+
+    @property
+    def automatic(self) -> bool:
+        """Whether it writes instructions for itself."""
+        return self._system == _AUTO
+
+    @property
+    def system_instructions(self) -> str | None:
+        """Its system message, in which ${task} may stand for the task; ``"auto"`` before it has written its own."""
+        if self._system is not None:
+            return self._system
+        if self._values is not None:
+            return fill(texts().values, {"values": self._values})
+        return None if self._persona is None else texts().moderator(self._persona)
+
+    @system_instructions.setter
+    def system_instructions(self, instructions: str) -> None:
+        if self._persona is not None or self._values is not None:
+            raise SpecError("system_instructions cannot stand beside persona or values; make a moderator without them")
+        self._system = checked_text("system_instructions", instructions)
+
+    @property
+    def needs_task(self) -> bool:
+        """Whether its texts state the task."""
+        return self.automatic or _TASK in (self.system_instructions or "")
+
+    @property
+    def info(self) -> dict[str, Any]:
+        """Its description, and the calls made of it."""
+        return {**super().info, "persona": self._persona, "values": self._values}
+
+    def generate_system_instructions(self, task: str | None = None, max_tries: int = 10) -> str:
+        """Instructions that its model writes for a moderator of a task; the moderator keeps its own.
+
+        Parameters
+        ----------
+        task : str, optional
+            The task; default its own.
+        max_tries : int
+            Replies after which it gives up.
+
+        Returns
+        -------
+        str
+            The instructions, at most 50 words.
+
+        Raises
+        ------
+        SpecError
+            If there is no task.
+        ModelCallError
+            If the model fails, or no reply begins with the marker that it was asked for.
+        """
+        asked = checked_text("task", task) or self._task
+        if asked is None:
+            raise SpecError("the moderator has no task to write instructions for; give it one, or name it here")
+        interaction = {
+            "kind": "instruct",
+            "marker": texts().marker,
+            "attempts": whole_number("max_tries", max_tries),
+        }
+        results = Deliberation("moderator", interaction, asked, [self], (None,)).carry_out()
+        return without_marker(str(results.turns["message"].iloc[0]))
+
+    def generate_and_set_system_instructions(self, task: str | None = None, max_tries: int = 10) -> str:
+        """As :meth:`generate_system_instructions`; the moderator has the instructions from then on."""
+        written = self.generate_system_instructions(task, max_tries)
+        self.system_instructions = written
+        return written
+
+    def with_instructions(self, instructions: str) -> Moderator:
+        """A moderator like this one whose system message is another."""
+        twin = copy.copy(self)
+        twin._system = instructions
+        twin._history = dict(self._history)
+        return twin
+
+    def member(
+        self, name: str | None, task: str | None, model: str, no_answer: Literal["fail", "skip"]
+    ) -> dict[str, Any]:
+        """The moderator as a bare entry of a specification's cast, where it has nothing to moderate."""
+        return {"model": self.model_spec(model, no_answer)}
+
+    def field(self, model: str, no_answer: Literal["fail", "skip"]) -> dict[str, Any]:
+        """The moderator as a field of a specification.
+
+        Parameters
+        ----------
+        model : str
+            Name of its chat model there.
+        no_answer : {"fail", "skip"}
+            What follows a last reply that is refused or empty.
+        """
+        fields = {
+            "persona": self._persona,
+            "system": None if self.automatic else self._system,
+            "automatic": self.automatic or None,
+            "values": self._values,
+            "instructions": self._instructions,
+            "task": self._task,
+        }
+        stated = {key: value for key, value in fields.items() if value is not None}
+        return {**stated, "model": self.model_spec(model, no_answer)}
+
+
+def without_marker(text: str) -> str:
+    """Instructions without the marker that their author was asked to begin with."""
+    parse = automatic_instructions(texts().marker).parse
+    return text if parse is None else str(parse("reply", text, ()))

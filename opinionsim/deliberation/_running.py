@@ -1,0 +1,274 @@
+"""The way from agents to a specification, to its one run, and back to their histories."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import shutil
+import sys
+import tempfile
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, wait
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from langchain_core.language_models import BaseChatModel
+
+from opinionsim import background
+from opinionsim.deliberation._speaker import only_here, whole_number
+from opinionsim.errors import BudgetExceeded, ModelCallError, OpinionSimError, SpecError
+from opinionsim.experiments import (
+    Experiment,
+    Forecast,
+    LoadedParts,
+    Runner,
+    Summary,
+    calls_by_run,
+    default_store,
+    load_experiment,
+    plan,
+    under_way,
+)
+from opinionsim.store import Results, load, open_store
+
+if TYPE_CHECKING:
+    from opinionsim.deliberation._moderator import Moderator
+
+#: What follows a last reply that is refused or empty.
+NoAnswer = Literal["fail", "skip"]
+
+#: Seeds of runs that are given none: the same script has the same, and no two runs of a process are copies.
+_SEEDS = itertools.count()
+#: Seconds between looks at progress.
+_TICK_S = 0.1
+_AGENT = re.compile(r"\bagent (\d+)\b")
+
+
+class Member(Protocol):
+    """An agent or moderator as an entry of a specification's cast."""
+
+    @property
+    def model(self) -> str | BaseChatModel:
+        """Its chat model."""
+
+    @property
+    def model_name(self) -> str:
+        """The name of its chat model."""
+
+    def member(self, name: str | None, task: str | None, model: str, no_answer: NoAnswer) -> dict[str, Any]:
+        """The entry."""
+
+    def remember(self, place: tuple[str, str, int], entry: dict[str, Any]) -> None:
+        """Add a turn to its history."""
+
+
+@dataclass(frozen=True)
+class Deliberation:
+    """One run of some agents, as an experiment.
+
+    Attributes
+    ----------
+    name : str
+        What the experiment is called where nobody names it.
+    interaction : mapping
+        The interaction of its specification.
+    task : str
+        Task of the experiment; empty where all agents have their own.
+    members : sequence of Member
+        The agents, in order.
+    names : sequence of str or None
+        Their names.
+    moderator : Moderator or None
+        The moderator.
+    no_answer : {"fail", "skip"}
+        What follows a last reply that is refused or empty.
+    """
+
+    name: str
+    interaction: Mapping[str, Any]
+    task: str
+    members: Sequence[Member]
+    names: Sequence[str | None]
+    moderator: Moderator | None = None
+    no_answer: NoAnswer = "fail"
+
+    @property
+    def _speakers(self) -> list[Any]:
+        return [*self.members, *([] if self.moderator is None else [self.moderator])]
+
+    def _model_names(self) -> tuple[list[str], dict[str, BaseChatModel]]:
+        """The name of each one's chat model, and the models given as objects, by name; two objects have two names."""
+        taken: dict[str, str | BaseChatModel] = {}
+        names = []
+        for speaker in self._speakers:
+            # An object is itself; a model that is only named is its name.
+            model = speaker.model if isinstance(speaker.model, BaseChatModel) else speaker.model_name
+            for number in itertools.count(1):
+                name = speaker.model_name if number == 1 else f"{speaker.model_name}#{number}"
+                if taken.setdefault(name, model) is model or taken[name] == model:
+                    names.append(name)
+                    break
+        return names, {name: model for name, model in taken.items() if isinstance(model, BaseChatModel)}
+
+    def specification(
+        self, name: str | None = None, seed: int = 0, execution: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """The specification, as YAML would hold it."""
+        models, _ = self._model_names()
+        cast = [
+            each.member(given, self.task or None, model, self.no_answer)
+            for each, given, model in zip(self.members, self.names, models, strict=False)
+        ]
+        spec = {"name": name or self.name, "seed": seed, "cast": cast, "interaction": dict(self.interaction)}
+        if self.task:
+            spec["task"] = self.task
+        if self.moderator is not None:
+            spec["moderator"] = self.moderator.field(models[-1], self.no_answer)
+        return {**spec, "execution": dict(execution or {})}
+
+    def experiment(
+        self, name: str | None = None, seed: int = 0, execution: Mapping[str, Any] | None = None
+    ) -> Experiment:
+        """The experiment; raises a SpecError for whatever is not valid."""
+        return load_experiment(self.specification(name, seed, execution))
+
+    def forecast(self, execution: Mapping[str, Any] | None = None) -> Forecast:
+        """The forecast of a run; makes no call."""
+        experiment = self.experiment(execution=execution)
+        loaded = LoadedParts(experiment, chat_models=self._model_names()[1], to_plan=True)
+        return plan(experiment, loaded=loaded)
+
+    def carry_out(
+        self,
+        *,
+        store: str | None = None,
+        run: str | None = None,
+        seed: int | None = None,
+        execution: Mapping[str, Any] | None = None,
+        verbose: bool = False,
+    ) -> Results:
+        """Carry out the run, in a store or in memory, and add its turns to the histories of its members.
+
+        Raises
+        ------
+        OpinionSimError
+            If the run cannot be finished; names the agent, the turn, and how to go on.
+        """
+        kept = store is not None or run is not None
+        if kept:
+            self._check_kept(run)
+        seed = (0 if kept else next(_SEEDS)) if seed is None else whole_number("seed", seed, 0)
+        experiment = self.experiment(run, seed, {"canary": kept, **(execution or {})})
+        loaded = LoadedParts(experiment, chat_models=self._model_names()[1])
+        with _place(experiment, store, kept) as (url, folder):
+            summary = _executed(experiment, url, loaded, verbose)
+            if summary.complete < summary.total:
+                raise self._failure(experiment, summary, kept)
+            results = load(url, experiment.spec.name)
+            self._tell(results)
+            if folder is not None:
+                # Frames are read when they are asked for: the store stays as long as its results.
+                weakref.finalize(results, shutil.rmtree, folder, ignore_errors=True)
+        return results
+
+    def _check_kept(self, run: str | None) -> None:
+        """Refuse a run in a store that nobody could resume: without a name, or with a function nobody else has."""
+        if not run:
+            raise SpecError("a store keeps runs by name: give run=NAME, under which process() goes on from here later")
+        for agent, each in enumerate(self.members):
+            name = getattr(each, "selector_name", None)
+            if name is not None and only_here(name):
+                raise SpecError(
+                    f"the response_selector of agent {agent} is a function that only this process knows, and a run in "
+                    "a store can be resumed by others; mark it with @opinionsim.part('selector'), which says how"
+                )
+
+    def _failure(self, experiment: Experiment, summary: Summary, kept: bool) -> OpinionSimError:
+        """The error that ended the run, with the name of its agent and how to go on."""
+        run_id, text = next(iter(summary.errors.items()), ("", summary.exceeded or "the run was stopped"))
+        cause = summary.causes.get(run_id)
+        named = _AGENT.sub(lambda found: found[0] + self._called(int(found[1])), text, count=1)
+        if kept:
+            advice = (
+                f"process() with the same store and run={experiment.spec.name!r} goes on from the replies on record"
+            )
+        else:
+            advice = (
+                "this run was in memory: process(store=..., run=NAME) keeps every reply, and goes on after an error"
+            )
+        kind = BudgetExceeded if summary.exceeded else ModelCallError if cause is None else type(cause)
+        failure = kind(f"{named}. {advice[0].upper()}{advice[1:]}")
+        failure.__cause__ = cause
+        return failure
+
+    def _called(self, agent: int) -> str:
+        """The name of a member of the cast, as it stands behind its number in errors."""
+        name = self.names[agent] if agent < len(self.members) else "the moderator"
+        return "" if name is None else f", {name}"
+
+    def _tell(self, results: Results) -> None:
+        """Add the turns of a run to the histories of its members."""
+        speakers, run_id = self._speakers, results.run_ids[0]
+        calls = results.calls[results.calls["verdict"] == "accepted"]
+        drawn = calls[calls["part"].str.startswith("reply")]
+        replies: dict[Any, list[str]] = {turn: list(rows["reply"]) for turn, rows in drawn.groupby("turn")}
+        with open_store(results.url, write=False) as store:
+            prompts = store.prompts(run_id)
+        for row in results.turns.to_dict("records"):
+            if row["turn"] not in replies:
+                continue  # nobody was asked: there was nothing left to read
+            told = {message.role: message.content for message in prompts[row["turn"]]}
+            entry: dict[str, Any] = {
+                "prompts": {"system": told.get("system"), "user": told["user"]},
+                "response": row["message"],
+                "model": speakers[row["agent"]].model_name,
+            }
+            if len(replies[row["turn"]]) > 1:
+                entry["all_responses"] = replies[row["turn"]]
+            if row["condition"] != "answered":
+                entry["condition"] = row["condition"]
+            speakers[row["agent"]].remember((results.url, run_id, row["turn"]), entry)
+
+
+@contextmanager
+def _place(experiment: Experiment, store: str | None, kept: bool) -> Iterator[tuple[str, str | None]]:
+    """The address of the store, and its folder if it is to be removed, which it is at once if the block raises."""
+    if kept:
+        yield str(store or default_store(experiment)), None
+        return
+    folder = tempfile.mkdtemp(prefix="opinionsim-")
+    try:
+        yield f"sqlite:///{folder}/run.sqlite", folder
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+def _executed(experiment: Experiment, url: str, loaded: LoadedParts, verbose: bool) -> Summary:
+    """Carry out an experiment; an interrupt lets calls in flight end and go on record."""
+    with under_way(experiment, url, loaded=loaded) as (runner, future):
+        try:
+            if verbose:
+                _show(runner, future, sum(calls_by_run(experiment, loaded).values()))
+            return future.result()
+        except KeyboardInterrupt:
+            background.call_soon(runner.stop)
+            future.result()
+            raise
+
+
+def _show(runner: Runner, future: Future[Summary], calls: int) -> None:
+    """Show on standard error how many calls are answered, until the run is over."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(file=sys.stderr)) as bar:
+        task = bar.add_task("calls", total=calls)
+        while True:
+            over = bool(wait([future], timeout=_TICK_S).done)
+            progress = runner.progress()
+            bar.update(task, completed=min(progress.made + progress.answered, calls))
+            if over:
+                return

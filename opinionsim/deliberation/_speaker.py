@@ -1,0 +1,251 @@
+"""What agents and moderators have in common: a task, instructions, a chat model, and a history of calls."""
+
+from __future__ import annotations
+
+import inspect
+import pprint
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from langchain_core.language_models import BaseChatModel
+
+from opinionsim.errors import SpecError
+from opinionsim.llm import ModelClient, own_model
+from opinionsim.prompts import Texts, load_pack
+from opinionsim.registry import find, name_of, part
+
+#: Providers of models that are commonly named without one, by the beginning of the name.
+_PROVIDERS = {"gpt": "openai", "chatgpt": "openai", "o1": "openai", "o3": "openai", "o4": "openai"}
+_PROVIDERS |= {"claude": "anthropic", "gemini": "google_genai", "mistral": "mistralai"}
+#: Selectors that were marked here, by the id of the function, which is kept with its name.
+_MARKED: dict[int, tuple[Any, str]] = {}
+
+
+@cache
+def texts() -> Texts:
+    """The named texts of the prompt pack of deliberation."""
+    found = load_pack("deliberation").named
+    if found is None:
+        raise SpecError("the prompt pack deliberation has no texts.yaml")
+    return found
+
+
+def checked_text(name: str, value: object) -> str | None:
+    """A text with a character in it, or None.
+
+    Raises
+    ------
+    SpecError
+        If the argument is neither.
+    """
+    if value is None or (isinstance(value, str) and value.strip()):
+        return value
+    raise SpecError(f"{name} must be a text with a character in it, or None; got {value!r:.80}")
+
+
+def whole_number(name: str, value: Any, least: int = 1) -> int:
+    """A whole number of at least `least`; raises a SpecError for anything else, True included."""
+    if isinstance(value, bool) or not hasattr(value, "__index__") or value.__index__() < least:
+        raise SpecError(f"{name} must be a whole number of at least {least}; got {value!r:.80}")
+    number: int = value.__index__()
+    return number
+
+
+def yes_or_no(name: str, value: object) -> bool:
+    """True or False; raises a SpecError for anything else."""
+    if not isinstance(value, bool):
+        raise SpecError(f"{name} must be True or False; got {value!r:.80}")
+    return value
+
+
+class Speaker:
+    """Base of agents and moderators: a description, which no run changes, and the calls that runs made of it.
+
+    Parameters
+    ----------
+    task : str or None
+        Its own task.
+    instructions : str or None
+        What it is told about responses that it is shown, as the specification has it.
+    model : str or BaseChatModel
+        Its chat model.
+    kwargs : mapping or None
+        Settings of a model given by name.
+    """
+
+    def __init__(
+        self, task: str | None, instructions: str | None, model: str | BaseChatModel, kwargs: Mapping[str, Any] | None
+    ) -> None:
+        self._task = checked_text("task", task)
+        self._instructions = instructions
+        self._model = model
+        self._kwargs = dict(_checked_kwargs(kwargs, model))
+        self._model_name = ModelClient(model).name if isinstance(model, BaseChatModel) else _checked_name(model)
+        self._history: dict[tuple[str, str, int], dict[str, Any]] = {}
+
+    @property
+    def task(self) -> str | None:
+        """Its own task; None where it takes that of its structure."""
+        return self._task
+
+    @property
+    def combination_instructions(self) -> str | None:
+        """What it is told about responses that it is shown, as given."""
+        return self._instructions
+
+    @property
+    def model(self) -> str | BaseChatModel:
+        """Its chat model, as given."""
+        return self._model
+
+    @property
+    def model_name(self) -> str:
+        """The name of its chat model."""
+        return self._model_name
+
+    @property
+    def kwargs(self) -> dict[str, Any]:
+        """Settings of its chat model."""
+        return dict(self._kwargs)
+
+    @property
+    def system_instructions(self) -> str | None:
+        """Its system message, in which ${task} may stand for the task; None where it has none."""
+        raise NotImplementedError
+
+    @property
+    def history(self) -> list[dict[str, Any]] | None:
+        """Its turns in the runs it took part in; they enter no prompt.
+
+        Each has ``prompts`` (``system``, None without one, and ``user``), ``response`` and ``model``; with several
+        replies, ``all_responses`` lists them; ``condition`` stands there where the reply is no answer. None, with a
+        warning, before the first call.
+        """
+        if not self._history:
+            warnings.warn("there is no history yet; process a task first", stacklevel=2)
+            return None
+        return list(self._history.values())
+
+    @property
+    def prompts(self) -> list[dict[str, Any]]:
+        """The prompts of its turns."""
+        return [entry["prompts"] for entry in self._history.values()]
+
+    @property
+    def responses(self) -> list[str]:
+        """What it said in its turns."""
+        return [entry["response"] for entry in self._history.values()]
+
+    @property
+    def original_task_description(self) -> str | None:
+        """Its task, without what others said."""
+        return self._task
+
+    @property
+    def current_task_description(self) -> str | None:
+        """The last user message it was sent; before the first, its task."""
+        return self.prompts[-1]["user"] if self._history else self._task
+
+    @property
+    def info(self) -> dict[str, Any]:
+        """Its description, and the calls made of it."""
+        return {
+            "task": self._task,
+            "system_instructions": self.system_instructions,
+            "combination_instructions": self._instructions,
+            "model": self._model_name,
+            "kwargs": self.kwargs,
+            "history": list(self._history.values()),
+        }
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({pprint.pformat(self.info, sort_dicts=False, width=110)})"
+
+    def model_spec(self, name: str, no_answer: str) -> dict[str, Any]:
+        """Its chat model as a field of a specification.
+
+        Parameters
+        ----------
+        name : str
+            Name of the model there.
+        no_answer : {"fail", "skip"}
+            What follows a last reply that is refused or empty.
+        """
+        options = {key: value for key, value in self._kwargs.items() if key not in ("temperature", "max_tokens")}
+        return {
+            "name": name,
+            "temperature": self._kwargs.get("temperature"),
+            "max_tokens": self._kwargs.get("max_tokens"),
+            "options": options,
+            "replies": {condition: {"then": no_answer} for condition in ("refused", "empty")},
+        }
+
+    def remember(self, place: tuple[str, str, int], entry: dict[str, Any]) -> None:
+        """Add a turn to the history; a turn read again, from the same store and run, takes its place."""
+        self._history[place] = entry
+
+
+def _checked_kwargs(kwargs: object, model: object) -> Mapping[str, Any]:
+    if kwargs is None:
+        return {}
+    if not isinstance(kwargs, Mapping) or not all(isinstance(name, str) for name in kwargs):
+        raise SpecError(f"kwargs must be a mapping of settings by name, such as {{'temperature': 1}}; got {kwargs!r}")
+    if kwargs and isinstance(model, BaseChatModel):
+        raise SpecError(
+            "kwargs have no effect on a chat model given as an object; give it its settings when it is made"
+        )
+    return kwargs
+
+
+def _checked_name(model: object) -> str:
+    """The name of a chat model, which has a provider unless it is scripted or one of the user's own."""
+    if not isinstance(model, str) or not model.strip():
+        name = name_of(model) if callable(model) else None
+        if not isinstance(name, str):
+            raise SpecError(
+                "model must be a name such as 'openai:gpt-4o' or 'scripted', or a LangChain chat model; "
+                f"got {model!r:.80}"
+            )
+        return name
+    if model == "scripted" or ":" in model or own_model(model):
+        return model
+    if "/" in model:
+        meant = f"write {model.replace('/', ':', 1)!r}"
+    else:
+        begins = [provider for beginning, provider in _PROVIDERS.items() if model.startswith(beginning)]
+        meant = f"write {begins[0] + ':' + model!r}" if begins else "write 'PROVIDER:MODEL', as in 'openai:gpt-4o'"
+    raise SpecError(f"model {model!r} names no provider: {meant}, or 'scripted' for the model that needs no key")
+
+
+def selector_name(selector: str | Callable[[Sequence[str]], Any] | None) -> str | None:
+    """The name under which a specification holds a selector; a function that is not marked is marked for the process.
+
+    Raises
+    ------
+    SpecError
+        If it is neither the name of a selector nor a plain function.
+    """
+    if selector is None or isinstance(selector, str):
+        return None if selector is None else find("selector", selector).name
+    if not callable(selector) or inspect.iscoroutinefunction(selector):
+        raise SpecError(f"response_selector must be a plain function or the name of a selector; got {selector!r:.80}")
+    try:
+        return str(name_of(selector))
+    except SpecError:
+        pass  # it is not marked
+    if id(selector) not in _MARKED:
+        function, name = selector, f"function-{len(_MARKED) + 1}"
+
+        def choose(texts: Sequence[str]) -> Any:
+            return function(list(texts))
+
+        part("selector", name=name, version=1)(choose)
+        _MARKED[id(selector)] = (selector, name)
+    return _MARKED[id(selector)][1]
+
+
+def only_here(name: str) -> bool:
+    """Whether a selector's name is that of a function which only this process knows."""
+    return any(name == marked for _, marked in _MARKED.values())

@@ -1,0 +1,543 @@
+"""Structures of a deliberation: who answers when, and is shown what."""
+
+from __future__ import annotations
+
+import json
+import pprint
+import sys
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from opinionsim.deliberation._agent import Agent
+from opinionsim.deliberation._moderator import Moderator, without_marker
+from opinionsim.deliberation._running import Deliberation, NoAnswer
+from opinionsim.deliberation._speaker import checked_text, texts, whole_number, yes_or_no
+from opinionsim.errors import SpecError
+from opinionsim.registry import name_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from opinionsim.experiments import Experiment, Forecast
+    from opinionsim.store import Results
+
+#: Kinds of text that are responses.
+_RESPONSES = ("response", "moderation")
+#: End of an edge of a graph: the position of an agent, or its name.
+End = int | str
+
+
+class AbstractStructure(ABC):
+    """Base of structures (Plurals; B4). :class:`Custom` runs one of your own.
+
+    Parameters
+    ----------
+    agents : list of Agent, or dict of str to Agent
+        The agents; by name where the structure shows names.
+    task : str, optional
+        The task of all agents that have none of their own.
+    shuffle : bool
+        Whether the order of speaking is drawn anew in each cycle; otherwise it is that of `agents`.
+    cycles : int
+        How often every agent answers, >= 1.
+    last_n : int, optional
+        Most responses that an agent is shown, the latest ones; default all.
+    combination_instructions : str
+        Instructions to agents that are shown responses and have none of their own: a name of the prompt pack, or a
+        text that holds ${previous_responses}.
+    moderator : Moderator, optional
+        Reads all responses once they are given, and responds last.
+    verbose : bool
+        Whether progress is shown on standard error.
+    seed : int, optional
+        Root of all randomness, >= 0. By default each run in memory has another, the same ones when the script is run
+        again; a run in a store has 0.
+    no_answer : {"fail", "skip"}
+        What follows a reply that is refused or empty after it was asked for again: an error, or others are shown
+        nothing of it and `responses` leaves it out.
+
+    Attributes
+    ----------
+    agents, task, shuffle, cycles, last_n, combination_instructions, verbose, seed
+        As given.
+    moderated : bool
+        Whether there is a moderator.
+    responses : list of str
+        Responses in the order of turns, that of the moderator last; empty before :meth:`process`.
+    final_response : str or None
+        The last response; None before :meth:`process`.
+    results : Results or None
+        Frames of the run; None before :meth:`process`.
+
+    Raises
+    ------
+    SpecError
+        If an argument is not valid, or two do not go together.
+
+    Warns
+    -----
+    UserWarning
+        If an agent has a task of its own, which takes the place of that of the structure.
+    """
+
+    responses: list[str]
+    final_response: str | None
+    results: Results | None
+    _takes_names: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        agents: Sequence[Agent] | Mapping[str, Agent],
+        task: str | None = None,
+        shuffle: bool = False,
+        cycles: int = 1,
+        last_n: int | None = None,
+        combination_instructions: str = "default",
+        moderator: Moderator | None = None,
+        verbose: bool = False,
+        *,
+        seed: int | None = None,
+        no_answer: NoAnswer = "fail",
+    ) -> None:
+        self.agents = agents
+        self._members, self._names = _checked_agents(agents, self._takes_names)
+        self.task = checked_text("task", task)
+        self.shuffle = yes_or_no("shuffle", shuffle)
+        self.cycles = whole_number("cycles", cycles)
+        self.last_n = None if last_n is None else whole_number("last_n", last_n)
+        texts().instructions(combination_instructions)
+        self.combination_instructions = combination_instructions
+        if moderator is not None and not isinstance(moderator, Moderator):
+            raise SpecError(f"moderator must be a Moderator; got {type(moderator).__name__}")
+        self._moderator = self._shown_moderator = moderator
+        self.verbose = yes_or_no("verbose", verbose)
+        self.seed = None if seed is None else whole_number("seed", seed, 0)
+        if no_answer not in ("fail", "skip"):
+            raise SpecError(f"no_answer must be 'fail' or 'skip'; got {no_answer!r:.80}")
+        self.no_answer = no_answer
+        self._forget()
+        self._deliberation().experiment()
+        self._warn_of_tasks()
+
+    @abstractmethod
+    def _interaction(self) -> dict[str, Any]:
+        """The interaction of the specification."""
+
+    def _ordered(self, kind: str) -> dict[str, Any]:
+        """An interaction with the fields that all structures have."""
+        return {
+            "kind": kind,
+            "cycles": self.cycles,
+            "order": "shuffled" if self.shuffle else "cast",
+            "instructions": self.combination_instructions,
+        }
+
+    def _labelled(self, response: str, agent: int) -> str:
+        """A response as `responses` has it."""
+        return response
+
+    def _deliberation(self) -> Deliberation:
+        self._check_tasks()
+        return Deliberation(
+            type(self).__name__.lower(),
+            self._interaction(),
+            self.task or "",
+            self._members,
+            self._names,
+            self._moderator,
+            self.no_answer,
+        )
+
+    def _check_tasks(self) -> None:
+        """Refuse an agent, or a moderator that states the task, without one."""
+        if self.task is not None:
+            return
+        for place, agent in enumerate(self._members):
+            if agent.task is None:
+                called = self._names[place] or f"agent {place}"
+                raise SpecError(f"{called} has no task; give one to it, or to the structure")
+        if self._moderator is not None and self._moderator.task is None and self._moderator.needs_task:
+            raise SpecError("the moderator's texts state the task, and there is none; give it one, or the structure")
+
+    def _warn_of_tasks(self) -> None:
+        own = [
+            name or f"agent {place}"
+            for place, (agent, name) in enumerate(zip(self._members, self._names, strict=True))
+            if self.task is not None and agent.task not in (None, self.task)
+        ]
+        if own:
+            whose = "has a task of its own" if len(own) == 1 else "have tasks of their own"
+            deeper = type(self).__init__ is not AbstractStructure.__init__
+            warnings.warn(
+                f"{', '.join(own)} {whose}, which the structure's task does not replace", stacklevel=4 if deeper else 3
+            )
+
+    @property
+    def moderated(self) -> bool:
+        """Whether there is a moderator."""
+        return self._moderator is not None
+
+    @property
+    def moderator(self) -> Moderator | None:
+        """The moderator; after a run in which it wrote its own instructions, one like it that has them."""
+        return self._shown_moderator
+
+    @property
+    def defaults(self) -> Mapping[str, Mapping[str, str]]:
+        """The templates of the prompt pack, by section and name."""
+        return texts().templates
+
+    @property
+    def specification(self) -> dict[str, Any]:
+        """The specification that is carried out, as YAML would hold it."""
+        return self._deliberation().specification()
+
+    @property
+    def experiment(self) -> Experiment:
+        """The experiment, for :func:`opinionsim.plan`, preview and manifest."""
+        return self._deliberation().experiment()
+
+    def plan(self, execution: Mapping[str, Any] | None = None) -> Forecast:
+        """The forecast of calls, tokens, money and time; makes no call."""
+        return self._deliberation().forecast(execution)
+
+    def process(
+        self,
+        *,
+        store: str | Path | None = None,
+        run: str | None = None,
+        seed: int | None = None,
+        execution: Mapping[str, Any] | None = None,
+    ) -> str | None:
+        """Carry out the deliberation; what an earlier run left in the structure is replaced.
+
+        Parameters
+        ----------
+        store : str or Path, optional
+            Store in which the run is kept; default ``results/RUN.sqlite`` where `run` is given, else memory.
+        run : str, optional
+            Name under which the run is kept. A run that was begun under it goes on, and asks nothing again that is
+            answered.
+        seed : int, optional
+            Seed of this run; default that of the structure.
+        execution : mapping, optional
+            Fields of the specification's ``execution``, such as ``{"budget": {"calls": 100}}`` or
+            ``{"max_concurrency": 4}``.
+
+        Returns
+        -------
+        str or None
+            The last response.
+
+        Raises
+        ------
+        ModelCallError
+            If a model fails for good, or a last reply is refused or empty; names the agent and the turn, and how to go
+            on.
+        BudgetExceeded
+            If the next call could exceed the budget.
+        SpecError, StoreError
+            If a model cannot be loaded, or the store cannot be opened.
+        """
+        self._forget()
+        place = None if store is None else str(store)
+        self.results = results = self._deliberation().carry_out(
+            store=place,
+            run=run,
+            seed=self.seed if seed is None else seed,
+            execution=execution,
+            verbose=self.verbose,
+        )
+        turns = results.turns
+        answered = turns[turns["kind"].isin(_RESPONSES) & turns["condition"].isin(("answered", "truncated"))]
+        self.responses = [
+            self._labelled(message, agent) if agent < len(self._members) else message
+            for message, agent in zip(answered["message"], answered["agent"], strict=True)
+        ]
+        self.final_response = self.responses[-1] if self.responses else None
+        if self._moderator is not None and self._moderator.automatic:
+            written = str(turns["message"][turns["act"] == "instruct"].iloc[0])
+            self._shown_moderator = self._moderator.with_instructions(without_marker(written))
+        return self.final_response
+
+    def _forget(self) -> None:
+        self.responses = []
+        self.final_response = None
+        self.results = None
+        self._shown_moderator = self._moderator
+
+    @property
+    def info(self) -> dict[str, Any]:
+        """The structure, its agents and its responses."""
+        moderator = self.moderator
+        return {
+            "structure": type(self).__name__,
+            "task": self.task,
+            "shuffle": self.shuffle,
+            "cycles": self.cycles,
+            "last_n": self.last_n,
+            "combination_instructions": self.combination_instructions,
+            "moderated": self.moderated,
+            "moderator": None if moderator is None else moderator.info,
+            "agents": [agent.info for agent in self._members],
+            "responses": list(self.responses),
+            "final_response": self.final_response,
+        }
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({pprint.pformat(self.info, sort_dicts=False, width=110)})"
+
+    def to_json(self, filename: str | Path) -> None:
+        """Write :attr:`info` to a file, as JSON."""
+        self._done()
+        text = json.dumps(self.info, ensure_ascii=False, indent=2, default=str)
+        Path(filename).write_text(text + "\n", encoding="utf-8")
+
+    def to_dataframe(self, filename: str | Path | None = None) -> pd.DataFrame:
+        """The turns as a frame.
+
+        Parameters
+        ----------
+        filename : str or Path, optional
+            CSV file to which it is written as well.
+
+        Returns
+        -------
+        DataFrame
+            One row a turn, in order: turn, cycle, agent, name, role, response, condition, reads, model, evidence.
+        """
+        results = self._done()
+        who = results.agents[["agent", "name", "role", "model"]]
+        turns = results.turns[results.turns["kind"].isin(_RESPONSES)]
+        found = turns.rename(columns={"step": "cycle", "message": "response"}).merge(who, on="agent", how="left")
+        columns = ["turn", "cycle", "agent", "name", "role", "response", "condition", "reads", "model", "evidence"]
+        found = found.sort_values("turn", ignore_index=True)[columns]
+        if filename is not None:
+            found.to_csv(filename, index=False)
+        return found
+
+    def print_responses(self) -> None:
+        """Print the responses, each below the name of its author."""
+        frame = self.to_dataframe()
+        spoken = frame[frame["condition"].isin(("answered", "truncated"))]
+        for name, response in zip(spoken["name"], spoken["response"], strict=True):
+            sys.stdout.write(f"{name}:\n{response}\n\n")
+
+    def _done(self) -> Results:
+        if self.results is None:
+            raise SpecError(f"the {type(self).__name__} has not been processed; call process() first")
+        return self.results
+
+
+class Chain(AbstractStructure):
+    """Agents answer one after another; each is shown the last responses of all, its own earlier ones among them."""
+
+    def _interaction(self) -> dict[str, Any]:
+        return {**self._ordered("chain"), "last_n": self.last_n}
+
+
+class Debate(AbstractStructure):
+    """Two agents answer in turn; each is shown the last statements, its own told from those of the other.
+
+    `responses` begin with ``[Debater 1]`` or ``[Debater 2]``, by the order of `agents`.
+    """
+
+    def __init__(
+        self,
+        agents: Sequence[Agent],
+        task: str | None = None,
+        shuffle: bool = False,
+        cycles: int = 1,
+        last_n: int | None = None,
+        combination_instructions: str = "debate",
+        moderator: Moderator | None = None,
+        verbose: bool = False,
+        **settings: Any,
+    ) -> None:
+        if isinstance(agents, Sequence) and len(agents) != 2:
+            raise SpecError(f"a debate is between exactly 2 agents; got {len(agents)}")
+        super().__init__(
+            agents, task, shuffle, cycles, last_n, combination_instructions, moderator, verbose, **settings
+        )
+
+    def _interaction(self) -> dict[str, Any]:
+        return {**self._ordered("debate"), "last_n": self.last_n}
+
+    def _labelled(self, response: str, agent: int) -> str:
+        return f"[Debater {agent + 1}] {response}"
+
+
+class Ensemble(AbstractStructure):
+    """All agents answer at once, and are shown nothing of others."""
+
+    def _interaction(self) -> dict[str, Any]:
+        if self.last_n is not None:
+            raise SpecError("last_n has no effect in an ensemble, whose agents are shown nothing; leave it out")
+        return self._ordered("ensemble")
+
+
+class Graph(AbstractStructure):
+    """Agents answer along a directed acyclic graph; each is shown the responses of its direct predecessors, by name.
+
+    Parameters
+    ----------
+    agents : list of Agent, or dict of str to Agent
+        The agents; those of a list are named ``Agent 0``, ``Agent 1``, ...
+    edges : list of tuple
+        Pairs (from, to), by position in `agents` or by name.
+    task, combination_instructions, moderator, verbose, **settings
+        As for :class:`AbstractStructure`.
+
+    Raises
+    ------
+    SpecError
+        Also if an edge names nobody, is given twice, leads to where it began, or closes a cycle, which is named.
+    """
+
+    _takes_names = True
+
+    def __init__(
+        self,
+        agents: Sequence[Agent] | Mapping[str, Agent],
+        edges: Sequence[tuple[End, End]],
+        task: str | None = None,
+        combination_instructions: str = "default",
+        moderator: Moderator | None = None,
+        verbose: bool = False,
+        **settings: Any,
+    ) -> None:
+        for name in ("cycles", "shuffle", "last_n"):
+            if name in settings:
+                raise SpecError(
+                    f"{name} has no effect in a graph, where each agent answers once, after those before it"
+                )
+        self.edges = _checked_edges(edges)
+        super().__init__(
+            agents,
+            task,
+            combination_instructions=combination_instructions,
+            moderator=moderator,
+            verbose=verbose,
+            **settings,
+        )
+
+    def _interaction(self) -> dict[str, Any]:
+        return {**self._ordered("graph"), "edges": [list(edge) for edge in self.edges]}
+
+
+class Rounds(AbstractStructure):
+    """In each cycle all agents answer; each is shown its neighbours' responses of the cycle before.
+
+    Parameters
+    ----------
+    agents : list of Agent, or dict of str to Agent
+        At least two.
+    task : str, optional
+        As for :class:`AbstractStructure`.
+    network : str or mapping
+        Who is shown whose responses: a network of a specification, such as ``"ring"`` or
+        ``{"kind": "watts-strogatz", "k": 2, "p": 0.1}``; default everybody's.
+    cycles : int
+        How often every agent answers; default 2.
+    **settings
+        Further arguments of :class:`AbstractStructure`; `last_n` is none of them.
+    """
+
+    _takes_names = True
+
+    def __init__(
+        self,
+        agents: Sequence[Agent] | Mapping[str, Agent],
+        task: str | None = None,
+        network: str | Mapping[str, Any] = "complete",
+        cycles: int = 2,
+        **settings: Any,
+    ) -> None:
+        if "last_n" in settings:
+            raise SpecError("last_n has no effect in rounds, where agents are shown the cycle before")
+        self.network = network
+        super().__init__(agents, task, cycles=cycles, **settings)
+
+    def _interaction(self) -> dict[str, Any]:
+        return {**self._ordered("rounds"), "network": self.network}
+
+
+class Custom(AbstractStructure):
+    """A structure of your own: a class that inherits :class:`opinionsim.schedules.Structure` and yields turns.
+
+    Parameters
+    ----------
+    agents : list of Agent, or dict of str to Agent
+        The agents.
+    structure : type or str
+        The class, marked with ``@opinionsim.part("interaction")``, its import path, or the name of any structure.
+    task : str, optional
+        As for :class:`AbstractStructure`.
+    fields : mapping, optional
+        Fields of the class.
+    **settings
+        Further arguments of :class:`AbstractStructure`; `last_n` is one of `fields`.
+    """
+
+    _takes_names = True
+
+    def __init__(
+        self,
+        agents: Sequence[Agent] | Mapping[str, Agent],
+        structure: type | str,
+        task: str | None = None,
+        fields: Mapping[str, Any] | None = None,
+        **settings: Any,
+    ) -> None:
+        if "last_n" in settings:
+            raise SpecError("last_n is not an argument of every structure; give it in fields where yours has it")
+        self.structure = structure
+        self.fields = dict(fields or {})
+        super().__init__(agents, task, **settings)
+
+    def _interaction(self) -> dict[str, Any]:
+        return {**self._ordered(name_of(self.structure)), **self.fields}
+
+
+def _checked_agents(agents: Any, takes_names: bool) -> tuple[tuple[Agent, ...], tuple[str | None, ...]]:
+    """Agents and their names."""
+    if isinstance(agents, Mapping) and takes_names:
+        members, names = tuple(agents.values()), tuple(agents)
+    elif isinstance(agents, Sequence) and not isinstance(agents, str):
+        members, names = tuple(agents), (None,) * len(agents)
+    else:
+        valid = "a list of agents, or a dict of agents by name" if takes_names else "a list of agents"
+        raise SpecError(f"agents must be {valid}; got {type(agents).__name__}")
+    if not members:
+        raise SpecError("agents must hold at least one agent")
+    for place, agent in enumerate(members):
+        if not isinstance(agent, Agent):
+            called = place if names[place] is None else repr(names[place])
+            raise SpecError(f"agents[{called}] must be an Agent; got {type(agent).__name__}")
+    return members, names
+
+
+def _checked_edges(edges: Any) -> tuple[tuple[End, End], ...]:
+    """Edges as pairs of positions or names."""
+    if isinstance(edges, str) or not isinstance(edges, Sequence):
+        order = (
+            ", which has no order: responses would be shown in another order each time"
+            if isinstance(edges, (set, frozenset))
+            else ""
+        )
+        raise SpecError(f"edges must be a list of pairs (from, to); got {type(edges).__name__}{order}")
+    found = []
+    for place, edge in enumerate(edges):
+        if isinstance(edge, str) or not isinstance(edge, Sequence) or len(edge) != 2:
+            raise SpecError(f"edges[{place}] must be a pair (from, to); got {edge!r:.80}")
+        found.append((_checked_end(place, edge[0]), _checked_end(place, edge[1])))
+    return tuple(found)
+
+
+def _checked_end(place: int, end: Any) -> End:
+    if isinstance(end, str):
+        return end
+    return whole_number(f"edges[{place}]: an agent's position", end, 0)

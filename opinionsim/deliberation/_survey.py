@@ -1,0 +1,86 @@
+"""The survey of which agents are drawn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from opinionsim.errors import SurveyError
+from opinionsim.personas import Persona
+from opinionsim.streams import stream
+
+
+@dataclass(frozen=True)
+class Used:
+    """A survey, and the random stream of the agents drawn from it."""
+
+    survey: Any
+    rng: np.random.Generator
+
+
+_USED: list[Used] = []
+
+
+def use_survey(file: str | Path | None, mapping: Any = "anes2024", seed: int = 0) -> Any:
+    """Name the survey from which agents are drawn, once for the process.
+
+    Parameters
+    ----------
+    file : str, Path or None
+        The survey, as :func:`opinionsim.surveys.load_survey` reads it; None forgets the one that was named.
+    mapping : str, Path or SurveyMapping
+        How its columns become personas; default that of the ANES 2024 pilot study.
+    seed : int
+        Seed of the draws, >= 0. Agents are drawn in the order in which they are made, each by weight from all who
+        match, so that the same script has the same agents.
+
+    Returns
+    -------
+    Survey or None
+        The survey, with its variables and values.
+
+    Raises
+    ------
+    SurveyError
+        If file or mapping is not valid.
+    """
+    survey = None if file is None else import_module("opinionsim.surveys").load_survey(file, mapping)
+    _USED[:] = [] if survey is None else [Used(survey, stream(seed, "survey", 0))]
+    return survey
+
+
+def used_survey() -> Any:
+    """The survey in use; None before :func:`use_survey`."""
+    return _USED[0].survey if _USED else None
+
+
+def drawn_persona(argument: str, ideology: str | None, query: str | None) -> Persona:
+    """A person drawn by weight from the survey in use.
+
+    Parameters
+    ----------
+    argument : str
+        The argument that asks for it, as errors name it.
+    ideology : str or None
+        A group of the survey's mapping; that of the ANES 2024 pilot study has the five of Plurals.
+    query : str or None
+        Query; None for all, unless there is an ideology.
+
+    Raises
+    ------
+    SurveyError
+        If no survey is in use, there is no such group, or the query is not valid or matches nobody.
+    """
+    if not _USED:
+        raise SurveyError(
+            f"{argument} draws a person from a survey, and none is named; "
+            "call opinionsim.deliberation.use_survey(FILE, mapping='anes2024') first"
+        )
+    survey, rng = _USED[0].survey, _USED[0].rng
+    asked = survey.group(ideology) if ideology is not None else query
+    found: Persona = survey.draw(1, rng, asked).personas.personas[0]
+    return found

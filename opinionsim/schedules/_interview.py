@@ -1,0 +1,92 @@
+"""Interviews: each agent answers all questions at once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import ClassVar
+
+from pydantic import Field
+
+from opinionsim.errors import Rejected
+from opinionsim.messages import Message
+from opinionsim.registry import part
+from opinionsim.schedules._interaction import Conflict, Interaction, Setting
+from opinionsim.schedules._turns import ActSpec, Turn, named
+
+#: Line between two answers.
+_SEPARATOR = "====="
+
+
+def read_answers(text: str, questions: int) -> tuple[str, ...]:
+    """The answers of an interview.
+
+    Parameters
+    ----------
+    text : str
+        A reply, with a line ``=====`` between answers; such a line at its beginning or end does not count.
+    questions : int
+        Number of answers there must be.
+
+    Raises
+    ------
+    Rejected
+        If there are more or fewer, or one is empty.
+    """
+    marker = re.escape(_SEPARATOR)
+    answers = [each.strip() for each in re.split(rf"^[ \t]*{marker}[ \t]*$", text, flags=re.MULTILINE)]
+    answers = answers[1:] if len(answers) > 1 and not answers[0] else answers
+    answers = answers[:-1] if len(answers) > 1 and not answers[-1] else answers
+    if len(answers) != questions:
+        raise Rejected(f"the interview has {questions} questions; the reply has {len(answers)} answers")
+    if not all(answers):
+        raise Rejected(f"the answer to question {answers.index('') + 1} is empty")
+    return tuple(answers)
+
+
+@part("interaction", name="interview")
+class InterviewInteraction(Interaction):
+    """Each agent answers all questions of an interview in one reply (Plurals; B6)."""
+
+    played_by = ("chat models",)
+    prompts = "deliberation"
+    needs_task: ClassVar[bool] = False
+
+    questions: tuple[str, ...] = Field(min_length=1)
+    """What is asked, in order."""
+    words: int | None = Field(None, ge=1)
+    """Words that each answer should have; null says nothing of length."""
+
+    @property
+    def acts(self) -> Mapping[str, ActSpec]:  # type: ignore[override]
+        """All answers of an agent; a reply with another number of answers is asked for again."""
+        numbered = "\n".join(f"{number}. {question}" for number, question in enumerate(self.questions, 1))
+        values = {
+            "questions": numbered,
+            "words": "" if self.words is None else str(self.words),
+            "separator": _SEPARATOR,
+        }
+        return named(ActSpec("interview", "interview", "interview", values=values, memory="none", parse=self._read))
+
+    def _read(self, part: str, text: str, received: tuple[Message, ...]) -> tuple[str, ...]:
+        return read_answers(text, len(self.questions))
+
+    def steps_for(self, size: int) -> int:
+        """One step, in which every agent is interviewed."""
+        return 1
+
+    def turns_a_step(self, size: int) -> int:
+        """One for each agent."""
+        return size
+
+    def conflicts(self, size: int) -> Iterator[Conflict]:
+        """Problems for a population of `size` agents, blank questions included."""
+        for place, question in enumerate(self.questions):
+            if not question.strip():
+                yield ("questions", place), "must not be blank"
+        yield from super().conflicts(size)
+
+    def turns(self, setting: Setting) -> Iterator[Turn]:
+        """One interview with each agent."""
+        for agent in range(setting.size):
+            yield Turn(agent, 1, agent, "interview")
