@@ -26,7 +26,7 @@ from opinionsim.memory import find_memory
 from opinionsim.personas import BARE, PersonaSet, Population, draw_population
 from opinionsim.prompts import Brief
 from opinionsim.registry import NamedPart, find
-from opinionsim.schedules import PARTICIPANT, Setting
+from opinionsim.schedules import MODERATOR, PARTICIPANT, Setting
 from opinionsim.streams import canonical_json
 from opinionsim.surveys import Survey
 
@@ -119,10 +119,18 @@ class Checks:
             return
         pack = self.resources.pack(spec.pack)
         automatic = spec.moderator is not None and spec.moderator.automatic
+        try:
+            claim = self.resources.claim(spec)
+        except SpecError:  # an error of its own
+            return
 
         def address(direction: Direction, role: str = PARTICIPANT) -> None:
             task = spec.task if direction.task is None else direction.task
-            pack.for_agent(scale=spec.scale.scale(), world="open", task=task, brief=direction.brief, role=role)
+            pack.for_agent(
+                scale=spec.scale.scale(), world="open", claim=claim, task=task, brief=direction.brief, role=role
+            )
+            if role == MODERATOR and automatic and claim is None and not task.strip():
+                raise SpecError("task: is needed and missing: a moderator writes its own instructions for a task")
 
         population = Population.bare(len(spec.cast) or 1)
         cast = cast_of(spec, population, tuple)

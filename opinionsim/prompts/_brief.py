@@ -69,7 +69,7 @@ class Told:
     knows_task: bool = False
 
 
-def told_by(brief: Brief, texts: Texts | None, role: str, task: str, place: str) -> Told:
+def told_by(brief: Brief, texts: Texts | None, role: str, task: str, place: str, *, topic: bool = False) -> Told:
     """Resolve a brief.
 
     Parameters
@@ -84,6 +84,8 @@ def told_by(brief: Brief, texts: Texts | None, role: str, task: str, place: str)
         The agent's task.
     place : str
         Name of the pack in errors.
+    topic : bool
+        Whether there is a topic, which stands for the task where there is none.
 
     Raises
     ------
@@ -96,7 +98,7 @@ def told_by(brief: Brief, texts: Texts | None, role: str, task: str, place: str)
             if given := getattr(brief, field):
                 raise SpecError(f"{place} has no texts.yaml, so that {field} {given!r} has no effect")
         return Told("" if brief.system is None else _filled(brief.system, {_TASK: task}))
-    values = {_TASK: task or texts.discussion}
+    values = {_TASK: task or (texts.discussion if topic else "")}
     moderates = role != "participant"
     template = brief.template or "default"
     instructions = brief.instructions or ("default" if brief.values is None else "verdict")

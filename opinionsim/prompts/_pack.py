@@ -231,7 +231,7 @@ class PromptPack:
         player = BARE if persona is None or persona_shown == "none" else persona
         role_play = player != BARE
         defang = self._wording.defang
-        told = told_by(brief or Brief(), self.named, role, task, self._wording.place)
+        told = told_by(brief or Brief(), self.named, role, task, self._wording.place, topic=claim is not None)
         name = defang(player.name) if persona_shown in ("full", "name") else ""
         shared = {
             "name": name,

@@ -103,10 +103,6 @@ FIELDS: list[tuple[dict[str, Any], str]] = [
         {"task": ..., "cast": [{"task": "Sing."}, {"task": "Dance."}], "moderator": {"automatic": True}},
         "moderator: task: is needed and missing",
     ),
-    (
-        {"task": ..., "topic": {"name": "t-rex"}, "cast": [{"system": "Do this: ${task}"}]},
-        "cast[0]: task: is needed and missing: the text 'Do this: ${task}' holds ${task}",
-    ),
     ({"prompts": "default"}, "prompts: prompt pack default: no task template 'respond'"),
     ({"interaction": {"kind": "no-role-play"}}, "takes no cast"),
     (
