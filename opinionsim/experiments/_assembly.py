@@ -218,7 +218,8 @@ def _assembled(planned: PlannedRun, resources: Resources, left_out: Collection[i
         equation, schedule = equation_of(spec, _seed(planned), planned.replicate, network, opinions, schedule)
     else:
         cast = cast_of(spec, population, lambda: spec.model.assign(population.personas, _drawing(planned, "models")))
-        labels = tuple(agent_label(each, spec.chat_models) for each in cast.models)
+        models = spec.chat_models
+        labels = tuple(agent_label(each, models) for each in cast.models)
         schedule = _moderated(spec, schedule, resources)
     probe, asked = spec.measurement.probe, spec.measurement.self_report
     probed = with_probes(with_probes(schedule, probe.before, probe.after), asked.before, asked.after, "self-report")
