@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache
 from itertools import product
 from types import MappingProxyType
 from typing import Literal, get_args
@@ -95,8 +95,17 @@ class Marks:
         """
         if not self.labels:
             return text
-        found = _opening(tuple(self.labels.values()), author).match(text)
-        return text[found.end() :] if found and found.end() else text
+        opening = _opening(tuple(self.labels.values()))
+        # An author's name is compared and not compiled: there may be as many authors as agents.
+        named = [label.replace("{author}", author) for label in self.labels.values() if author and "{author}" in label]
+        rest, taken = text.lstrip(), False
+        while True:
+            found = opening.match(rest)
+            ends = [len(own) for own in named if rest[: len(own)].casefold() == own.casefold()]
+            end = max([found.end() if found else 0, *ends])
+            if not end:
+                return rest if taken else text
+            rest, taken = rest[end:].lstrip(), True
 
     def delimiters(self) -> Iterator[tuple[Block, str]]:
         """Every delimiter with its kind."""
@@ -146,12 +155,8 @@ class Marks:
         return defang
 
 
-@lru_cache(maxsize=1 << 10)
-def _opening(labels: tuple[str, ...], author: str) -> re.Pattern[str]:
-    """The labels that a text can begin with, one after another, and the white space around them."""
-    spelled = [
-        re.escape(label).replace(re.escape("{number}"), r"\d+").replace(re.escape("{author}"), re.escape(author))
-        for label in labels
-        if author or "{author}" not in label
-    ]
-    return re.compile(rf"(?:\s*(?:{'|'.join(spelled) or '(?!)'})\s*)*", re.IGNORECASE)
+@cache
+def _opening(labels: tuple[str, ...]) -> re.Pattern[str]:
+    """The labels that a text can begin with, whoever its author is."""
+    spelled = [re.escape(label).replace(re.escape("{number}"), r"\d+") for label in labels if "{author}" not in label]
+    return re.compile("|".join(spelled) or "(?!)", re.IGNORECASE)

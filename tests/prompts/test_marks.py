@@ -5,7 +5,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from opinionsim.messages import printable
-from opinionsim.prompts import Block, Marks
+from opinionsim.prompts import Block, Marks, load_pack
 
 _MARKS = Marks(("<p>", "</p>"), ("<h>", "</h>"), ("[[x]]", "[[/x]]"), ("<c>", "</c>"), ("{b}", "{/b}"), {})
 _SCRAPS = st.lists(
@@ -68,3 +68,21 @@ def test_overlapping_delimiters_in_a_text_are_all_broken() -> None:
     safe = marks.defanger()("abca1 abcab cabca1")
     assert "cab" not in safe
     assert "abca1" not in safe
+
+
+@pytest.mark.parametrize(
+    ("text", "author", "found"),
+    [
+        ("Response 12: Yes.", "Ada", "Yes."),
+        (" [you]:\nresponse 0:\n Ada: Yes. ", "Ada", "Yes. "),
+        ("ADA: Yes.", "Ada", "Yes."),
+        ("Ben: Yes.", "Ada", "Ben: Yes."),
+        ("(A.+): Yes.", "(A.+)", "Yes."),
+        ("Ada: Yes.", "(A.+)", "Ada: Yes."),
+        ("  Yes: no.", "Ada", "  Yes: no."),
+        (": Yes.", "", ": Yes."),
+        ("[Other participant]:", "Ada", ""),
+    ],
+)
+def test_labels_at_the_beginning_are_taken_away_and_anothers_name_is_not(text: str, author: str, found: str) -> None:
+    assert load_pack("deliberation").marks.unlabelled(text, author) == found
