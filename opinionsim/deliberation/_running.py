@@ -44,6 +44,8 @@ _SEEDS = itertools.count()
 #: Seconds between looks at progress.
 _TICK_S = 0.1
 _AGENT = re.compile(r"\bagent (\d+)\b")
+#: Beginning of an error about a specification, with the field where an argument has another name.
+_PLACE = re.compile(r"^specification: (cast\b|interaction\.(?=\w))?", re.MULTILINE)
 
 
 class Member(Protocol):
@@ -131,8 +133,11 @@ class Deliberation:
     def experiment(
         self, name: str | None = None, seed: int = 0, execution: Mapping[str, Any] | None = None
     ) -> Experiment:
-        """The experiment; raises a SpecError for whatever is not valid."""
-        return load_experiment(self.specification(name, seed, execution))
+        """The experiment; raises a SpecError for whatever is not valid, in the words of Python's arguments."""
+        try:
+            return load_experiment(self.specification(name, seed, execution))
+        except SpecError as error:
+            raise SpecError(_PLACE.sub(_argument, str(error))) from error.__cause__
 
     def forecast(self, execution: Mapping[str, Any] | None = None) -> Forecast:
         """The forecast of a run; makes no call."""
@@ -230,6 +235,11 @@ class Deliberation:
             if row["condition"] != "answered":
                 entry["condition"] = row["condition"]
             speakers[row["agent"]].remember((results.url, run_id, row["turn"]), entry)
+
+
+def _argument(place: re.Match[str]) -> str:
+    """The argument that a field of a specification comes from."""
+    return "agents" if place[1] == "cast" else ""
 
 
 @contextmanager

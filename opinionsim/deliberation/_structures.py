@@ -45,9 +45,9 @@ class AbstractStructure(ABC):
         How often every agent answers, >= 1.
     last_n : int, optional
         Most responses that an agent is shown, the latest ones; default all.
-    combination_instructions : str
+    combination_instructions : str, optional
         Instructions to agents that are shown responses and have none of their own: a name of the prompt pack, or a
-        text that holds ${previous_responses}.
+        text that holds ${previous_responses}. Default ``"default"``, in a debate ``"debate"``.
     moderator : Moderator, optional
         Reads all responses once they are given, and responds last.
     verbose : bool
@@ -87,6 +87,7 @@ class AbstractStructure(ABC):
     final_response: str | None
     results: Results | None
     _takes_names: ClassVar[bool] = False
+    _instructed: ClassVar[str] = "default"
 
     def __init__(
         self,
@@ -95,7 +96,7 @@ class AbstractStructure(ABC):
         shuffle: bool = False,
         cycles: int = 1,
         last_n: int | None = None,
-        combination_instructions: str = "default",
+        combination_instructions: str | None = None,
         moderator: Moderator | None = None,
         verbose: bool = False,
         *,
@@ -108,8 +109,8 @@ class AbstractStructure(ABC):
         self.shuffle = yes_or_no("shuffle", shuffle)
         self.cycles = whole_number("cycles", cycles)
         self.last_n = None if last_n is None else whole_number("last_n", last_n)
-        texts().instructions(combination_instructions)
-        self.combination_instructions = combination_instructions
+        self.combination_instructions = combination_instructions or self._instructed
+        texts().instructions(self.combination_instructions)
         if moderator is not None and not isinstance(moderator, Moderator):
             raise SpecError(f"moderator must be a Moderator; got {type(moderator).__name__}")
         self._moderator = self._shown_moderator = moderator
@@ -345,25 +346,11 @@ class Debate(AbstractStructure):
     `responses` begin with ``[Debater 1]`` or ``[Debater 2]``, by the order of `agents`.
     """
 
-    def __init__(
-        self,
-        agents: Sequence[Agent],
-        task: str | None = None,
-        shuffle: bool = False,
-        cycles: int = 1,
-        last_n: int | None = None,
-        combination_instructions: str = "debate",
-        moderator: Moderator | None = None,
-        verbose: bool = False,
-        **settings: Any,
-    ) -> None:
-        if isinstance(agents, Sequence) and len(agents) != 2:
-            raise SpecError(f"a debate is between exactly 2 agents; got {len(agents)}")
-        super().__init__(
-            agents, task, shuffle, cycles, last_n, combination_instructions, moderator, verbose, **settings
-        )
+    _instructed = "debate"
 
     def _interaction(self) -> dict[str, Any]:
+        if len(self._members) != 2:
+            raise SpecError(f"a debate is between exactly 2 agents; got {len(self._members)}")
         return {**self._ordered("debate"), "last_n": self.last_n}
 
     def _labelled(self, response: str, agent: int) -> str:
@@ -404,7 +391,7 @@ class Graph(AbstractStructure):
         agents: Sequence[Agent] | Mapping[str, Agent],
         edges: Sequence[tuple[End, End]],
         task: str | None = None,
-        combination_instructions: str = "default",
+        combination_instructions: str | None = None,
         moderator: Moderator | None = None,
         verbose: bool = False,
         **settings: Any,

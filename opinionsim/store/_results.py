@@ -158,7 +158,7 @@ class Results:
     def turns(self) -> pd.DataFrame:
         """One row a turn; key ``run_id, turn``.
 
-        Columns: run_id, turn, step, agent, act, kind (of text: post, report, response, probe, self-report), reads,
+        Columns: run_id, turn, step, agent, act, kind (of text: post, report, response, probe, self-report, ...), reads,
         message, condition (answered, refused, empty, truncated, skipped; all but the first are missing values),
         first_condition (of the first reply, before it was asked for again), flag (note, suspected, or empty),
         failed_reflections (1 where the reflection on the turn failed), evidence (of the author).

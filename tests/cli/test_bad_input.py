@@ -39,7 +39,7 @@ CHANGES = [
     ("interaction.network=web", ["interaction.network", "'web'", "complete", "ring"]),
     ("interaction.network={kind: watts-strogatz, k: 6, p: 0.1}", ["k must be at most N = 4"]),
     ("interaction.network={kind: file, path: gone.graphml}", ["interaction.network", "gone.graphml"]),
-    ("interaction={kind: shouting}", ["interaction.kind", "'shouting'", "broadcast, dyadic"]),
+    ("interaction={kind: shouting}", ["interaction.kind", "'shouting'", "bounded-confidence, broadcast"]),
     ("population.personas=nobody", ["population.personas", "'nobody'", "chuang2024"]),
     ("population.personas=gone.yaml", ["population.personas", "gone.yaml"]),
     ("prompts=gone", ["prompts", "gone"]),
