@@ -130,6 +130,8 @@ class Member:
         The opinion it was assigned at the start.
     attributes : mapping of str to str
         Attributes of its persona.
+    record : mapping of str to str
+        What else is known of its persona, and told to no model.
     """
 
     actor: Actor
@@ -140,6 +142,7 @@ class Member:
     model: str = ""
     opinion: float | None = None
     attributes: Mapping[str, str] = field(default_factory=dict)
+    record: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def author(self) -> Author:
@@ -232,7 +235,7 @@ class PersonaActor:
         spec = self._acts[turn.act]
         memory = self.memory if spec.memory != "none" else self._blank
         prompt = memory.prompt().then(self.prompts.task(spec, received, memory.past))
-        reply = self.prompts.said(await _draw(spec, partial(ask, messages=prompt, dropped=memory.dropped)))
+        reply = await _draw(spec, partial(ask, messages=prompt, dropped=memory.dropped), self.prompts.said)
         publish(self.message(turn, reply))
         if spec.memory == "keep":
             self.memory = await memory.remember(spec, received, reply, ask)
@@ -253,19 +256,21 @@ class PersonaActor:
         return tuple(self.memory.prompt().then(self.prompts.task(self._acts[act], received, self.memory.past)))
 
 
-async def _draw(spec: ActSpec, ask: Callable[..., Awaitable[Reply]]) -> Reply:
-    """The reply of a turn: the only one, or the one that the act's selector picks from several."""
+async def _draw(spec: ActSpec, ask: Callable[..., Awaitable[Reply]], said: Callable[[Reply], Reply]) -> Reply:
+    """The reply of a turn as it is published: the only one, or the one that the act's selector picks from several."""
     if spec.draws == 1:
-        return await ask("reply")
+        return said(await ask("reply"))
     parts = ["reply", *(f"reply.{draw}" for draw in range(2, spec.draws + 1))]
     # If a draw fails, the others are awaited all the same: their replies are paid for and go on record.
     drawn = await asyncio.gather(*map(ask, parts), return_exceptions=True)
     for reply in drawn:
         if isinstance(reply, BaseException):
             raise reply
-    every = [reply for reply in drawn if isinstance(reply, Reply)]
+    every = [said(reply) for reply in drawn if isinstance(reply, Reply)]
     # A refused or empty draw is chosen only where all draws are refused or empty.
-    replies = [reply for reply in every if reply.condition in SPOKEN] or every
+    replies = [reply for reply in every if reply.condition in SPOKEN] or every[:1]
+    if len(replies) == 1:
+        return replies[0]
     texts = [reply.text for reply in replies]
     try:
         if isinstance(spec.selector, AskingSelector):

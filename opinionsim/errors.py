@@ -96,5 +96,5 @@ class JournalMismatch(StoreError):
         self.problem = problem
 
 
-class SurveyError(OpinionSimError):
-    """A survey table or its mapping is not valid."""
+class SurveyError(SpecError):
+    """A survey, its mapping, a query on it or given margins are not valid."""

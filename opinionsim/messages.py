@@ -154,6 +154,8 @@ class Reading(NamedTuple):
     """Number of rejected replies after which `after` applies."""
     after: Literal["stop", "none"] = "stop"
     """``stop`` stops the run; ``none`` takes the last reply without a decision."""
+    formal: bool = False
+    """Whether replies have a form that no refusal has: one that `parse` accepts is an answer, whatever its words."""
 
 
 #: Every reply is accepted and nothing decided.

@@ -485,6 +485,7 @@ def _member(
         evidence=_evidence(endpoint),
         opinion=opinion,
         attributes={} if persona is None else dict(persona.attributes),
+        record={} if persona is None else persona.record,
     )
 
 

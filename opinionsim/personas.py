@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -44,12 +45,25 @@ class Persona:
         Demographic and other attributes, in the order in which prompts list them.
     background : str
         Free text about the person.
+    record : mapping of str to str
+        What is known of the person and stands in no prompt: original values, for tables and queries. Its names are
+        none of the attributes', and not ``background``.
     """
 
     name: str
     opinion: int | None = None
     attributes: Mapping[str, str] = field(default_factory=dict)
     background: str = ""
+    record: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if both := self.record.keys() & {*self.attributes, "background"}:
+            raise SpecError(f"persona {self.name!r} has {min(both)!r} on record and as an attribute; names must differ")
+
+    @property
+    def traits(self) -> dict[str, str]:
+        """Attributes and record."""
+        return {**self.attributes, **self.record}
 
 
 #: The chat model itself, playing nobody (the no-role-play control, A12).
@@ -153,8 +167,61 @@ def _check_texts(document: Document, place: KeyPath, persona: _PersonaModel) -> 
 
 
 def load_personas(path: str | Path) -> PersonaSet:
-    """Personas from a YAML file; see :func:`parse_personas`."""
-    return parse_personas(read_document(path), str(path))
+    """Personas from a file.
+
+    Parameters
+    ----------
+    path : str or Path
+        A YAML or JSON file as in :func:`parse_personas`, or a .csv file with a header and one persona a row. Its
+        columns ``name``, ``opinion`` and ``background``, each of which may be missing, are the fields of a persona;
+        all others are attributes. Without names personas are ``Person 1`` and so on; an empty cell is no attribute.
+
+    Raises
+    ------
+    SpecError
+        As for :func:`parse_personas`; of a .csv file also if a row does not have one cell a column, a column has no
+        name or that of another, or an opinion is no whole number.
+    """
+    path = Path(path)
+    return parse_personas(_read_rows(path) if path.suffix == ".csv" else read_document(path), str(path))
+
+
+def _read_rows(path: Path) -> Document:
+    """A .csv file of personas as a document, whose errors name the line."""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            reader = csv.reader(file, strict=True)
+            header = [name.strip() for name in next(reader, [])]
+            rows = [(reader.line_num, row) for row in reader if row]
+    except UnicodeDecodeError:
+        raise SpecError(f"{path}: not a text file; UTF-8 is expected") from None
+    except (OSError, csv.Error) as error:
+        raise SpecError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    if not header or not rows:
+        raise SpecError(f"{path}: needs a header and at least one row")
+    for name in header:
+        if not name or header.count(name) > 1:
+            raise SpecError(f"{path}:1: columns must have distinct names, not blank; got {name!r} twice or blank")
+    document = Document({}, name=str(path)).with_value(
+        {"name": path.stem, "personas": []},
+        *(((("personas", i)), f"{path}:{line}") for i, (line, _) in enumerate(rows)),
+    )
+    for i, (_, row) in enumerate(rows):
+        if len(row) != len(header):
+            raise document.error(("personas", i), f"must have {len(header)} cells as the header has; got {len(row)}")
+        cells = {name: cell.strip() for name, cell in zip(header, row, strict=True) if cell.strip()}
+        persona: dict[str, Any] = {
+            "name": cells.pop("name", "" if "name" in header else f"Person {i + 1}"),
+            "background": cells.pop("background", ""),
+        }
+        if opinion := cells.pop("opinion", ""):
+            try:
+                persona["opinion"] = int(opinion)
+            except ValueError:
+                problem = f"must be a whole number; got {opinion!r}"
+                raise document.error(("personas", i, "opinion"), problem) from None
+        document.value["personas"].append({**persona, "attributes": cells})
+    return document
 
 
 @dataclass(frozen=True)

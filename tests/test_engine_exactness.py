@@ -22,7 +22,7 @@ from opinionsim.engine import Engine
 from opinionsim.errors import ModelCallError, Rejected, StoreError
 from opinionsim.llm import Entry, MemoryJournal, ReplayOnly, RunCalls, SlotPool
 from opinionsim.messages import ChatMessage, Message, Reading, as_message
-from opinionsim.schedules import ActSpec, External, Schedule, Turn, n_members, named
+from opinionsim.schedules import ActSpec, Event, External, Schedule, Turn, n_members, named, with_events
 from opinionsim.testing import run_virtual
 
 
@@ -140,6 +140,19 @@ class Static(Listed):
         return iter(self.given)
 
 
+class Eventful(Static):
+    """A static schedule with events."""
+
+    def __init__(self, schedule: Static, happening: list[Event]) -> None:
+        self._eventful = with_events(schedule, happening)
+        self.n_agents, self.others, self.steps = schedule.n_agents, schedule.others, schedule.steps
+        self.externals, self.follows = self._eventful.externals, {}
+        self.given = list(self._eventful.turns())
+
+    def turns(self) -> Iterator[Turn]:
+        return self._eventful.turns()
+
+
 class Adaptive(Listed):
     async def decide(self, outcomes) -> AsyncIterator[Turn]:
         for turn in self.given:
@@ -151,6 +164,17 @@ class Adaptive(Listed):
             if what == "decision":
                 assert await outcomes.decision(earlier) == message.decision
             yield self.picked(turn, message)
+
+
+@st.composite
+def happening(draw: st.DrawFn, n_agents: int, last: int) -> list[Event]:
+    """Events among these agents and steps."""
+    agents = st.lists(st.integers(0, n_agents - 1), min_size=1, unique=True).map(tuple)
+    kinds = draw(st.lists(st.sampled_from(["message", "zealot", "media", "leave", "join"]), min_size=1, max_size=4))
+    return [
+        Event(kind, draw(st.integers(1, last)), draw(agents), ("so", "no"), None, draw(st.floats(0, 1)))
+        for kind in kinds
+    ]
 
 
 @st.composite
@@ -169,7 +193,10 @@ def schedules(draw: st.DrawFn) -> Listed:
         if index and draw(st.booleans()):
             follows[index] = Follows(draw(st.sampled_from(["reply", "decision"])), draw(st.integers(0, index - 1)))
     if draw(st.booleans()):
-        return Static(n_agents, others, turns, {})
+        static = Static(n_agents, others, turns, {})
+        last = max(step, 1)
+        static.steps = last
+        return Eventful(static, draw(happening(n_agents, last))) if draw(st.booleans()) else static
     return Adaptive(n_agents, others, turns, follows)
 
 

@@ -346,3 +346,57 @@ def test_white_space_around_a_name_does_not_count_and_a_background_may_have_line
     written = [{"name": " A ", "attributes": {" a": "x"}, "background": "One.\nTwo."}]
     (persona,) = parse_personas({"name": "x", "personas": written}).personas
     assert persona == Persona("A", None, {"a": "x"}, "One.\nTwo.")
+
+
+def _table(folder: Path, text: str) -> Path:
+    path = folder / "village.csv"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_a_table_of_ones_own(tmp_path: Path) -> None:
+    text = '\ufeffname,opinion,age,job,background\nAnn,-2,37,"baker, once","Keeps\nbees."\nBob,, ,clerk,\n'
+    village = load_personas(_table(tmp_path, text))
+    assert village.name == "village"
+    assert village.personas == (
+        Persona("Ann", -2, {"age": "37", "job": "baker, once"}, "Keeps\nbees."),
+        Persona("Bob", None, {"job": "clerk"}),
+    )
+
+
+def test_a_table_without_names_numbers_its_persons(tmp_path: Path) -> None:
+    village = load_personas(_table(tmp_path, "age,job\n37,baker\n,None\n"))
+    first, second = village.personas
+    assert first == Persona("Person 1", None, {"age": "37", "job": "baker"})
+    assert second == Persona("Person 2", None, {"job": "None"})
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "needs a header and at least one row"),
+        ("name\n", "needs a header and at least one row"),
+        ("name,age,age\nAnn,1,2\n", r"village.csv:1: columns must have distinct names, not blank; got 'age'"),
+        ("name,\nAnn,1\n", r"village.csv:1: columns must have distinct names, not blank; got ''"),
+        ("name,age\nAnn,1\nBob\n", r"village.csv:3: personas\[1\]: must have 2 cells as the header has; got 1"),
+        (
+            "name,opinion\nAnn,1\nBob,very\n",
+            r"village.csv:3: personas\[1\].opinion: must be a whole number; got 'very'",
+        ),
+        ("name,age\nAnn,1\nAnn,2\n", r"village.csv:3: personas\[1\].name: duplicate 'Ann'"),
+        ("name,age\n,1\n", r"village.csv:2: personas\[0\].name: must not be blank"),
+        ('name,age\nAnn,"1\n2"\n', r"village.csv:3: personas\[0\].attributes.age: must be one line"),
+        ('name,age\nAnn,"1"2\n', "cannot be read"),
+    ],
+)
+def test_a_table_that_is_none_is_refused_by_line(tmp_path: Path, text: str, problem: str) -> None:
+    with pytest.raises(SpecError, match=problem):
+        load_personas(_table(tmp_path, text))
+
+
+def test_a_table_that_cannot_be_read_is_refused_by_name(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match=r"gone.csv: cannot be read: No such file"):
+        load_personas(tmp_path / "gone.csv")
+    (tmp_path / "latin.csv").write_bytes("name\nJürgen\n".encode("latin-1"))
+    with pytest.raises(SpecError, match=r"latin.csv: not a text file"):
+        load_personas(tmp_path / "latin.csv")

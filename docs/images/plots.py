@@ -38,10 +38,20 @@ def swept() -> pd.DataFrame:
     )
 
 
+#: The demonstration with participants that are probed before and after, and with the control beside it.
+PROBED = {
+    "name": "probed",
+    "replicates": 5,
+    "measurement": {"classifier": "lexicon", "texts": ["probe"], "probe": {"before": 1, "after": 1}},
+    "sweep": {"interaction": [{"kind": "dyadic", "steps": 50}, {"kind": "remembered", "steps": 50}]},
+}
+
+
 def main() -> None:
     """Draw all pictures beside this file."""
     with TemporaryDirectory() as folder:
         demo = osim.run(osim.load_experiment("demo"), f"{folder}/demo.sqlite")
+        probed = osim.run(osim.load_experiment("demo", PROBED), f"{folder}/probed.sqlite")
         conditions = {f"epsilon {epsilon}": deffuant(300, 10, epsilon) for epsilon in (0.15, 0.3)}
         network = build_network({"kind": "watts-strogatz", "k": 4, "p": 0.1}, 60, seed=SEED)
         small_world = osim.classic.simulate("deffuant", network, steps=60, seed=SEED, epsilon=0.3)
@@ -52,6 +62,7 @@ def main() -> None:
             "network": plots.network_snapshots(small_world, steps=[0, 5, 20, 60]),
             "transitions": plots.transition_matrix(demo),
             "phase": plots.phase_diagram(swept(), "epsilon", "mu", "diversity"),
+            "before_after": plots.before_after(probed, by="interaction"),
         }
         for name, figure in drawn.items():
             plots.save(figure, Path(__file__).with_name(f"plot_{name}.png"), dpi=90)

@@ -396,6 +396,7 @@ def _notes(runs: pd.DataFrame, metrics: pd.DataFrame, frame: pd.DataFrame, kind:
         f"Texts without an answer: {_missing(used)}.",
         _instrument(kind, instruments),
         *_every_report(read),
+        *_events(read),
         *_unequal_exposure(frame),
     ]
     players = played_by(read["model"].astype(str), read["evidence"])
@@ -427,6 +428,17 @@ def _every_report(read: pd.DataFrame) -> list[str]:
         return []
     names = ", ".join(dict.fromkeys(read.loc[read["every_report"], "interaction"].astype(str)))
     return [f"Under {names}, all reports of each agent count, because none depends on another."]
+
+
+def _events(read: pd.DataFrame) -> list[str]:
+    """A note where events happened, with the turns that dropped out."""
+    if "event_steps" not in read.columns or not (told := read["event_steps"].dropna()).size:
+        return []
+    dropped = read.loc[told.index, "dropped_turns"]
+    return [
+        f"Events in {len(told)} of {len(read)} runs; turns that dropped out because of them: {dropped.mean():.1f} a "
+        "run. Agents that left, and zealots, count with their last opinion."
+    ]
 
 
 def _unequal_exposure(frame: pd.DataFrame) -> list[str]:

@@ -169,10 +169,12 @@ def spelled(told: Told, agent: int | None = None, turn: int | None = None) -> st
     lines = [
         f"run {about['run_id']} · {about['cell']} · replicate {about['replicate']} · {about['status']} · "
         f"evidence: {about['evidence']}",
-        f"claim: {about['claim']}",
     ]
+    lines += [f"{name}: {about[name]}" for name in ("claim", "task") if about[name]]
     if about["validation"]:
         lines.append(f"coded by {about['classifier']}: {about['validation']}")
+    if about["event_steps"]:
+        lines.append(f"events: {about['event_steps']}")
     names = {each.agent: _name(each) for each in told.agents}
     players = _players(told.agents)
     for each in told.turns:
@@ -209,7 +211,8 @@ def _span(count: int) -> str:
 def _author(ref: int | str, names: Mapping[int, str], authors: Mapping[int, int]) -> str:
     """The author of a message that a turn read."""
     if isinstance(ref, str):
-        return f"the message {ref}"
+        event, _, agent = ref.rpartition("-agent-")
+        return f"{names.get(int(agent), '?')} ({event})" if event and agent.isdigit() else f"the message {ref}"
     return f"{names.get(authors.get(ref, -1), '?')} (turn {ref})"
 
 

@@ -37,6 +37,10 @@ _COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
             "Print the first prompt of each kind of turn, as a model would get it. Makes no call.",
         ),
         "run": ("_run:run", "Carry out an experiment. Running it again finishes what is missing and repeats nothing."),
+        "deliberate": (
+            "_deliberate:deliberate",
+            "Carry out an experiment and print what was said. Running it again makes no call that is on record.",
+        ),
         "schema": ("_forecast:schema", "Print the JSON Schema of specifications, for editors and other tools."),
     },
     "Results": {

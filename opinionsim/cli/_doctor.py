@@ -40,6 +40,7 @@ _EXTRAS = {
     "local": ("torch", "transformers", "sentencepiece"),
     "postgres": ("psycopg",),
     "cluster": ("distributed",),
+    "surveys": ("pyarrow", "pyreadstat"),
 }
 #: LangChain packages of further providers.
 _PROVIDERS = (

@@ -27,14 +27,17 @@ class Figures(StrEnum):
     NETWORK = "network"
     TRANSITIONS = "transitions"
     PHASE = "phase"
+    BEFORE_AFTER = "before-after"
 
 
+#: Figures of several runs together that show numbers of conditions.
+_OF_CONDITIONS = (Figures.RIBBONS, Figures.DENSITY, Figures.TRANSITIONS, Figures.BEFORE_AFTER)
 #: Figures that an option goes with; options without an entry go with all figures.
 _GO_WITH: Mapping[str, tuple[Figures, ...]] = {
     "--run": (Figures.TRAJECTORIES, Figures.DISTRIBUTION, Figures.NETWORK),
-    "--where": (Figures.PANELS, Figures.RIBBONS, Figures.DENSITY, Figures.TRANSITIONS, Figures.PHASE),
-    "--by": (Figures.RIBBONS, Figures.DENSITY, Figures.TRANSITIONS),
-    "--wording": (Figures.PANELS, Figures.RIBBONS, Figures.DENSITY, Figures.TRANSITIONS, Figures.PHASE),
+    "--where": (Figures.PANELS, *_OF_CONDITIONS, Figures.PHASE),
+    "--by": _OF_CONDITIONS,
+    "--wording": (Figures.PANELS, *_OF_CONDITIONS, Figures.PHASE),
     "--replicate": (Figures.PANELS,),
     "--color-by": (Figures.PANELS, Figures.TRAJECTORIES),
     "--ddof": (Figures.PANELS, Figures.DISTRIBUTION),
@@ -42,7 +45,7 @@ _GO_WITH: Mapping[str, tuple[Figures, ...]] = {
     "--step": (Figures.NETWORK,),
     "--x": (Figures.PHASE,),
     "--y": (Figures.PHASE,),
-    "--csv": (Figures.RIBBONS, Figures.DENSITY, Figures.NETWORK, Figures.TRANSITIONS, Figures.PHASE),
+    "--csv": (*_OF_CONDITIONS, Figures.NETWORK, Figures.PHASE),
 }
 
 
@@ -80,6 +83,7 @@ def draw(results: Results, what: Figures, options: Mapping[str, Any]) -> Figure 
         Figures.NETWORK: plots.network_snapshots,
         Figures.TRANSITIONS: plots.transition_matrix,
         Figures.PHASE: plots.phase_diagram,
+        Figures.BEFORE_AFTER: plots.before_after,
     }
     drawn: Figure | Axes = functions[what](results, **options)
     return drawn
@@ -96,6 +100,7 @@ def numbers(results: Results, what: Figures, options: Mapping[str, Any]) -> pd.D
         Figures.DENSITY: plots.density_data,
         Figures.TRANSITIONS: plots.transition_data,
         Figures.PHASE: plots.phase_data,
+        Figures.BEFORE_AFTER: plots.before_after_data,
     }
     frame: pd.DataFrame = functions[what](results, **options).frame
     return frame

@@ -142,6 +142,8 @@ def preview(
     experiment = read_spec(spec, changes, prompts)
     found = rendered(experiment, run)
     say(f"{experiment.spec.name}: run {run} of {len(experiment.runs)}, {found.cell}")
+    for event in found.events:
+        say(f"  {event}")
     for act, messages in found.prompts.items():
         say(f"\n===== {act} =====")
         for message in messages:

@@ -17,6 +17,8 @@ from opinionsim.errors import SpecError
 
 if TYPE_CHECKING:
     from opinionsim.prompts import Texts
+#: Values of a variable of a survey beyond which a table does not list them.
+_MANY_VALUES = 12
 
 
 class Kind(StrEnum):
@@ -42,12 +44,36 @@ def list_names(
         str | None,
         typer.Argument(metavar="NAME", help="With templates: NAME or SECTION.NAME to read whole.", show_default=False),
     ] = None,
+    survey: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="With personas: a survey (.csv, .parquet, .dta, .sav), of which variables, values and weighted shares "
+            "are listed.",
+            show_default=False,
+        ),
+    ] = None,
+    mapping: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Mapping of the survey, a name or the path of a .yaml file. Default: all columns of the file.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """List topics, personas, models, classic models (abm), metrics and whatever else has a name."""
     if name is not None and kind != Kind.TEMPLATES:
         raise typer.BadParameter(f"only templates are shown by name; list {kind} takes none", param_hint="NAME")
-    rows = _LISTS[kind]() if name is None else _template_texts(name)
+    if kind != Kind.PERSONAS and (survey or mapping):
+        raise SpecError(f"--survey and --mapping go with personas, not with {kind.value}")
+    if mapping and not survey:
+        raise SpecError("--mapping needs --survey FILE, the data that it maps")
+    if survey is not None:
+        rows = _variables(survey, mapping, every_value=as_json)
+    else:
+        rows = _LISTS[kind]() if name is None else _template_texts(name)
     if name is not None and not as_json:
         say("\n\n".join(f"# {row['section']}.{row['name']}, pack {row['pack']}\n\n{row['text']}" for row in rows))
         return
@@ -92,6 +118,32 @@ def _personas() -> list[dict[str, Any]]:
         for file in files
         for found in [load_personas(file)]
     ]
+
+
+def _variables(file: str, mapping: str | None, *, every_value: bool) -> list[dict[str, Any]]:
+    """Variables of a survey, each with its values and their weighted shares; in tables long lists become a range."""
+    from opinionsim.surveys import load_survey, unmapped_survey
+
+    survey = unmapped_survey(file) if mapping is None else load_survey(file, mapping)
+    rows = []
+    for column, (name, shares) in zip(survey.mapping.columns, survey.variables().items(), strict=True):
+        values: Any = [{"value": value, "share": share} for value, share in shares.items()]
+        if not every_value:
+            values = _shares(shares)
+        said = "yes" if column.clause else f"asked {column.asked}" if column.asked else "no"
+        rows.append({"variable": name, "label": column.heading, "in persona": said, "values": values})
+    return rows
+
+
+def _shares(shares: Mapping[str | float | None, float]) -> str:
+    """Values with their shares; of many, first and last and how many there are."""
+    given = [value for value in shares if value is not None]
+    missing = [f"missing {shares[None]:.1%}"] if None in shares else []
+    spelled = [f"{value:g}" if isinstance(value, float) else value for value in given]
+    if len(given) > _MANY_VALUES:
+        return ", ".join([f"{spelled[0]} … {spelled[-1]} ({len(given)} values)", *missing])
+    listed = [f"{each} {shares[value]:.1%}" for each, value in zip(spelled, given, strict=True)]
+    return ", ".join([*listed, *missing])
 
 
 def _models() -> list[dict[str, Any]]:

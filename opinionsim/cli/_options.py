@@ -21,6 +21,7 @@ class TextKind(StrEnum):
     REPORT = "report"
     POST = "post"
     RESPONSE = "response"
+    MODERATION = "moderation"
     PROBE = "probe"
     SELF_REPORT = "self-report"
 

@@ -80,15 +80,18 @@ def table(
     as_json: AsJson = False,
 ) -> None:
     """Print bias and diversity of final opinions by condition, what is missing, and metrics the spec names."""
-    from opinionsim.analysis import further_table, missing_tables, tables
+    from opinionsim.analysis import further_table, missing_tables, tables, verdict_table
     from opinionsim.metrics import named_metrics, run_metrics, scale_of
 
     results = read_results(store, experiment, design)
     frames = (results.runs, results.opinions, results.agents)
     measured = run_metrics(*frames, ddof, turns=results.turns)
     chosen = None if kind is None else kind.value
-    made = tables(results.runs, measured, chosen, wording)
-    made += missing_tables(*frames, results.turns, chosen, wording, ddof)
+    verdicts = verdict_table(results.runs, results.opinions, wording)
+    made = [] if verdicts is None else [verdicts]
+    if verdicts is None or results.runs["instrument_id"].notna().any():
+        made += tables(results.runs, measured, chosen, wording)
+        made += missing_tables(*frames, results.turns, chosen, wording, ddof)
     further = _further_metrics(results, allow_parts)
     if further:
         values = named_metrics(results.runs, results.opinions, further, scale_of(results.opinions))
@@ -141,8 +144,8 @@ def plot(
             "--what",
             "--figure",
             help="All conditions side by side (panels), one run over time (trajectories, network) or at its end "
-            "(distribution), conditions over time (ribbons, density), changes between opinions (transitions), or final "
-            "values over swept fields (phase).",
+            "(distribution), conditions over time (ribbons, density), changes between opinions (transitions), final "
+            "values over swept fields (phase), or opinions before and after (before-after).",
         ),
     ] = Figures.PANELS,
     run: Annotated[
@@ -169,7 +172,7 @@ def plot(
             "--by",
             metavar="COLUMN",
             help="Column of the runs that makes a condition; may be repeated. "
-            "For ribbons, density and transitions. Default: every cell.",
+            "For ribbons, density, transitions and before-after. Default: every cell.",
             show_default=False,
         ),
     ] = None,

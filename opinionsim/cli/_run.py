@@ -37,18 +37,21 @@ _INCOMPLETE, _BUDGET, _INTERRUPTED = 1, 3, 130
 _CHANGED_PROMPTS = "start these runs anew with --fresh"
 
 
+StoreOption = Annotated[
+    str | None,
+    typer.Option(
+        "--store",
+        metavar="STORE",
+        help="Where results are kept: a path (.sqlite), or a sqlite:/// or postgresql+psycopg:// address. "
+        "Default: results/NAME.sqlite.",
+        show_default=False,
+    ),
+]
+
+
 def run(
     spec: Spec,
-    store: Annotated[
-        str | None,
-        typer.Option(
-            "--store",
-            metavar="STORE",
-            help="Where results are kept: a path (.sqlite), or a sqlite:/// or postgresql+psycopg:// address. "
-            "Default: results/NAME.sqlite.",
-            show_default=False,
-        ),
-    ] = None,
+    store: StoreOption = None,
     max_concurrency: Slots = None,
     changes: Changes = None,
     prompts: Prompts = None,
@@ -73,15 +76,10 @@ def run(
     ] = None,
 ) -> None:
     """Carry out an experiment. Running it again finishes what is missing and repeats nothing."""
-    from opinionsim.experiments import LoadedParts, calls_by_run, default_store, plan
+    from opinionsim.experiments import LoadedParts, calls_by_run, plan
 
-    if store is not None and not store.strip():
-        raise SpecError(
-            "--store must be the path of a store (.sqlite), or its sqlite:/// or postgresql+psycopg:// address; "
-            "got an empty text"
-        )
     experiment = read_spec(spec, changes, prompts)
-    url = default_store(experiment) if store is None else store
+    url = store_of(experiment, store)
     only = experiment.pilot if pilot else None
     loaded = LoadedParts(experiment)
     forecast = plan(experiment, max_concurrency=max_concurrency, only=only, loaded=loaded)
@@ -95,11 +93,28 @@ def run(
         loaded=loaded,
         calls=forecast.calls,
     )
-    _report(url, summary)
+    report(url, summary)
     if summary.complete == summary.total and summary.made:
         rest = sum(calls_by_run(experiment, loaded).values()) - forecast.calls if pilot else 0
         _compare(forecast, summary, rest)
     _say_next(url, summary)
+    end(summary)
+
+
+def store_of(experiment: Experiment, store: str | None) -> str:
+    """The store that is named, or the default one of an experiment."""
+    from opinionsim.experiments import default_store
+
+    if store is not None and not store.strip():
+        raise SpecError(
+            "--store must be the path of a store (.sqlite), or its sqlite:/// or postgresql+psycopg:// address; "
+            "got an empty text"
+        )
+    return default_store(experiment) if store is None else store
+
+
+def end(summary: Summary) -> None:
+    """Leave with the exit code that a sweep's result asks for; 0 where all runs are complete."""
     if summary.exceeded:
         raise typer.Exit(_BUDGET)
     if summary.stopped:
@@ -285,7 +300,7 @@ class _Drawn:
         )
 
 
-def _report(url: str, summary: Summary) -> None:
+def report(url: str, summary: Summary) -> None:
     """Print the result of a sweep, and why runs failed."""
     if summary.already == summary.total:
         note(f"all {summary.total} runs were complete already; no call was made")

@@ -293,7 +293,7 @@ class Engine:
                 spec = node.spec
                 reading = self._plain.get(spec.name)
                 if reading is None:
-                    reading = Reading(spec.parse, tuple(received), spec.attempts, spec.after)
+                    reading = Reading(spec.parse, tuple(received), spec.attempts, spec.after, spec.formal)
                 await node.actor.act(turn, received, partial(self._ask, node, reading), partial(self._publish, node))
         finally:
             self._under_way -= turn.agent not in self._seats

@@ -11,14 +11,15 @@ import numpy as np
 from opinionsim.actors import Cognition, Direction, Member, PersonaActor, other_actors, persona_actors
 from opinionsim.classic import draw_opinions
 from opinionsim.errors import SpecError
-from opinionsim.experiments._cast import Cast, cast_of, names_of, own_personas
-from opinionsim.experiments._cast_spec import MemberSpec
+from opinionsim.experiments._cast import Cast, as_known, cast_of, names_of, own_personas
 from opinionsim.experiments._cells import PlannedRun
 from opinionsim.experiments._equations import Equation, equation_of
+from opinionsim.experiments._events_spec import changed_networks, events_of
 from opinionsim.experiments._model_spec import ModelSpec, agent_label
 from opinionsim.experiments._outside import owned
 from opinionsim.experiments._resources import Resources
 from opinionsim.experiments._spec import ExperimentSpec
+from opinionsim.experiments._survey_spec import uses_survey
 from opinionsim.llm import Endpoint, ReplayOnly
 from opinionsim.networks import Network, NetworkKind
 from opinionsim.opinions import OpinionScale
@@ -28,11 +29,15 @@ from opinionsim.schedules import (
     PARTICIPANT,
     ActSpec,
     AnySchedule,
+    Event,
+    Phase,
     Setting,
     automatic_instructions,
     named,
     selector_of,
+    with_events,
     with_moderator,
+    with_phases,
     with_probes,
     without_turns,
 )
@@ -78,6 +83,8 @@ class Parts:
         Name in results of the chat model or equation of each member.
     equation : Equation or None
         The equation that agents follow; None where chat models play personas.
+    events : tuple of Event
+        What happens from outside, which the schedule contains.
     """
 
     topic: Topic
@@ -97,6 +104,7 @@ class Parts:
     models: tuple[ModelSpec, ...]
     model_labels: tuple[str, ...]
     equation: Equation | None = None
+    events: tuple[Event, ...] = ()
 
     @property
     def calls_per_event(self) -> int:
@@ -132,7 +140,7 @@ class Parts:
             strict=True,
         )
         return tuple(
-            Member(actor, role, endpoint, name or unnamed, of, model, opinion, _attributes(persona))
+            Member(actor, role, endpoint, name or unnamed, of, model, opinion, _attributes(persona), persona.record)
             for actor, role, name, persona, opinion, model, endpoint, of in members
         )
 
@@ -220,13 +228,18 @@ def _assembled(planned: PlannedRun, resources: Resources, left_out: Collection[i
         schedule = _moderated(spec, schedule, resources)
     probe, asked = spec.measurement.probe, spec.measurement.self_report
     probed = with_probes(with_probes(schedule, probe.before, probe.after), asked.before, asked.after, "self-report")
+    known = as_known(spec, population.personas)
+    events = events_of(spec.events, known, resources.messages, _drawing(planned, "events"))
+    # Around the probes, so that nobody who is absent is probed.
+    named_to_others = spec.cast or spec.population.shown in ("full", "name")
+    eventful = with_events(probed, events, [each.name if named_to_others else "" for each in known])
     return Parts(
         topic=resources.topic(spec.topic),
         claim=resources.claim(spec),
         task=spec.task,
         population=cast.population,
         network=network,
-        schedule=without_turns(probed, left_out),
+        schedule=without_turns(eventful, left_out),
         pack=resources.pack(spec.pack),
         scale=scale,
         cognition=_cognition(spec),
@@ -238,6 +251,7 @@ def _assembled(planned: PlannedRun, resources: Resources, left_out: Collection[i
         models=cast.models,
         model_labels=labels,
         equation=equation,
+        events=events,
     )
 
 
@@ -253,7 +267,11 @@ def _moderated(spec: ExperimentSpec, schedule: AnySchedule, resources: Resources
 
 def _schedule(spec: ExperimentSpec, setting: Setting) -> AnySchedule:
     """The schedule of an interaction without probes, with the number of draws that the specification sets."""
-    schedule = spec.interaction.schedule(setting)
+    phases = [
+        Phase(step, spec.interaction.schedule(replace(setting, network=network)), changes)
+        for step, network, changes in changed_networks(spec.events, setting.network)
+    ]
+    schedule = with_phases(spec.interaction.schedule(setting), phases)
     cognition = spec.cognition
     if cognition.draws > 1:
         select = selector_of(cognition.selector)
@@ -281,8 +299,7 @@ def _cognition(spec: ExperimentSpec) -> Cognition:
     return replace(
         cognition,
         confirmation_bias=spec.cognition.confirmation_bias,
-        # The world is closed by default in the study; a cast is told no more than the specification says.
-        world=spec.cognition.world if not spec.cast or "world" in spec.cognition.model_fields_set else "open",
+        world=spec.world,
         persona_shown=spec.population.shown,
         masked=spec.topic.masked,
     )
@@ -302,14 +319,14 @@ def _seed(planned: PlannedRun) -> int:
 def _population(planned: PlannedRun, resources: Resources, scale: OpinionScale) -> Population:
     spec = planned.spec.population
     if planned.spec.cast:
-        personas = own_personas(planned.spec, partial(_respondent, planned, resources))
-        return Population(personas, tuple(persona.opinion for persona in personas))
+        personas = _cast_personas(planned, resources)
+        return Population(personas, (None,) * len(personas))
     if spec.continuous or not planned.spec.interaction.role_play:
         return Population.bare(spec.size)
     # A Latin square balances over replicates, so these must have the same personas and opinions.
     balanced = spec.assignment == "latin-square"
     return draw_population(
-        resources.personas(spec),
+        resources.drawn(planned.spec, _drawing(planned, "survey", every_replicate=balanced)),
         spec.size,
         scale=scale,
         initial_opinions=spec.distribution,
@@ -320,9 +337,31 @@ def _population(planned: PlannedRun, resources: Resources, scale: OpinionScale) 
     )
 
 
-def _respondent(planned: PlannedRun, resources: Resources, agent: int, member: MemberSpec) -> Persona:
-    """The respondent whose persona a member of the cast plays."""
-    raise SpecError(f"cast.{agent}: personas of a survey need a survey")
+def _cast_personas(planned: PlannedRun, resources: Resources) -> tuple[Persona, ...]:
+    """The personas of a cast: those written out, and respondents of the survey.
+
+    Members with one query are drawn together, in the order in which queries come; nobody is drawn twice unless the
+    survey says so.
+    """
+    spec = planned.spec
+    rng, taken, found = _drawing(planned, "survey"), list[int](), dict[int, Persona]()
+    if spec.survey is not None and uses_survey(spec):
+        survey, again = resources.survey(spec), spec.survey.replace
+        wanted: dict[str | None, list[int]] = {}
+        for agent, each in enumerate(spec.cast):
+            if each.drawn:
+                wanted.setdefault(each.query_of(survey), []).append(agent)
+        for query, agents in wanted.items():
+            weighted = spec.survey.weighting == "draw"
+            try:
+                drawn = survey.draw(
+                    len(agents), rng, query, weighted=weighted, replace=again, without=() if again else taken
+                )
+            except SpecError as error:
+                raise SpecError(f"cast.{agents[0]}: {error}") from None
+            taken += drawn.rows.tolist()
+            found.update(zip(agents, drawn.personas.personas, strict=True))
+    return own_personas(spec, lambda agent, member: found[agent])
 
 
 def _opinions(planned: PlannedRun, population: Population, scale: OpinionScale) -> tuple[float | None, ...]:

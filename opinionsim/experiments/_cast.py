@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from opinionsim.actors import Direction
-from opinionsim.experiments._cast_spec import MemberSpec, ModeratorSpec
+from opinionsim.experiments._cast_spec import MODERATOR_NAME, MemberSpec, ModeratorSpec
 from opinionsim.experiments._model_spec import ModelSpec
 from opinionsim.experiments._spec import ExperimentSpec
 from opinionsim.personas import BARE, Persona, Population
 from opinionsim.prompts import Brief
 from opinionsim.schedules import MODERATOR, Structure, selector_of
-
-#: Name of the moderator in results, and where others are shown its messages.
-MODERATOR_NAME = "Moderator"
 
 
 @dataclass(frozen=True)
@@ -51,10 +48,18 @@ def names_of(spec: ExperimentSpec, personas: tuple[Persona, ...] = ()) -> tuple[
     if not spec.cast:
         return tuple(persona.name for persona in personas)
     drawn = personas or (BARE,) * len(spec.cast)
-    unnamed = spec.interaction.member_name
     return tuple(
-        each.name or persona.name or unnamed.replace("{index}", str(agent)).replace("{number}", str(agent + 1))
+        each.name or persona.name or spec.interaction.unnamed(agent)
         for agent, (each, persona) in enumerate(zip(spec.cast, drawn, strict=True))
+    )
+
+
+def as_known(spec: ExperimentSpec, personas: Sequence[Persona]) -> tuple[Persona, ...]:
+    """Participants as events can name them: by name, and by attributes, those on record included."""
+    names = names_of(spec, tuple(personas)) if spec.cast else tuple(persona.name for persona in personas)
+    return tuple(
+        replace(persona, name=name, attributes={**persona.record, **persona.attributes}, record={})
+        for persona, name in zip(personas, names, strict=True)
     )
 
 

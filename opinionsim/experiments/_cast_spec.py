@@ -10,9 +10,12 @@ from pydantic import AfterValidator, Field
 from opinionsim.documents import DocumentModel, KeyPath, is_one_line
 from opinionsim.experiments._model_spec import ModelSpec
 from opinionsim.registry import NamedPart
+from opinionsim.surveys import Survey
 
 #: Query of a survey that every respondent matches.
 ANYBODY = "all"
+#: Name of the moderator in results, and where others are shown its messages.
+MODERATOR_NAME = "Moderator"
 
 
 def _one_line(text: str) -> str:
@@ -22,7 +25,14 @@ def _one_line(text: str) -> str:
     return text.strip()
 
 
-_Text = Annotated[str, Field(min_length=1)]
+def _not_blank(text: str) -> str:
+    """Refuse texts that say nothing."""
+    if not text.strip():
+        raise ValueError("must have a character in it that is no white space")
+    return text
+
+
+_Text = Annotated[str, AfterValidator(_not_blank)]
 
 
 class MemberSpec(DocumentModel):
@@ -54,6 +64,18 @@ class MemberSpec(DocumentModel):
     """Replies drawn for each answer; null takes those of cognition."""
     selector: NamedPart | None = None
     """Selector of one of several replies; null takes that of cognition."""
+
+    def query_of(self, survey: Survey) -> str | None:
+        """The query of the respondents that it can be; None for all.
+
+        Raises
+        ------
+        SurveyError
+            If the survey's mapping has no such group.
+        """
+        if self.group is not None:
+            return survey.group(self.group)
+        return None if self.query == ANYBODY else self.query
 
     @property
     def drawn(self) -> bool:

@@ -42,9 +42,11 @@ _SWEEPABLE = (
     "cast",
     "moderator",
     "task",
+    "survey",
     "topic",
     "cognition",
     "interaction",
+    "events",
     "model",
     "measurement",
     "prompts",
@@ -433,12 +435,25 @@ def _canonical_text(document: Document, place: KeyPath, value: Any) -> str:
 
 
 def _labelled(value: Any) -> _Value:
-    """An axis value with its label: its own label, kind or name, or its content."""
+    """An axis value with its label: its own label, kind or name, those of the entries of a list, or its content.
+
+    ``{label: ..., value: ...}`` labels a value that is no mapping, such as a list or a long text.
+    """
+    if isinstance(value, (list, tuple)) and all(isinstance(each, Mapping) and "kind" in each for each in value):
+        return _Value(" + ".join(map(_entry_label, value)) or "none", value)
     if not isinstance(value, Mapping):
         return _Value(_plain_label(value), value)
+    if value.keys() == {"label", "value"}:
+        return _Value(_plain_label(str(value["label"])), value["value"])
     content = {key: child for key, child in value.items() if key != "label"}
     label = value.get("label", content.get("kind", content.get("name", content.get("classic"))))
     return _Value(_plain_label(str(label)) if label is not None else _plain_label(content), content)
+
+
+def _entry_label(entry: Mapping[str, Any]) -> str:
+    """Label of an entry of a list: its kind, and its step if it has one."""
+    step = f" at {_plain_label(entry['step'])}" if "step" in entry else ""
+    return f"{_plain_label(entry['kind'])}{step}"
 
 
 def _plain_label(value: Any) -> Any:

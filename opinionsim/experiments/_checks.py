@@ -9,20 +9,26 @@ from functools import partial
 
 import numpy as np
 
+from opinionsim.actors import Direction
 from opinionsim.documents import Document, KeyPath, fields_at, spell_path
 from opinionsim.errors import MeasurementError, SpecError
-from opinionsim.experiments._cast import cast_of
+from opinionsim.experiments._cast import as_known, cast_of, own_personas
+from opinionsim.experiments._cast_spec import MemberSpec
 from opinionsim.experiments._equations import check_equation
+from opinionsim.experiments._events_spec import EventError, check_events
 from opinionsim.experiments._identity import RUN_FIELDS
 from opinionsim.experiments._outside import owned
 from opinionsim.experiments._resources import Resources, is_path
 from opinionsim.experiments._spec import ExperimentSpec, conflicts
+from opinionsim.experiments._survey_spec import draws_personas, draws_respondents, uses_survey
 from opinionsim.llm import own_model
 from opinionsim.memory import find_memory
-from opinionsim.personas import PersonaSet, Population, draw_population
+from opinionsim.personas import BARE, PersonaSet, Population, draw_population
+from opinionsim.prompts import Brief
 from opinionsim.registry import NamedPart, find
-from opinionsim.schedules import Setting
+from opinionsim.schedules import PARTICIPANT, Setting
 from opinionsim.streams import canonical_json
+from opinionsim.surveys import Survey
 
 #: Fields that `independent_over` may name.
 _SEPARATING = tuple(dict.fromkeys(path.split(".")[0] for path in RUN_FIELDS))
@@ -80,13 +86,14 @@ class Checks:
                 topic.claim(spec.topic.framing)
             except SpecError as error:
                 yield ("topic", "framing"), str(error)
-        yield from self._population(spec)
+        yield from self._cast(spec) if spec.cast else self._population(spec)
         cognition, asks = spec.cognition, spec.model.equation is None
         # Agents without memory need no wording of one.
         keeps = any(act.memory != "none" for act in spec.acts)
         templates = find_memory(cognition.memory.name, cognition.memory.options).templates if asks and keeps else ()
         unbound = list(_attempt(("prompts",), lambda: self.resources.pack(spec.pack).bind(spec.acts, templates)))
         yield from unbound or self._briefs(spec)
+        yield from self._events(spec)
         interaction, size = spec.interaction, spec.size
         messages = getattr(interaction, "messages", None)
         if messages is not None:
@@ -111,16 +118,62 @@ class Checks:
         if spec.model.equation is not None:
             return
         pack = self.resources.pack(spec.pack)
-        address = partial(pack.for_agent, scale=spec.scale.scale(), world="open", task=spec.task)
+        automatic = spec.moderator is not None and spec.moderator.automatic
+
+        def address(direction: Direction, role: str = PARTICIPANT) -> None:
+            task = spec.task if direction.task is None else direction.task
+            pack.for_agent(scale=spec.scale.scale(), world="open", task=task, brief=direction.brief, role=role)
+
         population = Population.bare(len(spec.cast) or 1)
         cast = cast_of(spec, population, tuple)
+        shared = getattr(spec.interaction, "instructions", None)
+        if shared is not None:
+            # Told once, and not of every agent that has them.
+            unusable = list(
+                _attempt(("interaction", "instructions"), partial(address, Direction(Brief(instructions=shared), "T")))
+            )
+            yield from unusable
+            if unusable:
+                return
         for place, direction in enumerate(cast.directions[: len(spec.cast) or 1]):
-            where: KeyPath = ("cast", place) if spec.cast else ("interaction",)
-            yield from _attempt(where, partial(address, brief=direction.brief))
+            where: KeyPath = ("cast", place) if spec.cast else ("population",)
+            yield from _attempt(where, partial(address, direction))
         for role, direction in cast.others.items():
-            yield from _attempt((role,), partial(address, brief=direction.brief, role=role))
-            if spec.moderator is not None and spec.moderator.automatic and pack.named is None:
+            yield from _attempt((role,), partial(address, direction, role))
+            if automatic and pack.named is None:
                 yield (role, "automatic"), f"needs a prompt pack with texts.yaml; {spec.pack!r} has none"
+
+    def _cast(self, spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
+        """Members of a cast whom no respondent of the survey matches."""
+        if not uses_survey(spec):
+            return
+        unread = list(_attempt(("survey",), lambda: self.resources.survey(spec)))
+        yield from unread
+        for place, each in enumerate(spec.cast if not unread else ()):
+            if each.drawn:
+                survey = self.resources.survey(spec)
+                field = "query" if each.group is None else "group"
+                yield from _attempt(("cast", place, field), partial(_match, survey, each))
+
+    def _events(self, spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
+        """The first event to nobody, or with texts that cannot be read."""
+        if not spec.events or spec.population.continuous:
+            return
+        size = spec.size
+        try:
+            if spec.cast:
+                given = own_personas(spec, lambda agent, member: BARE)
+            else:
+                given = self.resources.candidates(spec).personas
+        except SpecError:  # an error of its own
+            return
+        players = as_known(spec, given if spec.interaction.role_play else Population.bare(size).personas)
+        # Agents have the personas in their order, each as often as the others, or these are drawn.
+        known = players * (size // len(players)) if size % len(players) == 0 else players
+        try:
+            check_events(spec.events, known, size, self.resources.messages)
+        except EventError as error:
+            yield error.keys, error.problem
 
     def _names(self, spec: ExperimentSpec) -> tuple[str, ...] | None:
         """Names that a network may use; None where personas cannot be read, which is an error of its own."""
@@ -132,14 +185,19 @@ class Checks:
     def _population(self, spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
         """Problems of personas: not found, off the scale, without attributes, or not fit for the initial opinions."""
         population = spec.population
+        if draws_respondents(spec):
+            unread = list(_attempt(("survey",), lambda: self.resources.survey(spec)))
+            yield from unread
+            if unread:
+                return
         try:
-            personas = self.resources.personas(population)
+            personas = self.resources.candidates(spec)
         except SpecError as error:
-            yield ("population", "personas"), str(error)
+            yield ("population", "query" if draws_respondents(spec) else "personas"), str(error)
             return
         points = spec.scale.points
         # The package's sets have opinions on five points and serve every scale: opinions off the scale are allowed.
-        own = not isinstance(population.personas, str) or is_path(population.personas)
+        own = draws_personas(spec) or not isinstance(population.personas, str) or is_path(population.personas)
         for persona in personas.personas if own else ():
             if persona.opinion is not None and persona.opinion not in points:
                 yield (
@@ -154,7 +212,20 @@ class Checks:
                 ("population", "shown"),
                 f"'demographics' needs attributes for every persona; {bare[0]!r} has none; valid: full, name, none",
             )
-        key = canonical_json([population.model_dump(mode="json"), spec.scale.points])
+        if draws_personas(spec):
+            if unfit := list(_attempt(("population", "size"), lambda: self.resources.drawn(spec, _any_rng()))):
+                yield from unfit
+                return
+            without = sum(persona.opinion is None for persona in personas.personas)
+            if population.initial_opinions == "personas" and without:
+                yield (
+                    ("population", "initial_opinions"),
+                    f"'personas' needs an opinion for everybody who can be drawn; {without} of "
+                    f"{len(personas.personas)} have none",
+                )
+                return
+        survey = None if spec.survey is None else spec.survey.model_dump(mode="json")
+        key = canonical_json([population.model_dump(mode="json"), spec.scale.points, survey])
         if key not in self._populations:
             self._populations[key] = _drawing_problem(spec, personas)
         if self._populations[key]:
@@ -164,6 +235,11 @@ class Checks:
             players = personas.personas if role_play else Population.bare(1).personas
             for keys, problem in spec.model.problems(players, population.size):
                 yield ("model", *keys), problem
+
+
+def _match(survey: Survey, member: MemberSpec) -> None:
+    """Raise a SurveyError if no respondent matches a member of a cast."""
+    survey.matching(member.query_of(survey))
 
 
 def _parts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
@@ -199,12 +275,17 @@ def _drawing_problem(spec: ExperimentSpec, personas: PersonaSet) -> str:
             scale=spec.scale.scale(),
             initial_opinions=spec.population.distribution,
             assignment=spec.population.assignment,
-            opinions_rng=np.random.default_rng(0),
-            assignment_rng=np.random.default_rng(0),
+            opinions_rng=_any_rng(),
+            assignment_rng=_any_rng(),
         )
     except SpecError as error:
         return str(error)
     return ""
+
+
+def _any_rng() -> np.random.Generator:
+    """A random stream where only it counts whether a draw is possible."""
+    return np.random.default_rng(0)
 
 
 def _attempt(keys: KeyPath, ask: Callable[[], object]) -> Iterator[tuple[KeyPath, str]]:

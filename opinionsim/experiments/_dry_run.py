@@ -16,7 +16,16 @@ from opinionsim.experiments._assembly import Parts
 from opinionsim.experiments._model_spec import ModelSpec
 from opinionsim.measurement import SELF_REPORT, Instrument
 from opinionsim.messages import ChatMessage, Message, Parse, Prompt, Reply, as_message
-from opinionsim.schedules import ActSpec, AdaptiveSchedule, StaticSchedule, Turn, check_turn, critical_path, outline
+from opinionsim.schedules import (
+    ActSpec,
+    AdaptiveSchedule,
+    StaticSchedule,
+    Turn,
+    check_turn,
+    critical_path,
+    dropped_turns,
+    outline,
+)
 from opinionsim.topics import Claim
 
 #: Part of a turn in which reflective memories sum up.
@@ -73,12 +82,15 @@ class CountedTurns:
         Models of the agents, by label.
     needs : collection of str
         Variables whose opinions the schedule acts on.
+    dropped : int
+        Turns that drop out because of events.
     """
 
     def __init__(self, parts: Parts) -> None:
         self.models: Mapping[str, ModelSpec] = dict(zip(parts.model_labels, parts.models, strict=True))
         self.needs: Collection[str] = parts.schedule.needs
-        self._schedule, self._after = parts.schedule, parts.calls_per_event
+        self._schedule, self._after, self._acts = parts.schedule, parts.calls_per_event, parts.acts
+        self.dropped = dropped_turns(parts.schedule)
         self._turns, self._reads = Counter[str](), Counter[str]()
         labels, kept = parts.model_labels, _Kept(parts.schedule.acts)
         found: defaultdict[Sort, list[int]] = defaultdict(list)
@@ -107,7 +119,7 @@ class CountedTurns:
         """Length of the longest chain of dependent calls of agents; None for adaptive schedules."""
         if isinstance(self._schedule, AdaptiveSchedule):
             return None
-        return critical_path(self._schedule, calls_per_event=self._after).length
+        return critical_path(self._schedule, calls_per_event=self._after, acts=self._acts).length
 
     def items(self, kinds: Collection[str], about: str = "") -> dict[str, int]:
         """Items that a classifier codes of these kinds of text, by act; with `about`, one for each message read.

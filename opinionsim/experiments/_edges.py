@@ -1,4 +1,4 @@
-"""Store rows of the ties of a run: ties at the start, and moves."""
+"""Store rows of the ties of a run: ties at the start, and changes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def edge_rows(network: Any) -> tuple[EdgeRow, ...]:
 
 
 def moved_ties(network: Any, changes: Iterable[TieChange]) -> list[TieRow]:
-    """Store rows of ties that moved; each move starts from :func:`edge_rows` or an earlier move.
+    """Store rows of ties that moved, were added or were removed, from those of :func:`edge_rows` and earlier changes.
 
     Parameters
     ----------
@@ -42,7 +42,9 @@ def moved_ties(network: Any, changes: Iterable[TieChange]) -> list[TieRow]:
         return []
     directed = Network.of(network).directed
 
-    def joined(speaker: int, listener: int) -> tuple[int, int]:
+    def joined(speaker: int | None, listener: int) -> tuple[int | None, int | None]:
+        if speaker is None:
+            return None, None
         return (speaker, listener) if directed else (min(speaker, listener), max(speaker, listener))
 
     return [

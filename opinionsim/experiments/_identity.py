@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from opinionsim.experiments._events_spec import event_identity
 from opinionsim.experiments._outside import run_parts
 from opinionsim.experiments._resources import Resources
 from opinionsim.experiments._spec import ExperimentSpec
+from opinionsim.experiments._survey_spec import draws_personas, uses_survey
 from opinionsim.opinions import OpinionScale
 from opinionsim.schedules import Setting
 from opinionsim.streams import canonical_json, digest
@@ -23,9 +25,11 @@ RUN_FIELDS = (
     "cast",
     "moderator",
     "task",
+    "survey",
     "topic",
     "cognition",
     "interaction",
+    "events",
     "model",
     "measurement.probe",
     "measurement.self_report",
@@ -53,22 +57,22 @@ def _stated(model: Any, *without: str) -> dict[str, Any]:
 
 def _population_fields(spec: ExperimentSpec, resources: Resources) -> dict[str, Any]:
     """Identity fields of a population; personas enter by the content that prompts can show, not by file name."""
+    fields = _stated(spec.population, "personas")
+    if not isinstance(counts := spec.population.distribution, str):
+        fields["initial_opinions"] = {str(value): count for value, count in counts.items() if count}
+    if draws_personas(spec):
+        return _stated(spec.population) | fields
     personas = [
         [persona.name, persona.opinion, list(persona.attributes.items()), persona.background]
         for persona in resources.personas(spec.population).personas
     ]
-    fields = _stated(spec.population, "personas")
-    if not isinstance(counts := spec.population.distribution, str):
-        fields["initial_opinions"] = {str(value): count for value, count in counts.items() if count}
     return {**fields, "personas": digest(canonical_json(personas))}
 
 
 def _cognition_fields(spec: ExperimentSpec) -> dict[str, Any]:
-    """Identity fields of cognition; a cast is told of a closed world only where the specification states one."""
-    fields = _stated(spec.cognition)
-    if spec.cast and "world" in spec.cognition.model_fields_set:
-        fields["world"] = spec.cognition.world
-    return fields
+    """Identity fields of cognition; the world is left out where it is the usual one."""
+    fields = _stated(spec.cognition, "world")
+    return fields if spec.world == ("open" if spec.cast else "closed") else {**fields, "world": spec.world}
 
 
 def _cast_fields(spec: ExperimentSpec, resources: Resources) -> dict[str, Any]:
@@ -79,6 +83,13 @@ def _cast_fields(spec: ExperimentSpec, resources: Resources) -> dict[str, Any]:
     if spec.cast:
         return {**fields, "cast": [each.identity() for each in spec.cast]}
     return {**fields, "population": _population_fields(spec, resources)}
+
+
+def _survey_fields(spec: ExperimentSpec, resources: Resources) -> dict[str, Any]:
+    """Identity fields of a survey from which respondents are drawn; it enters by what can reach a prompt or a draw."""
+    if not uses_survey(spec) or spec.survey is None:
+        return {}
+    return {**_stated(spec.survey, "file", "mapping"), "content": resources.survey(spec).identity}
 
 
 def _interaction_fields(spec: ExperimentSpec, resources: Resources) -> dict[str, Any]:
@@ -113,12 +124,15 @@ def run_fields(spec: ExperimentSpec, resources: Resources) -> dict[str, Any]:
     topic = None if claim is None else {"name": claim.topic, "framing": claim.framing, "claim": claim.text}
     fields: dict[str, Any] = {
         **_cast_fields(spec, resources),
+        "survey": _survey_fields(spec, resources),
         "topic": {} if topic is None else {**topic, "masked": spec.topic.masked},
         "interaction": _interaction_fields(spec, resources),
         "cognition": _cognition_fields(spec),
         "model": spec.model.identity(),
         "measurement": {"probe": _stated(spec.measurement.probe)},
     }
+    if spec.events:
+        fields["events"] = event_identity(spec.events, resources.messages)
     if spec.pack != "default":
         fields["prompts"] = PurePath(spec.pack).name or spec.pack
     if asked := _stated(spec.measurement.self_report):

@@ -192,7 +192,15 @@ class LoadedParts:
 
     def instruments(self, spec: ExperimentSpec) -> tuple[Instrument, ...]:
         """The instruments of a run, each with its classifier, in the order of the specification."""
-        return tuple(self._instrument(wanted, spec) for wanted in spec.instruments)
+        return tuple(self._of_claim(wanted, spec) for wanted in spec.instruments)
+
+    def _of_claim(self, wanted: WantedInstrument, spec: ExperimentSpec) -> Instrument:
+        """An instrument, if there is a claim where its classifier needs one."""
+        found = self._instrument(wanted, spec)
+        if found.classifier.needs_claim and not spec.has_topic:
+            problem = f"classifier {wanted.classifier.name!r} needs a claim, and a task alone has none; give a topic"
+            raise self._source.error(_place(wanted, spec), problem)
+        return found
 
     def _instrument(self, wanted: WantedInstrument, spec: ExperimentSpec) -> Instrument:
         key = canonical_json([wanted.instrument_id, sorted(wanted.kinds)])

@@ -14,6 +14,7 @@ import opinionsim
 from opinionsim.experiments._cells import Experiment
 from opinionsim.experiments._outside import described_parts, require_importable
 from opinionsim.experiments._overrides import split_path
+from opinionsim.experiments._spec import ExperimentSpec
 
 _PACKAGES = (
     "langchain-core", "matplotlib", "mesa", "networkx", "numpy", "pandas", "pydantic", "scipy", "sqlalchemy",
@@ -72,19 +73,38 @@ def _unswept(experiment: Experiment) -> dict[str, Any]:
     """
     source = experiment.source.value
     sweep = source.get("sweep", {})
-    found: dict[str, Any] = {**experiment.spec.model_dump(mode="json"), "sweep": sweep}
+    found: dict[str, Any] = {**_resolved(experiment.spec), "sweep": sweep}
     paths = {tuple(split_path(str(path))) for grid in (sweep if isinstance(sweep, list) else [sweep]) for path in grid}
     for *folders, last in sorted(paths, key=len):
         stated: Any = source
         node: Any = found
         for key in folders:
-            stated = stated.get(key) if isinstance(stated, Mapping) else None
-            node = node.get(key) if isinstance(node, dict) else None
-        if isinstance(stated, Mapping) and last in stated:
+            stated, node = _entry(stated, key), _entry(node, key)
+        if isinstance(node, list):
+            node[int(last)] = stated[int(last)]
+        elif isinstance(stated, Mapping) and last in stated:
             if isinstance(node, dict):
                 node[last] = stated[last]
         elif isinstance(node, dict):
             node.pop(last, None)
+    return found
+
+
+def _entry(node: Any, key: str) -> Any:
+    """The value under a key of a mapping or at a position of a list; None where there is none."""
+    if isinstance(node, (list, tuple)):
+        return node[int(key)] if key.isdigit() and int(key) < len(node) else None
+    return node.get(key) if isinstance(node, Mapping) else None
+
+
+def _resolved(spec: ExperimentSpec) -> dict[str, Any]:
+    """A specification with its defaults, without those that would mean something else if they were stated."""
+    found: dict[str, Any] = spec.model_dump(mode="json")
+    if not spec.has_topic:
+        del found["topic"]
+    del found["population" if spec.cast else "cast"]
+    for name in {"classifier", "texts"} - spec.measurement.model_fields_set:
+        del found["measurement"][name]
     return found
 
 

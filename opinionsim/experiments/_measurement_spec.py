@@ -164,10 +164,11 @@ class MeasurementSpec(DocumentModel):
         scale : OpinionScale
             The scale of the experiment.
         unasked : bool
-            Whether stance is measured where the specification names no classifier, as it is of a topic.
+            Whether the default classifier measures stance, as it does of a topic.
         """
-        named = "classifier" in self.model_fields_set
-        short = self.classifier if named or (unasked and not self._lists_stance) else None
+        named = "classifier" in self.model_fields_set or not self._lists_stance
+        wants = unasked or self.classifier != ClassifierSpec(name="lexicon")
+        short = self.classifier if named and wants else None
         found = [] if short is None else [self.stance(short, scale)]
         for each in self.instruments:
             own = scale if each.scale is None else each.scale.scale()

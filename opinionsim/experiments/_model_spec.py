@@ -210,10 +210,10 @@ class ByAttributeSpec(DocumentModel, _Agents):
         return tuple(map(self._model_of, personas))
 
     def _model_of(self, persona: Persona) -> ModelSpec:
-        value = persona.attributes.get(self.by)
+        value = persona.traits.get(self.by)
         found = self.models.get(str(value), self.otherwise)
         if found is None:
-            known = ", ".join(map(repr, persona.attributes)) or "none"
+            known = ", ".join(map(repr, persona.traits)) or "none"
             lacks = f"has no attribute {self.by!r}, only {known}"
             has = f"has {self.by} = {value!r}" if value is not None else lacks
             raise SpecError(
@@ -224,9 +224,9 @@ class ByAttributeSpec(DocumentModel, _Agents):
 
     def problems(self, personas: Sequence[Persona], size: int) -> Iterator[tuple[KeyPath, str]]:
         """Values that no persona has, and personas without a model: any of them may be drawn."""
-        present = {str(persona.attributes.get(self.by)) for persona in personas}
+        present = {str(persona.traits.get(self.by)) for persona in personas}
         for value in self.models:
-            if value not in present and any(self.by in persona.attributes for persona in personas):
+            if value not in present and any(self.by in persona.traits for persona in personas):
                 valid = ", ".join(sorted(present - {"None"}))
                 yield ("models", value), f"no persona has {self.by} = {value!r}; valid: {valid}"
         yield from _attempt(lambda: self.assign(personas, np.random.default_rng(0)))

@@ -20,10 +20,13 @@ Overrides = Mapping[str, Any] | Iterable[str]
 #: Fields that can hold paths, each with a test of whether a text is a path and not a name.
 _PATHS: Mapping[tuple[str, ...], Callable[[str], bool]] = {
     ("population", "personas"): is_path,
+    ("survey", "file"): is_path,
+    ("survey", "mapping"): is_path,
     ("topic", "file"): bool,
     ("prompts",): lambda text: text not in ("", *BUILT_IN_PACKS),
     ("interaction", "messages"): bool,
     ("interaction", "network", "path"): bool,
+    ("events", "file"): bool,
 }
 
 
@@ -44,10 +47,12 @@ def split_path(path: str) -> tuple[str, ...]:
 def replaced(root: Mapping[str, Any], keys: tuple[str, ...], value: Any) -> dict[str, Any]:
     """A copy of a nested mapping with another value at a key path; all else is shared.
 
+    Entries of a list are named by their position, from 0, as in ``events.0.step``.
+
     Raises
     ------
     ValueError
-        If the path leads through a value that is no mapping.
+        If the path leads through a value that is neither mapping nor list, or to an entry that a list lacks.
     """
     copy = dict(root)
     key = next((own for own in copy if own == keys[0] or json.dumps(own) == keys[0]), keys[0])
@@ -55,6 +60,12 @@ def replaced(root: Mapping[str, Any], keys: tuple[str, ...], value: Any) -> dict
         copy[key] = value
         return copy
     child = copy.get(key)
+    if isinstance(child, (list, tuple)):
+        entries = {str(position): entry for position, entry in enumerate(child)}
+        if keys[1] not in entries:
+            raise ValueError(f"{key} has no entry {keys[1]!r}; valid: {', '.join(entries) or 'none, it is empty'}")
+        copy[key] = list(replaced(entries, keys[1:], value).values())
+        return copy
     if child is not None and not isinstance(child, Mapping):
         raise ValueError(f"there is no field {keys[1]!r} in {show_value(child)}; give the whole node a mapping instead")
     copy[key] = replaced(child or {}, keys[1:], value)
@@ -167,7 +178,11 @@ def _absolute(keys: tuple[str, ...], value: Any) -> Any:
     """A value with the paths in it made absolute."""
     if isinstance(value, Mapping):
         return {key: _absolute((*keys, *str(key).split(".")), child) for key, child in value.items()}
-    if isinstance(value, str) and keys in _PATHS and _PATHS[keys](value):
+    if isinstance(value, (list, tuple)) and all(isinstance(child, Mapping) for child in value):
+        return [_absolute(keys, child) for child in value]
+    # Entries of a list are named by their position.
+    named = tuple(key for key in keys if not key.isdigit())
+    if isinstance(value, str) and named in _PATHS and _PATHS[named](value):
         return str(Path(value).absolute())
     return value
 

@@ -7,6 +7,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from statistics import fmean
+from textwrap import shorten
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,12 +29,15 @@ from opinionsim.experiments._outside import owned, run_parts
 from opinionsim.llm import Usage
 from opinionsim.measurement import SELF_REPORT
 from opinionsim.messages import ChatMessage, Message, as_message
-from opinionsim.schedules import outline
+from opinionsim.schedules import Event, outline
 from opinionsim.store import Store, open_store
 from opinionsim.streams import canonical_json
 
 #: Text in a preview in the place of another agent's post.
 PLACEHOLDER = "(the text of another agent's post)"
+
+#: Members of a cast whose prompts a preview shows.
+_MEMBERS_SHOWN = 10
 
 #: Calls that are acted out: about so many at most, shared out over the conditions; and least number for each.
 _ACTED_OUT = 2_000
@@ -136,9 +141,26 @@ def calls_by_run(experiment: Experiment, loaded: LoadedParts | None = None) -> d
     SpecError, MeasurementError
         As :func:`opinionsim.plan`.
     """
+    return {run_id: counted.calls for run_id, counted in counted_runs(experiment, loaded).items()}
+
+
+class Counted(NamedTuple):
+    """Numbers of a run that are known before it begins."""
+
+    calls: int
+    """Calls, judges' included, if no reply is rejected."""
+    dropped: int
+    """Turns that drop out because of events."""
+
+
+def counted_runs(experiment: Experiment, loaded: LoadedParts | None = None) -> dict[str, Counted]:
+    """What is known of each run before it begins; parameters and errors are those of :func:`calls_by_run`."""
     require_experiment(experiment)
     planning = _Planning(experiment, loaded or LoadedParts(experiment, to_plan=True), _chosen(experiment, None))
-    return {run_id: sum(map(len, planning.asked(run_id).values())) for run_id in planning.runs}
+    return {
+        run_id: Counted(sum(map(len, planning.asked(run_id).values())), planning.dropped.get(run_id, 0))
+        for run_id in planning.runs
+    }
 
 
 def _chosen(experiment: Experiment, only: Collection[str] | None) -> dict[str, PlannedRun]:
@@ -210,6 +232,8 @@ class _Planning:
         Models of the agents, in the order of the cells, then those of judges.
     judges : dict of str to Model
         The model behind each instrument that asks one, by the identity of the instrument.
+    dropped : dict of str to int
+        Turns of each run that drop out because of events.
     """
 
     def __init__(self, experiment: Experiment, loaded: LoadedParts, runs: Mapping[str, PlannedRun]) -> None:
@@ -220,6 +244,7 @@ class _Planning:
         self._instruments = instruments_by_run(experiment.runs, loaded)
         self._unusual: dict[str, None] = {}
         self._unset: list[SpecError] = []
+        self.dropped: dict[str, int] = {}
         self._turns = self._counted()
         read = {each.instrument_id: each for run_id in runs for each in self._instruments[run_id]}
         self.judges: dict[str, Model] = {}
@@ -254,7 +279,10 @@ class _Planning:
             )
             if key not in known:
                 known[key] = self._turns_of(run) if run.spec.chat_models else None
-            if (turns := known[key]) is not None and turns.calls:
+            if (turns := known[key]) is None:
+                continue
+            self.dropped[run_id] = turns.dropped
+            if turns.calls:
                 found[run_id] = turns
         if self._unset and len(self._unset) == len(known) and any(run_parts(run.spec) for run in self.runs.values()):
             # No draw of a part of the user's own can be used: the part is at fault, and not chance.
@@ -490,15 +518,20 @@ class Preview:
     run_id, cell : str
         Run id, and label of the cell.
     prompts : dict of str to tuple of ChatMessage
-        By act: the prompt of the first agent to perform it, as if nothing had happened before.
+        By act: the prompt of the first agent to perform it, as if nothing had happened before; then, as
+        ``ACT, after reading``, that of the first turn that reads something, if the first one does not. Of a cast, the
+        same for each of its first ten members, as ``ACT of NAME``.
     equation : str
         The classic model that agents follow; empty where chat models play them.
+    events : tuple of str
+        What happens in the run from outside, with its agents and steps.
     """
 
     run_id: str
     cell: str
     prompts: dict[str, tuple[ChatMessage, ...]]
     equation: str = ""
+    events: tuple[str, ...] = ()
 
 
 def preview(experiment: Experiment, run: int = 0) -> Preview:
@@ -524,20 +557,50 @@ def preview(experiment: Experiment, run: int = 0) -> Preview:
     if parts.equation is not None:
         return Preview(planned.run_id, planned.cell.label, {}, parts.equation.setup.model.title)
     with owned(planned.spec):
-        return Preview(planned.run_id, planned.cell.label, _first_prompts(parts))
+        told = tuple(map(_told_event, parts.events))
+        return Preview(planned.run_id, planned.cell.label, _first_prompts(parts), events=told)
+
+
+#: Characters of a text that is shown where an event is told, and most agents that are named there.
+_SHOWN_TEXT, _SHOWN_AGENTS = 60, 12
+
+
+def _told_event(event: Event) -> str:
+    """An event of a run in one line."""
+    if event.kind == "ties":
+        return f"step {event.step}: ties change"
+    lasting = "" if event.kind in ("message", "join", "leave") else f" to {event.until or 'the end'}"
+    some = ", ".join(map(str, event.agents[:_SHOWN_AGENTS]))
+    more = f" and {len(event.agents) - _SHOWN_AGENTS} more" if len(event.agents) > _SHOWN_AGENTS else ""
+    chance = f", probability {event.probability:g}" if event.kind == "media" else ""
+    texts = "; ".join(shorten(repr(text), _SHOWN_TEXT, placeholder="…'") for text in event.texts)
+    return f"step {event.step}{lasting}: {event.kind}, agents {some}{more}{chance}" + (f": {texts}" if texts else "")
 
 
 def _first_prompts(parts: Parts) -> dict[str, tuple[ChatMessage, ...]]:
-    """The prompt of the first turn of each act, as if nothing had happened yet."""
+    """The prompt of the first turn of each act, as if nothing had happened yet.
+
+    Where that turn reads nothing and a later one does, both are given. Members of a cast have prompts of their own.
+    """
     cast = parts.cast()
+    listed = any(each.brief is not None and each.brief.author is not None for each in parts.directions)
     prompts: dict[str, tuple[ChatMessage, ...]] = {}
+    alone: set[str] = set()
+    authors: list[Message] = []
     for turn in outline(parts.schedule):
-        if turn.act not in prompts:
-            received = [
-                Message(PLACEHOLDER) if isinstance(ref, int) else as_message(parts.schedule.externals[ref.name])
-                for ref in turn.reads
-            ]
-            actor = cast[turn.agent].actor
-            if isinstance(actor, PersonaActor):
-                prompts[turn.act] = actor.preview(turn.act, received)
+        member = cast[turn.agent]
+        authors.append(Message(PLACEHOLDER, member.name, turn.agent, role=member.role, act=turn.act))
+        own = listed and turn.agent < min(parts.schedule.n_agents, _MEMBERS_SHOWN)
+        name = f"{turn.act} of {member.name}" if own else turn.act
+        if name in alone and turn.reads:
+            name += ", after reading"
+        if name in prompts or not isinstance(member.actor, PersonaActor):
+            continue
+        if not turn.reads:
+            alone.add(name)
+        received = [
+            authors[ref] if isinstance(ref, int) else as_message(parts.schedule.externals[ref.name])
+            for ref in turn.reads
+        ]
+        prompts[name] = member.actor.preview(turn.act, received)
     return prompts

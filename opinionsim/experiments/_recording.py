@@ -92,7 +92,13 @@ def agent_rows(cast: Sequence[Member]) -> list[AgentRow]:
     """The store rows of the cast of a run."""
     return [
         AgentRow(
-            agent, member.name, member.role, member.evidence, member.opinion, dict(member.attributes), member.model
+            agent,
+            member.name,
+            member.role,
+            member.evidence,
+            member.opinion,
+            {**member.attributes, **member.record},
+            member.model,
         )
         for agent, member in enumerate(cast)
     ]

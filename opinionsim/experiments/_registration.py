@@ -10,9 +10,12 @@ import opinionsim
 from opinionsim.experiments._cells import PlannedRun, design_id
 from opinionsim.experiments._coding import instrument_row
 from opinionsim.experiments._context import Context
+from opinionsim.experiments._events_spec import event_labels
 from opinionsim.experiments._manifest import described
 from opinionsim.experiments._outside import run_code
-from opinionsim.experiments._plan import calls_by_run
+from opinionsim.experiments._plan import Counted, counted_runs
+from opinionsim.experiments._spec import ExperimentSpec
+from opinionsim.schedules import Structure
 from opinionsim.store import DesignRow, ExperimentRun, RunRow
 from opinionsim.streams import canonical_json, digest
 
@@ -45,6 +48,7 @@ class Registration:
         self._context = context
         self._inputs: dict[int, Inputs] = {}
         self.calls: dict[str, int] = {}
+        self._counted: dict[str, Counted] = {}
 
     def save_instruments(self, runs: list[PlannedRun]) -> None:
         """Put the instruments of runs on record; a changed instrument is refused."""
@@ -56,7 +60,8 @@ class Registration:
     def save(self) -> None:
         """Put the experiment on record: its instruments first, then its runs and its design."""
         self.save_instruments(self._context.distinct)
-        self.calls = calls_by_run(self._context.experiment, self._context.loaded)
+        self._counted = counted_runs(self._context.experiment, self._context.loaded)
+        self.calls = {run_id: counted.calls for run_id, counted in self._counted.items()}
         self._context.store.register([self._run_row(planned) for planned in self._context.distinct])
         self.save_design()
 
@@ -112,19 +117,28 @@ class Registration:
             "category": topic.category,
             "framing": "" if claim is None else claim.framing,
             "claim": "" if claim is None else claim.text,
+            "task": spec.task,
             "truth": None if claim is None else claim.truth(spec.scale.scale()),
             "confirmation_bias": None if bare else spec.cognition.confirmation_bias,
-            "memory": None if equation else spec.cognition.memory.name,
-            "world": None if bare else spec.cognition.world,
+            "memory": None if equation else _memory(spec),
+            "world": None if bare else spec.world,
             "model": spec.model.label,
             "interaction": spec.interaction.kind,
             "network": None if network is None else network.kind,
             "n_agents": size,
             "steps": spec.interaction.steps_for(size),
+            "event_steps": "; ".join(event_labels(spec.events)) or None,
+            "dropped_turns": self._counted[planned.run_id].dropped,
         }
         evidence = self._context.loaded.evidence(spec, resources.pack(spec.pack))
         identity = (planned.run_id, planned.replicate, planned.block, evidence, planned.cell.fields)
         return RunRow(*identity, summary, self.calls[planned.run_id], *self.inputs(planned))
+
+
+def _memory(spec: ExperimentSpec) -> str:
+    """Name of the memory that agents have; `none` in structures whose agents do not remember."""
+    forgets = isinstance(spec.interaction, Structure) and not spec.interaction.remember
+    return "none" if forgets else spec.cognition.memory.name
 
 
 def _is_equation(planned: PlannedRun) -> bool:

@@ -1,4 +1,4 @@
-"""Resources of a specification: topics, personas, prompt packs, messages and networks.
+"""Resources of a specification: topics, personas, surveys, prompt packs, messages and networks.
 
 Each is read once: from the package's data, a file, or the contents of a manifest.
 """
@@ -18,9 +18,11 @@ from opinionsim.documents import Document, DocumentModel, read_document, validat
 from opinionsim.errors import SpecError
 from opinionsim.experiments._cast import names_of
 from opinionsim.experiments._spec import ExperimentSpec, PopulationSpec, TopicSpec
+from opinionsim.experiments._survey_spec import draws_personas, draws_respondents, margins_of
 from opinionsim.networks import Network, build_network
 from opinionsim.personas import Persona, PersonaSet, load_personas, parse_personas
 from opinionsim.prompts import BUILT_IN_PACKS, PromptPack, load_pack
+from opinionsim.surveys import TABLE_SUFFIXES, Survey, from_margins, load_survey, with_each_value
 from opinionsim.topics import Claim, Topic, load_topics, parse_topic
 
 _Loaded = TypeVar("_Loaded")
@@ -47,6 +49,7 @@ class _Contents(DocumentModel):
     prompts: dict[str, dict[str, str]] = Field(default_factory=dict)
     messages: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     networks: dict[str, _Graph] = Field(default_factory=dict)
+    surveys: dict[str, dict[str, dict[str, Any]]] = Field(default_factory=dict)
 
 
 class _Messages(DocumentModel):
@@ -76,6 +79,8 @@ class Resources:
         self._packs: dict[str, PromptPack] = {}
         self._messages: dict[str, tuple[str, ...]] = {}
         self._networks: dict[str, Network] = {}
+        self._surveys: dict[tuple[str, str], Survey] = {}
+        self._candidates: dict[str, PersonaSet] = {}
 
     @classmethod
     def from_contents(
@@ -122,10 +127,11 @@ class Resources:
             "prompts": {reference: dict(pack.contents) for reference, pack in self._packs.items()},
             "messages": {reference: list(found) for reference, found in self._messages.items()},
             "networks": {reference: _network_content(network) for reference, network in self._networks.items()},
+            "surveys": self._survey_contents(),
         }
 
     def personas(self, population: PopulationSpec) -> PersonaSet:
-        """The personas from which a population is drawn.
+        """The personas that a population names or writes out.
 
         Raises
         ------
@@ -137,18 +143,89 @@ class Resources:
             return parse_personas(reference, "population.personas")
         return _once(self._personas, reference, self._find_personas)
 
+    def candidates(self, spec: ExperimentSpec) -> PersonaSet:
+        """All personas that an agent of a run can play.
+
+        Returns
+        -------
+        PersonaSet
+            The set that the population names or writes out; all respondents of whom its query is true; or, for
+            margins, persons who have among them each value that can be drawn.
+
+        Raises
+        ------
+        SpecError
+            If there is no such set, file or respondent, or it is not valid.
+        """
+        if (given := margins_of(spec)) is not None:
+            return with_each_value(given.margins, given.seed)
+        if draws_respondents(spec):
+            survey, query = self.survey(spec), spec.population.query
+            return _once(self._candidates, f"{survey.identity} {query}", lambda _: survey.personas(query))
+        return self.personas(spec.population)
+
+    def drawn(self, spec: ExperimentSpec, rng: np.random.Generator) -> PersonaSet:
+        """The personas of one run: drawn from the survey or from margins, else all that there are.
+
+        Raises
+        ------
+        SpecError
+            As for :meth:`candidates`, and if there are fewer respondents than agents.
+        """
+        population = spec.population
+        if (given := margins_of(spec)) is not None:
+            return from_margins(given.margins, population.size, rng, given.seed)
+        if spec.survey is None or not draws_respondents(spec):
+            return self.personas(population)
+        weighted, again = spec.survey.weighting == "draw", spec.survey.replace
+        survey = self.survey(spec)
+        return survey.draw(population.size, rng, population.query, weighted=weighted, replace=again).personas
+
+    def survey(self, spec: ExperimentSpec) -> Survey:
+        """The survey of a specification.
+
+        Raises
+        ------
+        SpecError
+            If it names none, or the file or mapping cannot be found or is not valid.
+        """
+        if spec.survey is None:
+            raise SpecError("survey is required and missing: give survey: {file: ..., mapping: ...}")
+        reference = spec.survey.file, spec.survey.mapping
+        if reference not in self._surveys:
+            self._surveys[reference] = self._find_survey(*reference)
+        return self._surveys[reference]
+
+    def _find_survey(self, file: str, mapping: str) -> Survey:
+        content = self._pinned.surveys.get(file, {}).get(mapping)
+        if content is not None:
+            return Survey.from_content(content, f"survey {file}")
+        found, chosen = (str(self._path(name)) if is_path(name) else name for name in (file, mapping))
+        return load_survey(found, chosen)
+
+    def _survey_contents(self) -> dict[str, Any]:
+        """All surveys asked for, by file and mapping."""
+        found: dict[str, Any] = {}
+        for (file, mapping), survey in self._surveys.items():
+            found.setdefault(file, {})[mapping] = survey.content()
+        return found
+
     def names(self, spec: ExperimentSpec) -> tuple[str, ...] | None:
-        """Names of the agents that a network or graph may name, in their order; None where agents play nobody.
+        """Names of the agents that a network or graph may name, in their order: none where each run draws its own.
+
+        None where agents play nobody.
 
         Raises
         ------
         SpecError
             If there is no such persona set, or it is not valid.
         """
-        if spec.population.continuous or not spec.interaction.role_play:
-            return None
         if spec.cast:
             return names_of(spec)
+        if spec.population.continuous or not spec.interaction.role_play:
+            return None
+        if draws_personas(spec):
+            return ()
         return tuple(persona.name for persona in self.personas(spec.population).personas)
 
     def _find_personas(self, reference: str) -> PersonaSet:
@@ -159,7 +236,9 @@ class Resources:
         folder = data_folder("personas")
         file = folder / f"{reference}.yaml"
         if not file.is_file():
-            raise SpecError(f"unknown persona set {reference!r}; valid: {_names(folder)}, or the path of a .yaml file")
+            raise SpecError(
+                f"unknown persona set {reference!r}; valid: {_names(folder)}, or the path of a .yaml or .csv file"
+            )
         return load_personas(file)
 
     def topic(self, spec: TopicSpec) -> Topic:
@@ -293,7 +372,7 @@ def _once(cache: dict[str, _Loaded], reference: str, find: Callable[[str], _Load
 
 def is_path(reference: str) -> bool:
     """Whether a reference means a file and not a name: it has a folder or a suffix."""
-    return "/" in reference or "\\" in reference or reference.endswith(_SUFFIXES)
+    return "/" in reference or "\\" in reference or reference.endswith((*_SUFFIXES, *TABLE_SUFFIXES))
 
 
 def _names(folder: Path) -> str:

@@ -73,6 +73,7 @@ def _turns(cell: Cell) -> Mapping[str, Any]:
     return {
         "seed": cell.spec.seed,
         "interaction": interaction,
+        "events": cell.fields.get("events", []),
         "population.size": cell.spec.size,
         "measurement.probe": measured.get("probe", {}),
         "measurement.self_report": measured.get("self_report", {}),

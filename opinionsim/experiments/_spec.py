@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from typing import Annotated, Any, ClassVar, Literal
@@ -9,7 +10,8 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import AfterValidator, Discriminator, Field, Tag
 
 from opinionsim.documents import DocumentModel, KeyPath
-from opinionsim.experiments._cast_spec import MemberSpec, ModeratorSpec
+from opinionsim.experiments._cast_spec import MODERATOR_NAME, MemberSpec, ModeratorSpec
+from opinionsim.experiments._events_spec import EventSpec, event_conflicts
 from opinionsim.experiments._measurement_spec import (
     ClassifierSpec,
     MeasurementSpec,
@@ -18,8 +20,20 @@ from opinionsim.experiments._measurement_spec import (
     distinct,
 )
 from opinionsim.experiments._model_spec import AnyModelSpec, ModelSpec
+from opinionsim.experiments._survey_spec import SurveySpec, survey_conflicts
+from opinionsim.opinions import OpinionScale
 from opinionsim.registry import NamedPart
-from opinionsim.schedules import INSTRUCT, MAX_SIZE, MAX_STEPS, MODERATE, PROBE, SELF_REPORT, ActSpec, InteractionField
+from opinionsim.schedules import (
+    INSTRUCT,
+    MAX_SIZE,
+    MAX_STEPS,
+    MODERATE,
+    PROBE,
+    SELF_REPORT,
+    ActSpec,
+    InteractionField,
+    acts_with,
+)
 
 #: Largest integer every store keeps exactly.
 _MAX_INT = 2**63 - 1
@@ -36,7 +50,8 @@ class PopulationSpec(DocumentModel):
     """The agents and their initial opinions."""
 
     personas: str | dict[str, Any] = "chuang2024"
-    """Name of a persona set of the package, path of a persona file, or the set itself."""
+    """Name of a persona set of the package, path of a persona file (YAML, JSON or CSV), or the set itself; `survey`
+    draws respondents of the survey, and `{margins: ...}` persons from given margins, for each run anew."""
     size: int = Field(10, ge=1, le=MAX_SIZE)
     """Number of agents N."""
     initial_opinions: (
@@ -62,6 +77,8 @@ class PopulationSpec(DocumentModel):
     template: str | None = Field(None, min_length=1)
     """Persona template of structures: a name of the prompt pack, or a text that holds ${persona}. Null takes its
     default."""
+    query: str | None = Field(None, min_length=1)
+    """Respondents of the survey from whom to draw: comparisons of variables with their original values."""
 
     @property
     def continuous(self) -> bool:
@@ -110,12 +127,13 @@ class CognitionSpec(DocumentModel):
     """Most tokens of memory in a prompt; the oldest events are left out first. Null sets no limit."""
     confirmation_bias: Literal["none", "weak", "strong"] = "none"
     """Instruction to favour messages that agree with the agent's belief."""
-    world: Literal["closed", "open"] = "closed"
-    """`closed` tells agents that only the other agents can inform them."""
+    world: Literal["closed", "open"] | None = None
+    """`closed` tells agents that only the other agents can inform them. Null is closed for a population, and open for a
+    cast, which is told no more than it says."""
     belief_tense: Literal["present", "past"] = "present"
     """Wording of the initial belief: a phrase without a verb, or a sentence in the past tense."""
     post_words: int | None = Field(60, ge=1, le=_MAX_INT)
-    """Most words that agents are asked to write in a post. Null says nothing of length."""
+    """Most words that agents are asked to write in a post, or in a response on a topic. Null says nothing of length."""
     draws: int = Field(1, ge=1, le=100)
     """Replies drawn for each answer; `selector` picks the one that counts. Off-record answers have one draw."""
     selector: NamedPart = Field(default_factory=lambda: NamedPart(name="first"))
@@ -184,6 +202,15 @@ def _no_topic() -> InlineTopicSpec:
     )
 
 
+#: What is coded of a moderator that decides by values, unless an instrument of that variable is listed.
+_VERDICT = WantedInstrument(
+    "verdict",
+    ClassifierSpec(name="stated", options={"after": "Verdict"}),
+    OpinionScale((-1, 0, 1), ("rejected", "undecided", "accepted")),
+    frozenset({"moderation"}),
+)
+
+
 class ExperimentSpec(DocumentModel):
     """An experiment: one run, or a sweep of them, each repeated `replicates` times."""
 
@@ -197,6 +224,8 @@ class ExperimentSpec(DocumentModel):
     """Runs of each cell."""
     population: PopulationSpec = Field(default_factory=PopulationSpec)
     """The agents and their initial opinions."""
+    survey: SurveySpec | None = None
+    """The survey from which respondents are drawn."""
     cast: Annotated[tuple[MemberSpec, ...], Field(strict=False, max_length=MAX_SIZE)] = ()
     """The agents one by one, in the place of a population."""
     moderator: ModeratorSpec | None = None
@@ -210,6 +239,8 @@ class ExperimentSpec(DocumentModel):
     """Memory and bias of the agents."""
     interaction: InteractionField
     """The order of turns, and the messages that agents read."""
+    events: tuple[EventSpec, ...] = ()
+    """What happens from outside: messages, zealots, media, and agents that leave or join."""
     model: AnyModelSpec = Field(default_factory=ModelSpec)
     """The chat model that plays the agents; a list of models with shares; a model for each value of an attribute; or a
     classic model."""
@@ -240,7 +271,12 @@ class ExperimentSpec(DocumentModel):
     @property
     def has_topic(self) -> bool:
         """Whether opinions are about a claim; a task alone has none."""
-        return self.model.equation is not None or "topic" in self.model_fields_set
+        return self.model.equation is not None or self.topic != _no_topic()
+
+    @property
+    def world(self) -> Literal["closed", "open"]:
+        """Whether agents are told that only the other agents can inform them."""
+        return self.cognition.world or ("open" if self.cast else "closed")
 
     @property
     def chat_models(self) -> tuple[ModelSpec, ...]:
@@ -261,7 +297,11 @@ class ExperimentSpec(DocumentModel):
         """The instruments of a run, that of `classifier` first; for a classic model one that reads its numbers."""
         if self.model.equation is not None:
             return (self.measurement.stance(ClassifierSpec(name="exact"), self.scale.scale()),)
-        return self.measurement.wanted(self.scale.scale(), unasked=self.has_topic)
+        found = list(self.measurement.wanted(self.scale.scale(), unasked=self.has_topic))
+        decides = self.moderator is not None and self.moderator.values is not None
+        if decides and not any(each.variable == _VERDICT.variable for each in found):
+            found.insert(len(found) - len(self.measurement.instruments), _VERDICT)
+        return tuple(found)
 
     @property
     def counts_cut_off(self) -> bool:
@@ -284,7 +324,8 @@ class ExperimentSpec(DocumentModel):
         asked = ((self.measurement.probe, PROBE), (self.measurement.self_report, SELF_REPORT))
         moderating = () if self.moderator is None else (MODERATE, *((INSTRUCT,) if self.moderator.automatic else ()))
         questions = (act for each, act in asked if each.before or each.after)
-        return [*self.interaction.acts.values(), *moderating, *questions]
+        acts = acts_with(self.interaction.acts, [event.kind for event in self.events])
+        return [*acts.values(), *moderating, *questions]
 
 
 def json_schema() -> dict[str, Any]:
@@ -322,8 +363,13 @@ def conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
     else:
         for keys, problem in interaction.conflicts(size):
             yield ("interaction", *keys), problem
+    equation = None if spec.model.equation is None else spec.model.equation.classic
+    yield from event_conflicts(spec.events, interaction, size, equation)
+    if getattr(interaction, "remember", False) and spec.cognition.memory.name == "none":
+        yield ("interaction", "remember"), "needs a memory; cognition.memory is none"
     yield from _agent_conflicts(spec)
     yield from _cast_conflicts(spec)
+    yield from survey_conflicts(spec)
     if not isinstance(counts := spec.population.distribution, str):
         yield from _count_conflicts(counts, size, spec.scale.points)
     for name in ("probe", "self_report"):
@@ -403,10 +449,15 @@ def _cast_conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
     """Problems of a cast and a moderator, and of fields that they take the place of."""
     for place, each in enumerate(spec.cast):
         yield from ((("cast", place, *keys), problem) for keys, problem in each.conflicts())
-    names = [each.name for each in spec.cast if each.name is not None]
-    for name in dict.fromkeys(name for name in names if names.count(name) > 1):
-        yield ("cast",), f"{name!r} is the name of two agents; names must be distinct"
-    if spec.cast and "population" in spec.model_fields_set:
+    names = Counter(each.name or spec.interaction.unnamed(agent) for agent, each in enumerate(spec.cast))
+    if spec.moderator is not None and spec.cast:
+        names[MODERATOR_NAME] += 1
+    for name, number in names.items():
+        if number > 1:
+            yield ("cast",), f"{name!r} is the name of two agents; names must be distinct"
+    if not spec.cast and "cast" in spec.model_fields_set and "population" not in spec.model_fields_set:
+        yield ("cast",), "must list at least one agent; leave it out for a population"
+    if spec.cast and spec.population != PopulationSpec():
         yield ("population",), "cannot stand beside cast, which lists the agents themselves"
     equation = spec.model.equation is not None
     for field in ("cast", "moderator", "task"):

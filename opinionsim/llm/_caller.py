@@ -19,7 +19,7 @@ from opinionsim.llm._failures import Failure, classify_failure, wait_s
 from opinionsim.llm._journal import Entry, EntryKey, Journal
 from opinionsim.llm._policy import ASKED_AGAIN, ReplyPolicy
 from opinionsim.llm._prices import Price
-from opinionsim.llm._reply import ParsedReply, read_reply
+from opinionsim.llm._reply import ParsedReply, read_reply, withheld
 from opinionsim.llm._seat import Seat
 from opinionsim.llm._slots import Lane, SlotPool, Verdict
 from opinionsim.messages import AS_IS, ChatMessage, Prompt, Reading, Reply
@@ -258,6 +258,7 @@ class RunCalls:
             else:
                 question = _Question(key, prompt, priority, asked, missing[True])
                 reply, latency_s = await self._reply(turn, question)
+                reply = _as_read(reply, reading, part)
                 verdict = _judged(reply, asked, missing, reading, part)
                 person = isinstance(asked, Seat)
                 entry = Entry(
@@ -535,6 +536,14 @@ def _parsed(reading: Reading, part: str, text: str) -> _Verdict:
         return _Verdict("rejected", str(rejected))
     except (Exception, SystemExit) as error:  # a parse is a function of the user's
         return _Verdict("unparsed", f"parse failed with {type(error).__name__}: {error}", failure=error)
+
+
+def _as_read(reply: ParsedReply, reading: Reading, part: str) -> ParsedReply:
+    """A reply in a form that no refusal has is an answer, although its words may read like a refusal."""
+    if not reading.formal or reply.condition != "refused" or withheld(reply.finish_reason):
+        return reply
+    accepted = _parsed(reading, part, reply.text).verdict == "accepted"
+    return reply._replace(condition="answered") if accepted else reply
 
 
 def _judged(

@@ -107,9 +107,14 @@ def _count(tokens: object) -> int | None:
     return tokens if 0 <= tokens <= _MOST_TOKENS else None
 
 
+def withheld(finish: str) -> bool:
+    """Whether a finish reason says that a filter or the model itself withheld the reply."""
+    return finish.lower() in _WITHHELD
+
+
 def _condition(text: str, finish: str, refusal: bool) -> tuple[Condition, str]:
     """Condition and flag of a reply."""
-    if refusal or finish.lower() in _WITHHELD:
+    if refusal or withheld(finish):
         return "refused", ""
     condition, flag = read_answer(text)
     if condition == "answered" and finish.lower() in _CUT_SHORT:

@@ -289,7 +289,6 @@ REFUSALS = (
     "I cannot continue with this request.",
 )
 
-#: Sentence ends, and the marks that set a quoted or introduced sentence off from what introduces it.
 #: What is said to a task without a claim. They fit any task, and say nothing of it.
 ANSWERS = (
     "I would begin with what can be done at once and costs little.",
@@ -308,7 +307,7 @@ ANSWERS = (
 
 #: What a moderator says of the responses, with their number as {n}.
 MODERATION = (
-    "Of {n} responses, most start with small steps.",
+    "Most of the {n} responses begin with small steps, and some with a larger plan.",
     "Put together, the {n} responses ask for a plain rule and for somebody who answers for it.",
     "The {n} responses differ in where to begin and agree that it has to begin.",
 )
@@ -326,6 +325,7 @@ def pick_one(n: int) -> str:
     return f"Answer with one number from 1 to {n} and nothing else."
 
 
+#: Sentence ends, and the marks that set a quoted or introduced sentence off from what introduces it.
 _BREAKS = re.compile('[.!?:\n"\u201c\u201d\u00ab\u00bb]+')
 _SUBJECT = re.compile(r"\b(?:theory xyz|(?:this|that|the) (?:theory(?! xyz)|claim))\b")
 _WORD = re.compile(r"[a-z]+(?:['\u2019]t)?")

@@ -1,4 +1,4 @@
-"""Metrics of opinion distributions, on arrays and on the tidy frames of a store."""
+"""Metrics of opinions and texts, on arrays and on the tidy frames of a store."""
 
 from __future__ import annotations
 
@@ -25,6 +25,16 @@ from opinionsim.metrics._dip import dip, dip_p_value
 from opinionsim.metrics._frames import run_metrics, step_metrics, trajectories
 from opinionsim.metrics._groups import distinctness, group_consensus, group_count, group_divergence, size_parity
 from opinionsim.metrics._instruments import cut, scale_of, stance_rows
+from opinionsim.metrics._lexical import (
+    LEXICAL,
+    DiversityComponent,
+    diversity_component,
+    hdd,
+    lexical_diversity,
+    lexical_frame,
+    tokenise,
+    type_token_ratio,
+)
 from opinionsim.metrics._missing import SIDES, exposure
 from opinionsim.metrics._moments import (
     extreme_share,
@@ -56,23 +66,30 @@ from opinionsim.metrics._polarization import (
 )
 from opinionsim.metrics._registry import METRICS, Metric, compute_metrics, find_metric
 from opinionsim.metrics._spread import coverage, dispersion, mean_distance, regionalization, spread
+from opinionsim.metrics._sycophancy import sycophancy
 from opinionsim.metrics._uncertainty import (
     Interval,
+    MeanTest,
     PermutationNull,
     bootstrap_interval,
+    paired_effect,
     permutation_null,
+    permutation_test,
 )
 from opinionsim.metrics._wordings import one_wording, wording_statement
 
 __all__ = [
     "CLASSES",
+    "LEXICAL",
     "METRICS",
     "NOT_SET",
     "SIDES",
     "Distribution",
+    "DiversityComponent",
     "ExitProbability",
     "FirstTime",
     "Interval",
+    "MeanTest",
     "Metric",
     "PermutationNull",
     "active_link_density",
@@ -101,6 +118,7 @@ __all__ = [
     "distinctness",
     "distribution",
     "diversity",
+    "diversity_component",
     "duclos_esteban_ray",
     "effective_clusters",
     "ei_index",
@@ -114,10 +132,13 @@ __all__ = [
     "group_consensus",
     "group_count",
     "group_divergence",
+    "hdd",
     "in_order",
     "internal_conflict",
     "largest_change",
     "largest_cluster",
+    "lexical_diversity",
+    "lexical_frame",
     "mean_distance",
     "median",
     "named_metrics",
@@ -126,7 +147,9 @@ __all__ = [
     "opinion_metrics",
     "opinion_polarization_index",
     "order_levels",
+    "paired_effect",
     "permutation_null",
+    "permutation_test",
     "polarization",
     "qualitative_class",
     "regionalization",
@@ -140,7 +163,10 @@ __all__ = [
     "spread",
     "stance_rows",
     "step_metrics",
+    "sycophancy",
+    "tokenise",
     "trajectories",
+    "type_token_ratio",
     "valley_labels",
     "wording_statement",
 ]

@@ -22,7 +22,7 @@ TURN_COLUMNS = (
     "flag",
 )
 #: Conditions of messages that nobody receives.
-_UNHEARD = ("refused", "empty", "skipped")
+UNHEARD = ("refused", "empty", "skipped")
 #: Sides of neutral, by the sign of an author's last measured opinion.
 SIDES = {-1.0: "negative", 0.0: "neutral", 1.0: "positive"}
 
@@ -56,7 +56,7 @@ def counts_of_run(turns: pd.DataFrame) -> pd.DataFrame:
     """
     failed = turns.groupby("run_id")["failed_reflections"].sum().rename("n_failed_reflections")
     pairs = readings(turns)
-    unheard = pairs["condition"].isin(_UNHEARD)
+    unheard = pairs["condition"].isin(UNHEARD)
     read = unheard.groupby(pairs["run_id"]).agg(n_readings="size", n_unheard="sum")
     return failed.to_frame().join(read).fillna(0).astype(int)
 
@@ -117,7 +117,7 @@ def exposure(runs: pd.DataFrame, turns: pd.DataFrame, opinions: pd.DataFrame, ki
         columns |= {f"n_{name}": own, f"n_{name}_at_first": own & first, f"n_{name}_refused": own & refused}
     groups = [joined[key] for key in keys]
     counts = pd.DataFrame(columns).groupby(groups).sum().astype(int)
-    received = joined["value"].where(~joined["condition"].isin(_UNHEARD))
+    received = joined["value"].where(~joined["condition"].isin(UNHEARD))
     means = pd.DataFrame({"intended": joined["value"], "delivered": received}).groupby(groups).mean()
     frame = counts.join(means).reset_index().merge(heads, on=["run_id", "cell"])
     return frame.assign(kind=kind)[[*keys, "kind", *counts.columns, "intended", "delivered", "evidence"]]

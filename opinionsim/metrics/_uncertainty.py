@@ -1,9 +1,10 @@
-"""Uncertainty of metrics: bootstrap intervals over runs, permutation nulls over agents."""
+"""Uncertainty of metrics: bootstrap intervals and tests of means over runs, permutation nulls over agents."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import comb
 from typing import Any
 
 import numpy as np
@@ -65,6 +66,32 @@ class PermutationNull:
     p_value: float
     level: float
     n: int
+
+
+@dataclass(frozen=True, slots=True)
+class MeanTest:
+    """A permutation test of two means.
+
+    Attributes
+    ----------
+    difference : float
+        Mean of the first values less that of the second.
+    p_value : float
+        Two-tailed p-value.
+    exact : bool
+        Whether all arrangements were counted, rather than a sample.
+    n : int
+        Number of arrangements that were counted, the observed one included.
+    n_first, n_second : int
+        Numbers of values that were compared.
+    """
+
+    difference: float
+    p_value: float
+    exact: bool
+    n: int
+    n_first: int
+    n_second: int
 
 
 def _check(level: float, n: int) -> None:
@@ -169,6 +196,115 @@ def _intervals(
         )
         found[1, varied], found[2, varied] = done.confidence_interval
     return found
+
+
+def permutation_test(
+    first: ArrayLike, second: ArrayLike, *, paired: bool = False, n: int = 9999, seed: int = 0
+) -> MeanTest:
+    """Two-tailed permutation test of the means of a metric under two conditions.
+
+    Parameters
+    ----------
+    first, second : array_like (R,), (Q,)
+        A metric of each run under either condition. NaN is left out.
+    paired : bool
+        Whether values at the same place belong together, as two runs of one block do; R = Q then. Pairs with a NaN are
+        left out.
+    n : int
+        Most arrangements to count, at least 1. Where there are more, n are drawn.
+    seed : int
+        Seed of the draws, >= 0.
+
+    Returns
+    -------
+    MeanTest
+        The p-value is twice the smaller share of arrangements with a difference at least as large, or as small, as
+        observed, and at most 1. Arrangements put the values in two groups of the same sizes, or swap them within
+        pairs. All are counted where there are at most n; otherwise the observed one is added to those drawn.
+
+    Raises
+    ------
+    MeasurementError
+        If an argument is not valid, or a condition has fewer than two values.
+
+    Notes
+    -----
+    The observed arrangement counts among those drawn as in Phipson and Smyth 2010, doi 10.2202/1544-6115.1585, so that
+    no p-value is 0. The test is about runs: do not pass the agents of one run.
+    """
+    from scipy.stats import permutation_test as permuted
+
+    _check(0.5, n)
+    one, two = _two_conditions(first, second, paired=paired)
+    if min(len(one), len(two)) < 2:
+        raise MeasurementError(f"each condition must have at least two values; got {len(one)} and {len(two)}")
+    possible = 2 ** len(one) if paired else comb(len(one) + len(two), len(one))
+    null = permuted(
+        (one, two),
+        lambda x, y, axis: x.mean(axis=axis) - y.mean(axis=axis),
+        permutation_type="samples" if paired else "independent",
+        vectorized=True,
+        n_resamples=n,
+        batch=max(1, _BATCH // (len(one) + len(two))),
+        random_state=stream(seed, "permutation test"),
+    ).null_distribution
+    difference, exact = float(one.mean() - two.mean()), possible <= n
+    # Arrangements that differ by rounding alone count as equally extreme.
+    slack = 1e-12 * max(1.0, float(np.abs(one).max()), float(np.abs(two).max()))
+    tails = (np.count_nonzero(null >= difference - slack), np.count_nonzero(null <= difference + slack))
+    counted = len(null) if exact else 1 + len(null)
+    p_value = min(1.0, 2 * (min(tails) + (not exact)) / counted)
+    return MeanTest(difference, p_value, exact, counted, len(one), len(two))
+
+
+def paired_effect(first: ArrayLike, second: ArrayLike) -> float:
+    r"""Effect size d_z of a paired comparison.
+
+    :math:`d_z = \bar d / s_d` for the differences d of the pairs and their standard deviation with ddof 1.
+
+    Parameters
+    ----------
+    first, second : array_like (R,)
+        A metric of each run under two conditions, paired by place. Pairs with a NaN are left out.
+
+    Returns
+    -------
+    float
+        Above 0 where the first values are larger. NaN for fewer than two pairs, and where all differences are equal.
+
+    Raises
+    ------
+    MeasurementError
+        If the values are not of one length, or not finite.
+
+    Notes
+    -----
+    Cohen 1988; reported by Ashkinaze et al. 2024, appendix C (B8), beside ``bootstrap_interval(first - second)``.
+    """
+    one, two = _two_conditions(first, second, paired=True)
+    differences = one - two
+    if len(differences) < 2:
+        return float("nan")
+    # Equal differences that are computed with rounding have a tiny deviation of their own.
+    spread = float(differences.std(ddof=1))
+    negligible = spread <= 1e-12 * max(1.0, float(np.abs(differences).max()))
+    return float("nan") if negligible else float(differences.mean()) / spread
+
+
+def _two_conditions(first: ArrayLike, second: ArrayLike, *, paired: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Values of two conditions without NaN; pairs with a NaN are left out whole."""
+    one, two = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
+    for name, values in (("first", one), ("second", two)):
+        if values.ndim != 1:
+            raise MeasurementError(f"{name} must have one dimension, one value a run; got shape {values.shape}")
+        if np.isinf(values).any():
+            raise MeasurementError(f"{name} must be finite, or NaN where a run has no value; got an infinity")
+    if paired and len(one) != len(two):
+        raise MeasurementError(f"paired values must be as many in both conditions; got {len(one)} and {len(two)}")
+    known = ~np.isnan(one), ~np.isnan(two)
+    if paired:
+        known = (known[0] & known[1],) * 2
+    return one[known[0]], two[known[1]]
 
 
 def permutation_null(

@@ -115,7 +115,7 @@ def agents_called(labels: Sequence[Any], names: Sequence[str], n: int) -> np.nda
     if strangers:
         refuse(
             f"{_listed(strangers)} {'is' if len(strangers) == 1 else 'are'} neither a number nor the name of an agent; "
-            f"nodes are the numbers 0 to {n - 1}, or names: {_listed(names)}"
+            f"nodes are the numbers 0 to {n - 1}{', or names: ' + _listed(names) if names else ''}"
         )
     if len(place) < len(names):
         twice = next(name for name in names if names.count(name) > 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from opinionsim.plots._before_after import BeforeAfterData, before_after, before_after_data
 from opinionsim.plots._density import DensityData, density, density_data
 from opinionsim.plots._final import FinalData, final_data, final_distribution
 from opinionsim.plots._inputs import Frames
@@ -17,6 +18,7 @@ from opinionsim.plots._trajectories import TrajectoryData, trajectories, traject
 from opinionsim.plots._transitions import TransitionData, transition_data, transition_matrix
 
 __all__ = [
+    "BeforeAfterData",
     "DensityData",
     "FinalData",
     "Frames",
@@ -29,6 +31,8 @@ __all__ = [
     "SnapshotData",
     "TrajectoryData",
     "TransitionData",
+    "before_after",
+    "before_after_data",
     "check_suffix",
     "density",
     "density_data",

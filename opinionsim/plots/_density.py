@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from opinionsim.opinions import OpinionScale
+from opinionsim.plots._events import Mark, draw_marks
 from opinionsim.plots._over_time import Bins, Source, Trajectory, TrajectorySet, bins_of, stacked, trajectories_of
 from opinionsim.plots._style import SHARES, colour_bar, name_outer, new_panels, opinion_ticks
 
@@ -34,12 +35,15 @@ class DensityData:
         Kind of evidence the runs are, in words.
     notes : tuple of str
         Settings that all runs share, the number of runs, and the validation of the instruments.
+    events : dict of str to tuple of Mark
+        Steps at which events of each condition begin, and their names.
     """
 
     frame: pd.DataFrame
     scale: OpinionScale | None
     evidence: str
     notes: tuple[str, ...]
+    events: Mapping[str, tuple[Mark, ...]] = field(default_factory=dict)
 
 
 def density_data(
@@ -77,6 +81,7 @@ def density_data(
         drawn.scale,
         drawn.evidence,
         (*drawn.notes, _counted(drawn)),
+        {name: runs[0].events for name, runs in drawn.cells.items()},
     )
 
 
@@ -167,8 +172,9 @@ def density(
     figure, axes = new_panels([str(name) for name in cells], [data.evidence, *data.notes], size)
     shares = data.frame["share"]
     most = float(shares.max()) if shares.notna().any() else 1.0
-    for ax, part in zip(axes, cells.values(), strict=True):
+    for ax, (name, part) in zip(axes, cells.items(), strict=True):
         mesh = draw_density(part, ax, most)
+        draw_marks(ax, data.events.get(str(name), ()))
         name_outer(ax, axes, "step", "opinion")
         if data.scale is not None:
             ax.set_yticks(data.scale.points, opinion_ticks(data.scale, words=len(cells) == 1))

@@ -45,6 +45,8 @@ class Frames(NamedTuple):
     """One row a coded text and instrument; figures rest on the stance of participants."""
     edges: pd.DataFrame | None = None
     """One row a connection of a run's network; only :func:`opinionsim.plots.network_snapshots` needs it."""
+    turns: pd.DataFrame | None = None
+    """One row a turn; only :func:`opinionsim.plots.before_after` needs it."""
 
 
 def pick_run(results: HasFrames, run: str | int | None) -> Frames:

@@ -15,6 +15,7 @@ from opinionsim.errors import SpecError
 from opinionsim.evidence import evidence_statement, played_by, validation_statement
 from opinionsim.networks import Network
 from opinionsim.opinions import OpinionScale
+from opinionsim.plots._events import Mark, marks_of
 from opinionsim.plots._inputs import (
     HasFrames,
     check_columns,
@@ -61,6 +62,8 @@ class Trajectory:
         Kind of evidence the run is.
     network : Network or None
         Who hears whom, of a classic model.
+    events : tuple of Mark
+        Steps at which events of the run begin, and their names.
     """
 
     run_id: str
@@ -70,6 +73,7 @@ class Trajectory:
     measured: np.ndarray
     evidence: str
     network: Network | None = None
+    events: tuple[Mark, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,6 +242,7 @@ def of_runs(results: HasFrames, runs: pd.DataFrame, kind: str | None, notes: Seq
         values, measured = (part[name].to_numpy().reshape(run["n_agents"], -1).T for name in ("value", "measured"))
         name, times = str(run["condition"]), np.arange(len(values))
         trajectory = Trajectory(str(run["run_id"]), name, times, values, measured, str(run["evidence"]))
+        trajectory = replace(trajectory, events=marks_of(run.to_dict()))
         cells.setdefault(name, []).append(trajectory)
     scale = scale_of_all(opinions)
     return TrajectorySet(

@@ -13,6 +13,7 @@ from matplotlib.axes import Axes
 
 from opinionsim import metrics
 from opinionsim.errors import SpecError
+from opinionsim.plots._events import Mark, draw_marks
 from opinionsim.plots._over_time import Source, Trajectory, TrajectorySet, stacked, trajectories_of
 from opinionsim.plots._style import LINES, legend_beside, model_colours, new_axes, set_heading, time_axis
 
@@ -37,6 +38,8 @@ class RibbonData:
         Kind of evidence the runs are, in words.
     notes : tuple of str
         Settings that all runs share, and the validation of the instruments.
+    events : tuple of Mark
+        Steps at which events of any condition begin, and their names.
     """
 
     frame: pd.DataFrame
@@ -44,6 +47,7 @@ class RibbonData:
     band: str
     evidence: str
     notes: tuple[str, ...]
+    events: tuple[Mark, ...] = ()
 
 
 def interval(values: np.ndarray, band: str, level: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -134,7 +138,9 @@ def ribbon_data(
     drawn = trajectories_of(source, kind, where, by, wording)
     parts = [_line(name, runs, drawn, metric, band, level, options) for name, runs in drawn.cells.items()]
     frame = pd.concat(parts, ignore_index=True)
-    return RibbonData(frame, metric, told if (frame["n_runs"] > 1).any() else "", drawn.evidence, drawn.notes)
+    band_told = told if (frame["n_runs"] > 1).any() else ""
+    events = dict.fromkeys(mark for runs in drawn.cells.values() for run in runs for mark in run.events)
+    return RibbonData(frame, metric, band_told, drawn.evidence, drawn.notes, tuple(events))
 
 
 def _line(
@@ -172,6 +178,7 @@ def draw_ribbons(data: RibbonData, ax: Axes) -> None:
         if n > 1:
             ax.fill_between(step, part["low"], part["high"], color=colour, alpha=0.18, linewidth=0)
         ax.plot(step, part["mean"], color=colour, linestyle=LINES[place % len(LINES)], linewidth=1.7, label=label)
+    draw_marks(ax, data.events)
     ax.set_xlim(data.frame["step"].min(), max(data.frame["step"].max(), 1))
     ax.set_ylabel(f"{data.metric.replace('_', ' ')}: {metrics.find_metric(data.metric).meaning}", fontsize=9)
     time_axis(ax)

@@ -15,6 +15,7 @@ from opinionsim.classic import Trajectories
 from opinionsim.errors import SpecError
 from opinionsim.evidence import evidence_statement, played_by, validation_statement
 from opinionsim.opinions import OpinionScale
+from opinionsim.plots._events import Mark, draw_marks, marks_of
 from opinionsim.plots._inputs import (
     HasFrames,
     describe,
@@ -81,6 +82,8 @@ class TrajectoryData:
         Validation of the instrument on these texts, in words; empty where there is nothing to say.
     evidence : str
         Kind of evidence the run is, in words.
+    events : tuple of Mark
+        Steps at which events of the run begin, and their names.
     """
 
     steps: np.ndarray
@@ -94,6 +97,7 @@ class TrajectoryData:
     instrument: str
     validation: str
     evidence: str
+    events: tuple[Mark, ...] = ()
 
 
 def jitter(n_agents: int) -> np.ndarray:
@@ -169,6 +173,7 @@ def trajectory_data(
         instrument=instrument,
         validation=validation,
         evidence=evidence_statement([str(row["evidence"])]),
+        events=marks_of(row.to_dict()),
     )
 
 
@@ -211,6 +216,7 @@ def draw_trajectories(
     ax.set_yticks(data.scale.points, opinion_ticks(data.scale, words=words))
     ax.set_ylim(data.scale.lowest - 0.5, data.scale.highest + 0.5)
     ax.set_xlim(0, max(data.steps[-1], 1))
+    draw_marks(ax, data.events)
     time_axis(ax)
 
 

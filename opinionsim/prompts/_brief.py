@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from opinionsim.documents import show_value
 from opinionsim.errors import SpecError
 from opinionsim.prompts._texts import Texts, fill, pieces
 
@@ -87,14 +88,15 @@ def told_by(brief: Brief, texts: Texts | None, role: str, task: str, place: str)
     Raises
     ------
     SpecError
-        If the pack does not have a text that the brief names, or has none at all.
+        If the pack does not have a text that the brief names, or has none at all, or a text states a task and there is
+        none.
     """
-    values = {_TASK: task}
     if texts is None:
         for field in ("template", "instructions", "persona", "values", "without"):
             if given := getattr(brief, field):
                 raise SpecError(f"{place} has no texts.yaml, so that {field} {given!r} has no effect")
-        return Told("" if brief.system is None else fill(brief.system, values))
+        return Told("" if brief.system is None else _filled(brief.system, {_TASK: task}))
+    values = {_TASK: task or texts.discussion}
     moderates = role != "participant"
     template = brief.template or "default"
     instructions = brief.instructions or ("default" if brief.values is None else "verdict")
@@ -116,12 +118,19 @@ def told_by(brief: Brief, texts: Texts | None, role: str, task: str, place: str)
     wanted = instruct(instructions, without(instructions))
     frame = texts.persona(template, without(template))
     return Told(
-        fill(system, values),
+        _filled(system, values),
         _split(frame, _PERSONA, values),
         _split(wanted, _RESPONSES, values),
         fill(texts.automatic, values),
         moderates and f"${{{_TASK}}}" in system,
     )
+
+
+def _filled(template: str, values: Mapping[str, str]) -> str:
+    """A template with its values; the task, where it holds one, must not be blank."""
+    if not values[_TASK].strip() and f"${{{_TASK}}}" in template:
+        raise SpecError(f"task: is needed and missing: the text {show_value(template)} holds ${{{_TASK}}}")
+    return fill(template, values)
 
 
 def _listed(names: set[str]) -> str:
@@ -130,4 +139,4 @@ def _listed(names: set[str]) -> str:
 
 def _split(template: str, name: str, values: Mapping[str, str]) -> tuple[str, ...]:
     """The texts between the occurrences of a placeholder, with values in the place of the other ones."""
-    return tuple(fill(piece, values).strip() for piece in pieces(template, name))
+    return tuple(_filled(piece, values).strip() for piece in pieces(template, name))

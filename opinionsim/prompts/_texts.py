@@ -101,6 +101,7 @@ class _File(DocumentModel):
     moderation: dict[_Name, str]
     automatic: _Automatic
     values: str
+    discussion: _Text
     ideals: dict[_Name, tuple[Ideal, ...]] = Field(default_factory=dict)
     excluded: tuple[Excluded, ...] = ()
     interviews: dict[_Name, Interview] = Field(default_factory=dict)
@@ -152,6 +153,8 @@ class Texts:
         Words that a reply to `automatic` begins with.
     values : str
         Request for a verdict on a task by a set of values; holds ``${values}``.
+    discussion : str
+        What ``${task}`` stands for where there is a topic and no task.
 
     Notes
     -----
@@ -172,6 +175,7 @@ class Texts:
     automatic: str
     marker: str
     values: str
+    discussion: str
 
     @classmethod
     def parse(cls, source: str | Document, name: str = "texts.yaml") -> Texts:
@@ -180,9 +184,9 @@ class Texts:
         Parameters
         ----------
         source : str or Document
-            YAML text, or its document. The sections ``personas``, ``instructions``, ``moderators`` and ``moderation``,
-            each with a ``default``, ``automatic`` and ``values`` are needed; ``ideals``, ``excluded`` and
-            ``interviews`` are not.
+            YAML text, or its document. Needed are the sections ``personas``, ``instructions``, ``moderators`` and
+            ``moderation``, each with a ``default``, ``automatic``, ``values`` and ``discussion``; ``ideals``,
+            ``excluded`` and ``interviews`` are not.
         name : str
             The file, as errors name it.
 
@@ -209,6 +213,7 @@ class Texts:
             file.automatic.request.strip(),
             file.automatic.marker,
             file.values.strip(),
+            file.discussion.strip(),
         )
 
     def names(self, section: str) -> tuple[str, ...]:

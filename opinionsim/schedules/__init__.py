@@ -20,6 +20,7 @@ from opinionsim.schedules._bounded_confidence import BoundedConfidenceDyads
 from opinionsim.schedules._broadcast import Broadcast
 from opinionsim.schedules._critical_path import CriticalPath, critical_path
 from opinionsim.schedules._dyadic import Dyads
+from opinionsim.schedules._events import Event, acts_with, dropped_turns, takes_reads, takes_reviews, with_events
 from opinionsim.schedules._external import Exposure
 from opinionsim.schedules._feed import Feed
 from opinionsim.schedules._independent import IndependentReports
@@ -38,11 +39,12 @@ from opinionsim.schedules._moderated import MODERATOR, automatic_instructions, r
 from opinionsim.schedules._posts import PostsInteraction, without_turns
 from opinionsim.schedules._probes import with_probes
 from opinionsim.schedules._remembered import RememberedReports
-from opinionsim.schedules._rewiring import RewiringDyads, TieChange, tie_changes
+from opinionsim.schedules._rewiring import RewiringDyads
 from opinionsim.schedules._selectors import AskingSelector, position, selector_of
 from opinionsim.schedules._similarity import SimilarityDyads
 from opinionsim.schedules._snapshots import Snapshots
 from opinionsim.schedules._structure import Sequential, Structure, balanced_order
+from opinionsim.schedules._ties import Phase, TieChange, tie_changes, with_phases
 from opinionsim.schedules._turns import (
     NO_EXTERNALS,
     PARTICIPANT,
@@ -88,6 +90,7 @@ __all__ = [
     "Broadcast",
     "CriticalPath",
     "Dyads",
+    "Event",
     "Exposure",
     "External",
     "Feed",
@@ -96,6 +99,7 @@ __all__ = [
     "InteractionField",
     "NetworkedInteraction",
     "Outcomes",
+    "Phase",
     "PostsInteraction",
     "Ref",
     "RememberedReports",
@@ -111,11 +115,13 @@ __all__ = [
     "Structure",
     "TieChange",
     "Turn",
+    "acts_with",
     "automatic_instructions",
     "balanced_order",
     "check_schedule",
     "check_turn",
     "critical_path",
+    "dropped_turns",
     "first_keeper",
     "n_members",
     "named",
@@ -124,8 +130,12 @@ __all__ = [
     "read_answers",
     "read_verdict",
     "selector_of",
+    "takes_reads",
+    "takes_reviews",
     "tie_changes",
+    "with_events",
     "with_moderator",
+    "with_phases",
     "with_probes",
     "without_turns",
 ]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from opinionsim.schedules._turns import StaticSchedule
+from opinionsim.schedules._turns import ActSpec, StaticSchedule
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,12 @@ class CriticalPath:
         return self.calls / self.length if self.length else 0.0
 
 
-def critical_path(schedule: StaticSchedule, *, calls_per_event: int | Sequence[int] = 0) -> CriticalPath:
+def critical_path(
+    schedule: StaticSchedule,
+    *,
+    calls_per_event: int | Sequence[int] = 0,
+    acts: Callable[[int], Mapping[str, ActSpec]] | None = None,
+) -> CriticalPath:
     """Critical path and width of a schedule.
 
     Parameters
@@ -43,28 +48,34 @@ def critical_path(schedule: StaticSchedule, *, calls_per_event: int | Sequence[i
         Turns known in advance.
     calls_per_event : int or sequence of int
         Calls to remember a turn, for each member of the cast or for all: 0 for cumulative, 1 for reflective memory.
+    acts : callable, optional
+        The acts of a member of the cast, as it carries them out; default those of the schedule.
 
     Returns
     -------
     CriticalPath
-        In calls of unit latency; draws of one turn count as made side by side.
+        In calls of unit latency; draws of one turn count as made side by side, and a judge of them comes after.
     """
     published: list[int] = []
     busy_until: dict[int, int] = {}
     starts: list[int] = []
     widths: list[int] = []
     for turn in schedule.turns():
-        spec = schedule.acts[turn.act]
+        spec = (schedule.acts if acts is None else acts(turn.agent))[turn.act]
         start = max((published[ref] for ref in turn.reads if isinstance(ref, int)), default=0)
         if spec.memory != "none":
             start = max(start, busy_until.get(turn.agent, 0))
-        published.append(start + 1)
         starts.append(start)
         widths.append(spec.draws)
+        judged = spec.calls - spec.draws
+        starts += [start + 1] * judged
+        widths += [1] * judged
+        end = start + 1 + judged
+        published.append(end)
         if spec.memory == "keep":
             after = calls_per_event[turn.agent] if isinstance(calls_per_event, Sequence) else calls_per_event
-            busy_until[turn.agent] = start + 1 + after
-            starts += range(start + 1, start + 1 + after)
+            busy_until[turn.agent] = end + after
+            starts += range(end, end + after)
             widths += [1] * after
     if not starts:
         return CriticalPath(0, 0, 0)

@@ -24,6 +24,8 @@ class EnsembleInteraction(Structure):
 
     def conflicts(self, size: int) -> Iterator[Conflict]:
         """Problems for a population of `size` agents, blank messages included."""
+        if self.own and self.remember:
+            yield ("own",), "has no effect on agents that remember what they answered; give one of both"
         yield from blank_messages(self.messages)
         yield from super().conflicts(size)
 
@@ -47,11 +49,10 @@ class EnsembleInteraction(Structure):
         for cycle, order in self.orders(setting):
             for agent in order:
                 yield Turn(index, cycle, agent, "respond", earlier[agent])
-                if self.own and not self.remember:
+                if self.own:
                     earlier[agent] += (index,)
                 index += 1
 
     def next_reads(self, setting: Setting, turns: Sequence[Turn]) -> dict[int, tuple[Ref, ...]]:
         """Its own answers, where it is shown them."""
-        shown = self.own and not self.remember
-        return {turn.agent: (*turn.reads, turn.index) if shown else turn.reads for turn in turns}
+        return {turn.agent: (*turn.reads, turn.index) if self.own else turn.reads for turn in turns}

@@ -117,6 +117,10 @@ class Interaction(KindModel):
         """The field that says how long it takes."""
         return "kind"
 
+    def unnamed(self, agent: int) -> str:
+        """Name of a member of a cast without one."""
+        return self.member_name.replace("{index}", str(agent)).replace("{number}", str(agent + 1))
+
     def steps_for(self, size: int) -> int:
         """Steps T of a population of `size` agents."""
         raise ScheduleError(f"{type(self).__name__} has no steps_for(size), the number of its steps")

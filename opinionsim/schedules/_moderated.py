@@ -50,7 +50,7 @@ class _Moderated(Schedule):
         labelling: Any = getattr(schedule, "moderated", "numbered")
         moderate = replace(MODERATE, labelling=labelling)
         if decides:
-            moderate = replace(moderate, parse=read_verdict, after="none")
+            moderate = replace(moderate, parse=read_verdict, after="none", formal=True)
         self.acts = named(*schedule.acts.values(), moderate, *([] if automatic is None else [automatic]))
         self._schedule = schedule
         self._automatic = automatic
@@ -129,4 +129,4 @@ def automatic_instructions(marker: str, most_words: int = _MOST_WORDS) -> ActSpe
             raise Rejected(f"the instructions have {words} words; at most {most_words} are possible")
         return instructions
 
-    return replace(INSTRUCT, parse=read)
+    return replace(INSTRUCT, parse=read, formal=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -11,6 +11,7 @@ from pydantic import Field
 from opinionsim.documents import DocumentModel
 from opinionsim.schedules._acts import REPORT, REVIEW, WRITE
 from opinionsim.schedules._interaction import Conflict, NetworkedInteraction, Setting
+from opinionsim.schedules._ties import TieChange, tie_changes
 from opinionsim.schedules._turns import ActSpec, AnySchedule, Schedule, StaticSchedule, Turn, named
 
 _POSTS = named(WRITE, REVIEW)
@@ -68,6 +69,11 @@ class _Without(Schedule):
         self.externals, self.needs, self.acts = schedule.externals, schedule.needs, schedule.acts
         self._schedule = schedule
         self._dropped = frozenset(dropped)
+
+    @property
+    def changes(self) -> Sequence[TieChange]:
+        """Changes of the network."""
+        return tie_changes(self._schedule)
 
     def turns(self) -> Iterator[Turn]:
         place: dict[int, int] = {}

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from opinionsim.errors import SpecError
 from opinionsim.messages import Message
 from opinionsim.schedules._acts import PROBE, SELF_REPORT
-from opinionsim.schedules._rewiring import TieChange, tie_changes
+from opinionsim.schedules._ties import TieChange, tie_changes
 from opinionsim.schedules._turns import (
     AdaptiveSchedule,
     AnySchedule,
@@ -66,6 +66,11 @@ class _Probed(Schedule):
         self._n_before = before * schedule.n_agents
         self._n_after = after * schedule.n_agents
 
+    @property
+    def changes(self) -> Sequence[TieChange]:
+        """Changes of the network so far."""
+        return tie_changes(self._schedule)
+
     def _before(self) -> Iterator[Turn]:
         return (Turn(i, 0, i % self.n_agents, self._act) for i in range(self._n_before))
 
@@ -108,11 +113,6 @@ class _ProbedAdaptive(_Probed):
     def skips(self) -> bool:
         """Whether steps may pass without a turn."""
         return bool(getattr(self._schedule, "skips", False))
-
-    @property
-    def changes(self) -> Sequence[TieChange]:
-        """Changes of the network so far."""
-        return tie_changes(self._schedule)
 
     def outline(self) -> Iterator[Turn]:
         """The most turns that the schedule can have, between the probes."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Sequence
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 from pydantic import Field
@@ -14,32 +14,8 @@ from opinionsim.registry import part
 from opinionsim.schedules._dyadic import dyad_turns
 from opinionsim.schedules._interaction import Conflict
 from opinionsim.schedules._opinions import KnownOpinions, OpinionInteraction, OpinionSchedule, dyads_of
-from opinionsim.schedules._turns import AnySchedule, Outcomes, Turn
-
-
-class TieChange(NamedTuple):
-    """A listener has stopped following one agent and follows another from then on."""
-
-    step: int
-    """Step of the change, from 1; the new tie counts from the next step."""
-    listener: int
-    """The agent that changes its tie."""
-    dropped: int
-    """The agent it followed."""
-    followed: int
-    """The agent it follows instead."""
-
-
-def tie_changes(schedule: AnySchedule) -> Sequence[TieChange]:
-    """Changes of a schedule's network so far, in order of steps; none for a schedule with fixed ties.
-
-    Parameters
-    ----------
-    schedule : StaticSchedule or AdaptiveSchedule
-        A schedule that is being or has been carried out, with or without probes around it.
-    """
-    changes: Sequence[TieChange] = getattr(schedule, "changes", ())
-    return changes
+from opinionsim.schedules._ties import TieChange
+from opinionsim.schedules._turns import Outcomes, Turn
 
 
 class RewiringDyads(OpinionSchedule):

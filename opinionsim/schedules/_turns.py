@@ -97,6 +97,9 @@ class ActSpec:
         Number of rejected replies to one part after which `after` applies, at least 1.
     after : str
         ``stop`` ends the run with an error; ``none`` publishes the last reply with the decision None.
+    formal : bool
+        Whether replies have a form that no refusal has, such as a verdict on a line of its own: one that `parse`
+        accepts is an answer, although its words may read like a refusal.
     unread : str
         Treatment of a turn all of whose messages are refused, empty or skipped: ``skip`` publishes a skipped message
         without a call; ``ask`` asks without the messages; the name of another act of the schedule, with the same
@@ -118,6 +121,7 @@ class ActSpec:
     parse: Parse | None = None
     attempts: int = 3
     after: Literal["stop", "none"] = "stop"
+    formal: bool = False
     unread: str = "ask"
     background: bool = False
 

@@ -32,9 +32,10 @@ def _typed_columns(columns: str) -> dict[str, Any]:
 #: Columns of each frame that do not depend on the data, with their types.
 COLUMNS: Mapping[str, Mapping[str, Any]] = {
     "runs": _typed_columns(
-        "run_id experiment cell replicate:int64 block status evidence seed:int64 topic category framing claim "
+        "run_id experiment cell replicate:int64 block status evidence seed:int64 topic category framing claim task "
         "truth:float64 confirmation_bias memory world model interaction network n_agents:int64 steps:int64 "
-        "topic_title every_report:bool instrument_id classifier validation error wording begun_at:float64"
+        "event_steps dropped_turns:int64 topic_title every_report:bool instrument_id classifier validation error "
+        "wording begun_at:float64"
     ),
     "agents": _typed_columns("run_id agent:int64 name role assigned_opinion:float64 model evidence"),
     "edges": _typed_columns("run_id source:int64 target:int64 weight:float64 since:int64 until:Int64 evidence"),
@@ -92,12 +93,15 @@ def edges(connection: Connection, design: DesignRow) -> pd.DataFrame:
     }
     records = []
     for row in sorted(_of_runs(connection, design, _schema.ties), key=lambda row: (row.run_id, row.change)):
-        old = (row.run_id, row.old_source, row.old_target)
-        if old not in lasting:
-            raise DamagedError(f"run {row.run_id} has no tie {old[1:]} that could have moved")
-        weight, since = lasting.pop(old)
-        records.append((*old, weight, since, row.step, evidence[row.run_id]))
-        lasting[row.run_id, row.source, row.target] = (weight, row.step)
+        weight = 1.0
+        if row.old_source is not None:
+            old = (row.run_id, row.old_source, row.old_target)
+            if old not in lasting:
+                raise DamagedError(f"run {row.run_id} has no tie {old[1:]} that could have moved")
+            weight, since = lasting.pop(old)
+            records.append((*old, weight, since, row.step, evidence[row.run_id]))
+        if row.source is not None:
+            lasting[row.run_id, row.source, row.target] = (weight, row.step)
     records += [(*place, weight, since, None, evidence[place[0]]) for place, (weight, since) in lasting.items()]
     return _frame("edges", records, {}, ["run_id", "source", "target", "since"])
 

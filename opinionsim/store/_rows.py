@@ -14,8 +14,8 @@ Status = Literal["pending", "running", "complete", "incomplete"]
 
 #: Columns of a run beside its identity: what tables and figures group by.
 SUMMARY = (
-    *("seed", "topic", "category", "framing", "claim", "truth", "confirmation_bias", "memory", "world", "model"),
-    *("interaction", "network", "n_agents", "steps"),
+    *("seed", "topic", "category", "framing", "claim", "task", "truth", "confirmation_bias", "memory", "world"),
+    *("model", "interaction", "network", "n_agents", "steps", "event_steps", "dropped_turns"),
 )
 
 
@@ -108,8 +108,8 @@ class RunRow:
     fields : dict of JSON values
         The resolved identity fields.
     summary : dict
-        One value for each name in :data:`SUMMARY`; ``seed``, ``n_agents`` and ``steps`` are int, ``truth``
-        is a scale point or None, the others str or None.
+        One value for each name in :data:`SUMMARY`; ``seed``, ``n_agents``, ``steps`` and ``dropped_turns`` are int,
+        ``truth`` is a scale point or None, the others str or None.
     expected : int or None
         Expected number of calls; None where that is not known.
     inputs : str
@@ -198,18 +198,18 @@ class EdgeRow(NamedTuple):
 
 
 class TieRow(NamedTuple):
-    """A tie that moved in the course of a run, its weight with it."""
+    """A tie that moved in the course of a run, its weight with it; or one that was added, of weight 1, or removed."""
 
     step: int
     """Last step it served in its old place; it serves in the new one from the next on."""
-    old_source: int
-    """Speaker before the move."""
-    old_target: int
-    """Listener before the move."""
-    source: int
-    """Speaker after the move."""
-    target: int
-    """Listener after the move."""
+    old_source: int | None
+    """Speaker before the change; None where the tie is added."""
+    old_target: int | None
+    """Listener before the change; likewise."""
+    source: int | None
+    """Speaker after the change; None where the tie is removed."""
+    target: int | None
+    """Listener after the change; likewise."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -145,8 +145,9 @@ designs = _table("designs", "experiment_id design:int", "design_id saved_at:floa
 runs = _table(
     "runs",
     "run_id",
-    "replicate:int block evidence fields:json seed:int topic? category? framing? claim? truth:float? "
-    "confirmation_bias? memory? world? model? interaction? network? n_agents:int steps:int expected:int? inputs "
+    "replicate:int block evidence fields:json seed:int topic? category? framing? claim? task? truth:float? "
+    "confirmation_bias? memory? world? model? interaction? network? n_agents:int steps:int event_steps? "
+    "dropped_turns:int expected:int? inputs "
     "wording? parts:json begun_at:float? status epoch:int owner error held:int generation:int recorded:int",
     rowed=True,
 )
@@ -154,7 +155,7 @@ agents = _table("agents", "run_id agent:int", "name role evidence assigned_opini
 #: Ties at the start of a run.
 edges = _table("edges", "run_id source:int target:int", "weight:float")
 #: Ties that moved in the course of a run: `change` counts them from 0.
-ties = _table("ties", "run_id change:int", "seq:int step:int old_source:int old_target:int source:int target:int")
+ties = _table("ties", "run_id change:int", "seq:int step:int old_source:int? old_target:int? source:int? target:int?")
 texts = _table("texts", "text_id", "text", sealed=False, rowed=True)
 #: Each row is a prompt: that of `before` and one message more. `prompt_id` is a hash of the other columns.
 prompts = _table("prompts", "prompt_id", "before role text_id", sealed=False)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from opinionsim.testing._schedules import ScheduleContract
     from opinionsim.testing._store_case import Moment, StoreFaults, wait_until
     from opinionsim.testing._stores import JournalContract, StoreContract
+    from opinionsim.testing._structures import NumberedReplies, StructureContract, play, who_saw_what
 
 __all__ = [
     "ClassicModelContract",
@@ -26,18 +27,22 @@ __all__ = [
     "Faults",
     "JournalContract",
     "Moment",
+    "NumberedReplies",
     "ScheduleContract",
     "StoreContract",
     "StoreFaults",
+    "StructureContract",
     "StubProvider",
     "StubRequest",
     "VirtualClockLoop",
     "evenly",
     "plain_reply",
+    "play",
     "request_identity",
     "run_virtual",
     "scripted_reply",
     "wait_until",
+    "who_saw_what",
 ]
 
 _HOME = {
@@ -47,18 +52,22 @@ _HOME = {
     "Faults": "_provider_faults",
     "JournalContract": "_stores",
     "Moment": "_store_case",
+    "NumberedReplies": "_structures",
     "ScheduleContract": "_schedules",
     "StoreContract": "_stores",
     "StoreFaults": "_store_case",
+    "StructureContract": "_structures",
     "StubProvider": "_provider",
     "StubRequest": "_provider_faults",
     "VirtualClockLoop": "_clock",
     "evenly": "_provider_faults",
     "plain_reply": "_provider_replies",
+    "play": "_structures",
     "request_identity": "_provider_replies",
     "run_virtual": "_clock",
     "scripted_reply": "_provider_replies",
     "wait_until": "_store_case",
+    "who_saw_what": "_structures",
 }
 
 

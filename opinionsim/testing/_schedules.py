@@ -145,7 +145,7 @@ class _OneByOne:
             if unread == "skip":
                 self.messages.append(Message("", agent=turn.agent, condition="skipped", act=turn.act))
                 continue
-            reading = Reading(spec.parse, tuple(received), spec.attempts, spec.after)
+            reading = Reading(spec.parse, tuple(received), spec.attempts, spec.after, spec.formal)
 
             async def ask(
                 part: str,

@@ -90,6 +90,7 @@ def run_row(run_id: str = "r1", **fields: Any) -> RunRow:
         "category": "science",
         "framing": "falsehood",
         "claim": "the planet is not getting warmer",
+        "task": "",
         "truth": -2,
         "confirmation_bias": "none",
         "memory": "cumulative",
@@ -99,6 +100,8 @@ def run_row(run_id: str = "r1", **fields: Any) -> RunRow:
         "network": "complete",
         "n_agents": 2,
         "steps": 2,
+        "event_steps": None,
+        "dropped_turns": 0,
     }
     summary.update({name: fields.pop(name) for name in list(fields) if name in summary})
     row = RunRow(run_id, 0, "block 0", "scripted", {"temperature": 0.7}, summary)

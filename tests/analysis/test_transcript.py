@@ -99,7 +99,7 @@ def _meeting(agents: tuple[tuple[str, str], ...] = (), **run: Any) -> Told:
     """A run of two participants and a moderator, whose post each one reads and reports on."""
     row = {
         **{"run_id": "r0", "cell": "c0", "replicate": 0, "status": "complete", "evidence": "mixed", "claim": "a claim"},
-        **{"instrument_id": "m0", "classifier": "lexicon", "validation": ""},
+        **{"instrument_id": "m0", "classifier": "lexicon", "validation": "", "event_steps": None, "task": ""},
     }
     played = (("openai:a", "model"), ("openai:a", "human"), ("scripted", "scripted"))
     cast = agents or (("Ada", "participant"), ("Ben", "participant"), ("Kim", "moderator"))

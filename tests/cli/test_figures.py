@@ -37,6 +37,22 @@ def test_figures_and_their_numbers_are_written(
     assert set(numbers["evidence"]) == {"scripted"}
 
 
+def test_opinions_before_and_after_are_drawn_where_participants_were_probed(
+    invoke: Invoke, store: Path, spec: Path
+) -> None:
+    probed = spec.read_text(encoding="utf-8").replace("[report, post]", "[probe], probe: {before: 1, after: 1}")
+    spec.write_text(probed, encoding="utf-8")
+    assert invoke("run", spec, "--store", "probed.sqlite").exit_code == 0
+    result = invoke("plot", "probed.sqlite", "--what", "before-after", "--by", "confirmation_bias", "--csv", "n.csv")
+    assert Path(result.stdout.strip()).name == "small-before-after-confirmation_bias.png", result.stderr
+    numbers = pd.read_csv("n.csv")
+    assert len(numbers) == 2 * 2 * 4
+    assert numbers["change"].tolist() == (numbers["after"] - numbers["before"]).abs().tolist()
+    refused = invoke("plot", store, "--what", "before-after")
+    assert refused.exit_code == 2
+    assert "set measurement.probe: {before: 1, after: 1}" in " ".join(refused.stderr.split())
+
+
 @pytest.mark.parametrize(
     ("name", "start"), [("one.png", b"\x89PNG"), ("deep/er/one.PDF", b"%PDF"), ("a.svg", b"<?xml")]
 )

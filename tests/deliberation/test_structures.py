@@ -222,7 +222,7 @@ def test_values_lead_to_a_verdict() -> None:
     assert ensemble.process(execution={"max_concurrency": 1}) == "Verdict: rejected\nRationale: Trees come first."
     (prompt,) = ensemble.moderator.prompts
     assert "Trees first." in prompt["system"]
-    assert "give your verdict" in prompt["user"]
+    assert "state your verdict" in prompt["user"]
     assert "Combine" not in prompt["user"]
 
 

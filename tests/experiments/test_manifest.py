@@ -5,6 +5,8 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import opinionsim
 from opinionsim.experiments import load_experiment, manifest, replay
 from opinionsim.store import Results
@@ -152,3 +154,28 @@ def test_a_grid_that_leaves_a_field_alone_keeps_the_stated_value_and_not_that_of
     assert [cell.label for cell in again.cells] == [cell.label for cell in experiment.cells]
     assert [run.run_id for run in again.runs] == [run.run_id for run in experiment.runs]
     assert manifest(again)["spec"] == manifest(experiment)["spec"]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"task": "Say something.", "cast": [{"name": "Ada"}, {"persona": "a nurse", "draws": 2, "selector": "judge"}]},
+        {"task": "Say something.", "cast": [{}, {}], "cognition": {"world": "closed"}},
+        {"task": "Say something.", "population": {"size": 3}},
+        {"topic": {"name": "flat-earth"}, "task": "Say something.", "population": {"size": 3}},
+        {
+            "topic": {"name": "flat-earth"},
+            "task": "Say something.",
+            "population": {"size": 2},
+            "measurement": {"instruments": [{"variable": "stance", "classifier": "lexicon", "texts": ["response"]}]},
+        },
+    ],
+)
+def test_what_a_specification_does_not_state_its_manifest_does_not_state_either(fields: dict[str, Any]) -> None:
+    """A cast beside a population, a world that was closed to it, opinions on no topic: defaults that would be news."""
+    moderated = {"moderator": {"automatic": True}, "interaction": {"kind": "chain", "cycles": 2}}
+    summary, expected = carry_out({"name": "small", **moderated, **fields}, "first.sqlite")
+    assert summary.errors == {}
+    found = carry_out(load_experiment(expected.manifest), "second.sqlite")[1]
+    assert_same(found, expected)
+    assert found.manifest["spec"] == expected.manifest["spec"]

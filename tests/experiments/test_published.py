@@ -21,9 +21,17 @@ NAMES = sorted(path.relative_to(FOLDER).with_suffix("").as_posix() for path in F
 SIZES = {
     "demo": (2, 6, 6 * 200),
     "classic_quickstart": (4, 20, 5 * (20 + 2 * 200)),
+    "events": (4, 20, 2911),
     "quickstart": (3, 6, 6 * 80),
     "selective_refusal": (3, 90, 90 * 200),
     "real_model": (2, 6, 6 * 60),
+    "structures": (4, 20, 20 * 40),
+    "plurals/personas": (16, 16, 16 * 30),
+    "plurals/instructions": (6, 30, 30 * 4),
+    "plurals/solar": (2, 30, 15 * 11 + 15),
+    "plurals/charter_school": (1, 15, 15 * 5),
+    "plurals/shelter": (1, 15, 15 * 5),
+    "plurals/values": (12, 360, 360 * 2),
     "chuang2024/tables": (180, 180, 90 * 200 + 90 * 400),
     "chuang2024/figure4": (8, 8, 6 * 200 + 2 * 100),
     "chuang2024/figure5": (8, 8, 8 * 200),
@@ -42,6 +50,14 @@ SHORT: dict[str, dict[str, Any]] = {
     "remembered": {"kind": "remembered", "steps": 6},
     "no-role-play": {"kind": "no-role-play", "reports": 2},
     "external": {"kind": "external", "steps": 4, "messages": ["One.", "Two."]},
+}
+
+STRUCTURES: dict[str, dict[str, Any]] = {
+    "chain": {"kind": "chain", "cycles": 2},
+    "debate": {"kind": "debate", "cycles": 2},
+    "ensemble": {"kind": "ensemble", "cycles": 2},
+    "graph": {"kind": "graph", "edges": [[0, 1], [0, 2], [1, 3]]},
+    "rounds": {"kind": "rounds", "network": "ring"},
 }
 
 NETWORKS: list[Any] = [
@@ -70,7 +86,8 @@ def test_a_shipped_experiment_loads_plans_and_previews(name: str, monkeypatch: p
     experiment = osim.load_experiment(name)
     forecast = osim.plan(experiment)
     assert (forecast.cells, forecast.runs, forecast.calls) == SIZES[name]
-    assert {cell.spec.population.size for cell in experiment.cells} == {20 if name.startswith("classic") else 10}
+    if not name.startswith("plurals/"):
+        assert {cell.spec.size for cell in experiment.cells} == {20 if name.startswith("classic") else 10}
     for run in range(0, len(experiment.runs), 7):
         prompts = preview(experiment, run).prompts
         assert all(messages[-1].role == "user" for messages in prompts.values())
@@ -100,13 +117,14 @@ def test_a_shipped_experiment_runs(name: str) -> None:
     assert summary.errors == {}
     assert set(results.runs["status"]) == {"complete"}
     assert set(results.runs["evidence"]) == ({"scripted", "equation"} if name.startswith("classic") else {"scripted"})
-    assert set(results.metrics["run_id"]) == set(results.runs["run_id"])
+    # Where there is a task and no topic, no stance is measured.
+    assert set(results.metrics["run_id"]) == set(results.runs.loc[results.runs["topic"] != "none", "run_id"])
 
 
 def _cut(value: Any) -> Any:
     """A specification with every length cut to two."""
     if isinstance(value, dict):
-        return {key: 2 if key in ("steps", "reports") else _cut(child) for key, child in value.items()}
+        return {key: 2 if key in ("steps", "step", "reports") else _cut(child) for key, child in value.items()}
     return [_cut(child) for child in value] if isinstance(value, list) else value
 
 
@@ -127,6 +145,28 @@ def test_every_interaction_runs_with_every_memory(kind: str, memory: str) -> Non
     read = turns["reads"].map(len)
     assert (read[turns["act"] == "review"] == (2 if kind == "feed" else 1)).all()
     assert (read[turns["act"] != "review"] == 0).all()
+
+
+@pytest.mark.parametrize("memory", ["none", "cumulative", "reflective", "reflective-as-run"])
+@pytest.mark.parametrize("kind", STRUCTURES)
+def test_agents_of_structures_have_a_memory_where_they_are_to_remember(kind: str, memory: str) -> None:
+    remember = memory != "none"
+    spec = changed(
+        SMALL,
+        population={"size": 2 if kind == "debate" else 4},
+        interaction={**STRUCTURES[kind], "remember": remember, "order": "cast"},
+        cognition={"memory": memory} if remember else {},
+        measurement={"probe": {"before": 1, "after": 1}},
+    )
+    summary, results = carry_out(spec, "short.sqlite")
+    assert summary.errors == {}
+    turns = results.turns
+    assert results.runs[["interaction", "memory"]].to_numpy().tolist() == [[kind, memory]]
+    assert (results.calls["part"] == "reflect").sum() == (turns["act"] == "respond").sum() * ("reflective" in memory)
+    last = turns[(turns["act"] == "probe") & (turns["step"] > 0)]
+    own = turns[turns["act"] == "respond"].groupby("agent")["turn"].max()
+    # Whoever remembers its last answer is not shown it again.
+    assert all((own[probe.agent] in probe.reads) != remember for probe in last.itertuples())
 
 
 @pytest.mark.parametrize("network", NETWORKS, ids=str)
@@ -196,7 +236,7 @@ def test_posts_are_short_by_default_and_of_any_length_in_the_published_study() -
         return next(prompts["write"] for prompts in shown if "write" in prompts)[-1].content
 
     for name in NAMES:
-        if name != "classic_quickstart":
+        if name not in ("classic_quickstart", "structures") and not name.startswith("plurals/"):
             assert ("in at most 60 words" in task(name)) == (not name.startswith("chuang2024/")), name
 
 

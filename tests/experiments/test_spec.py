@@ -34,7 +34,7 @@ def test_defaults_are_those_of_the_study() -> None:
     spec = validate(ExperimentSpec, BASE)
     assert (spec.seed, spec.replicates, spec.population.size, spec.population.personas) == (0, 1, 10, "chuang2024")
     assert (spec.topic.framing, spec.topic.masked) == (None, True)
-    assert (spec.cognition.memory.name, spec.cognition.confirmation_bias, spec.cognition.world) == (
+    assert (spec.cognition.memory.name, spec.cognition.confirmation_bias, spec.world) == (
         "cumulative",
         "none",
         "closed",

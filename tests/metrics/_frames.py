@@ -35,7 +35,14 @@ def run_row(run_id: str, **values: Any) -> dict[str, Any]:
     row = {
         **{"run_id": run_id, "experiment": "test", "cell": "c0", "replicate": 0, "block": "b0", "status": "complete"},
         **{"evidence": "scripted", "seed": 1, "topic": "global-warming", "category": "science", "framing": "falsehood"},
-        **{"claim": "a claim", "truth": -2.0, "confirmation_bias": "none", "memory": "cumulative", "world": "closed"},
+        **{
+            "claim": "a claim",
+            "task": "",
+            "truth": -2.0,
+            "confirmation_bias": "none",
+            "memory": "cumulative",
+            "world": "closed",
+        },
         **{"model": "scripted", "interaction": "dyadic", "network": "complete", "n_agents": 10, "steps": 100},
         **{"instrument_id": "m0", "classifier": "lexicon", "validation": "", "error": None},
     }

@@ -48,6 +48,7 @@ OF_STANCE: Mapping[str, Callable[[Frames], Any]] = {
         drop=True
     ),
     "step_metrics": lambda f: metrics.step_metrics(f.runs, f.opinions),
+    "sycophancy": lambda f: metrics.sycophancy(f.runs, turns_of(f), f.opinions, kind="report"),
     "trajectories": lambda f: metrics.trajectories(f.runs, f.agents, f.opinions),
 }
 
@@ -190,7 +191,7 @@ def test_a_cell_without_an_instrument_of_stance_has_no_measures(missing: Any) ->
 
 def test_participants_alone_are_counted_and_have_assigned_opinions() -> None:
     frames = measured()
-    runs, agents, opinions, _ = moderated(frames)
+    runs, agents, opinions, *_ = moderated(frames)
     assert (opinions["agent"] == 4).any()
     found = run_metrics(runs, opinions, agents).iloc[0]
     assert (found["n_agents"], found["assigned_bias"]) == (4, -0.5)

@@ -14,12 +14,21 @@ from opinionsim import plots
 from opinionsim.errors import SpecError
 from opinionsim.evidence import EVIDENCE
 from opinionsim.plots import Frames
-from tests.metrics._instruments import assert_same, beside, measured, moderated, plain
+from tests.metrics._instruments import assert_same, beside, measured, moderated, plain, turns_of
 
 TRUE = {"framing": "truth"}
 
+
+def probed(frames: Frames) -> Frames:
+    """The same opinions as if they had been asked off the record, the early ones before and the others after."""
+    opinions = frames.opinions
+    steps = np.where(opinions["turn"] < 16, 0, frames.runs["steps"].iloc[0])
+    return frames._replace(opinions=opinions.assign(kind="probe", step=steps), turns=turns_of(frames))
+
+
 #: The numbers that each data step takes from frames.
 DATA: Mapping[str, Callable[[Frames], Any]] = {
+    "before_after_data": lambda f: plots.before_after_data(probed(f)),
     "density_data": plots.density_data,
     "final_data": plots.final_data,
     "panels_data": plots.panels_data,
@@ -32,6 +41,7 @@ DATA: Mapping[str, Callable[[Frames], Any]] = {
 
 #: What each function draws from frames.
 DRAWN: Mapping[str, Callable[[Frames], Any]] = {
+    "before_after": lambda f: plots.before_after(probed(f)),
     "density": plots.density,
     "final_distribution": plots.final_distribution,
     "network_snapshots": plots.network_snapshots,
@@ -126,7 +136,7 @@ def test_cells_without_an_instrument_of_stance_are_left_out_and_counted() -> Non
 @pytest.mark.parametrize("name", DATA)
 def test_where_no_cell_reads_stance_there_is_nothing_to_draw(name: str) -> None:
     none = _unread(beside(measured()), {"c0", "c1", "c2", "c3"})
-    with pytest.raises(SpecError, match="no stance was measured on texts of kind 'report'; present: none"):
+    with pytest.raises(SpecError, match=r"no stance was measured on texts of kind '(report|probe)'; present: none"):
         DATA[name](none)
 
 

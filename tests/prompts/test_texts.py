@@ -27,7 +27,8 @@ LIBRARY = {
     ],
     "moderators": ["default", "voting", "first_wave", "second_wave", "divergent"],
     "moderation": [
-        "default", "voting", "synthesis", "critique_revise", "first_wave", "second_wave", "divergent", "verdict",
+        *("default", "voting", "synthesis", "critique_revise", "first_wave", "second_wave", "divergent"),
+        "verdict",
     ],
 }  # fmt: skip
 NEEDED = {
@@ -267,6 +268,7 @@ def _small() -> dict[str, Any]:
         "moderation": {"default": "Combine ${previous_responses}"},
         "automatic": {"marker": "Do:", "request": "Begin with Do: for ${task}"},
         "values": "Judge by ${values}.",
+        "discussion": "Discuss it.",
         "ideals": {"calm": ideals},
     }
 

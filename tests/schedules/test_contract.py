@@ -21,6 +21,7 @@ from opinionsim.schedules import (
     BoundedConfidenceDyads,
     Broadcast,
     Dyads,
+    Event,
     Exposure,
     External,
     Feed,
@@ -32,6 +33,7 @@ from opinionsim.schedules import (
     SimilarityDyads,
     Turn,
     named,
+    with_events,
     with_probes,
 )
 from opinionsim.testing import ScheduleContract
@@ -66,6 +68,14 @@ def _feed(network: nx.Graph | int, steps: int, ranking: str) -> Feed:
     return Feed(network, steps, posts=3, opinions=_opinions(network), seed=9, ranking=ranking)
 
 
+EVENTS = (
+    Event("message", 2, (0, 1), ("It rained.",)),
+    Event("zealot", 3, (2,), ("Never.", "No.")),
+    Event("media", 1, (0, 3, 4), ("The paper says so.",), probability=0.5, seed=3),
+    Event("leave", 5, (3,)),
+    Event("join", 4, (4,)),
+)
+
 BUILDERS: dict[str, Callable[[], AnySchedule]] = {
     "dyads": lambda: Dyads(6, 20, _rng()),
     "dyads of two": lambda: Dyads(2, 5, _rng()),
@@ -73,6 +83,9 @@ BUILDERS: dict[str, Callable[[], AnySchedule]] = {
     "dyads on a directed network": lambda: Dyads(nx.DiGraph([(0, 1), (1, 2), (3, 0)]), 20, _rng()),
     "dyads of given pairs": lambda: Dyads(4, 3, pairs=[(0, 1), (1, 0), (2, 3)]),
     "no dyads": lambda: Dyads(4, 0, _rng()),
+    "dyads with events": lambda: with_events(Dyads(6, 20, _rng()), EVENTS),
+    "broadcast with events": lambda: with_events(Broadcast(5, 6, _rng()), EVENTS),
+    "remembered reports with events": lambda: with_events(RememberedReports(5, 20, _rng()), EVENTS[:1] + EVENTS[3:]),
     "broadcast": lambda: Broadcast(5, 6, _rng()),
     "broadcast on a star": lambda: Broadcast(nx.star_graph(4), 8, _rng()),
     "no broadcast": lambda: Broadcast(5, 0, _rng()),

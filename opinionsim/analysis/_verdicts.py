@@ -1,0 +1,58 @@
+"""The table of verdicts: how often moderators accept, reject, or leave undecided."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import pandas as pd
+
+from opinionsim.analysis._tables import Table, finished, headings, level_text
+from opinionsim.metrics import condition_axes, in_order, one_wording
+
+#: The variable that verdicts are coded under, and its scale points in words.
+VERDICT = "verdict"
+_WORDS: Mapping[float, str] = MappingProxyType({1.0: "accepted", 0.0: "undecided", -1.0: "rejected"})
+
+
+def verdict_table(runs: pd.DataFrame, opinions: pd.DataFrame, wording: str | None = None) -> Table | None:
+    """The table of verdicts by condition (Plurals; B8).
+
+    Parameters
+    ----------
+    runs, opinions : DataFrame
+        Frames of a store.
+    wording : str, optional
+        As for :func:`opinionsim.analysis.tables`.
+
+    Returns
+    -------
+    Table or None
+        Numbers of complete runs whose moderator accepted, left undecided or rejected, and of those whose text states no
+        verdict. None where no verdict was coded.
+
+    Raises
+    ------
+    SpecError
+        If no run is complete or has that wording.
+    """
+    decided = opinions[opinions["variable"] == VERDICT]
+    if decided.empty:
+        return None
+    read, _ = one_wording(runs, wording)
+    read = read[read["status"] == "complete"]
+    axes = list(condition_axes(read))
+    cells = read[["run_id", "cell", "evidence", *axes]]
+    found = decided[["run_id", "cell", "value"]].merge(cells, on=["run_id", "cell"])
+    found["verdict"] = found["value"].map(_WORDS).fillna("none stated")
+    counts = pd.crosstab([found[axis].fillna("-") for axis in axes] or found["evidence"], found["verdict"])
+    columns = [*_WORDS.values(), "none stated"]
+    frame = counts.reindex(columns=columns, fill_value=0).reset_index()
+    frame["n"] = frame[columns].sum(axis=1)
+    frame["evidence"] = found["evidence"].iloc[0] if found["evidence"].nunique() == 1 else "mixed"
+    frame = in_order(frame, axes) if axes else frame
+    rows = [(*(level_text(row[axis]) for axis in axes), *(str(row[name]) for name in (*columns, "n")))
+            for row in frame.to_dict("records")]  # fmt: skip
+    header = ((*headings(axes), *columns, "n"),)
+    notes = ["Numbers of runs by the verdict that their moderator's text states; nothing is imputed."]
+    return finished("Verdicts by condition", frame, header, rows, len(axes), notes)

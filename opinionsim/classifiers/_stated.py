@@ -1,0 +1,67 @@
+"""The classifier of stated answers, which reads the answer on a line that announces it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from opinionsim.classifiers._base import Item, check_items
+from opinionsim.classifiers._closed import parse_closed
+from opinionsim.errors import SpecError
+from opinionsim.opinions import OpinionEstimates, OpinionScale
+from opinionsim.registry import part
+
+
+@part("classifier", name="stated")
+class StatedClassifier:
+    """Reads the point of the scale that a text states on a line of its own, such as ``Verdict: accepted``.
+
+    The rest of the line must name one point, by number or word for word by its verbal anchor
+    (:func:`opinionsim.classifiers.parse_closed`). A text without such a line, or with lines that differ, gives no
+    answer: nothing is guessed from the rest of it.
+
+    Parameters
+    ----------
+    scale : OpinionScale, optional
+        The scale; default -2 to 2.
+    after : str
+        Words that the line begins with, whatever their case; default ``Answer``.
+
+    Raises
+    ------
+    SpecError
+        If `after` is blank.
+    """
+
+    name = "stated"
+    needs_claim = False
+    reads_context = False
+    reads_about = False
+
+    def __init__(self, scale: OpinionScale | None = None, after: str = "Answer") -> None:
+        if not isinstance(after, str) or not after.strip():
+            raise SpecError(f"classifier 'stated': after must be the words that a line begins with; got {after!r}")
+        self.scale = OpinionScale() if scale is None else scale
+        self.after = after.strip()
+        words = r"\s+".join(map(re.escape, self.after.split()))
+        self._line = re.compile(rf"^\W*{words}\b\W*?[:=\-\s]\W*(.+)$", re.IGNORECASE | re.MULTILINE)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The words that the line begins with."""
+        return {"after": self.after}
+
+    def classify(self, items: Sequence[Item]) -> OpinionEstimates:
+        """The point that each text states, with probability 1; no opinion where it states none."""
+        check_items(items, self)
+        rows = np.full((len(items), len(self.scale)), np.nan)
+        for row, item in zip(rows, items, strict=True):
+            points = {parse_closed(line, self.scale) for line in self._line.findall(item.text)}
+            point = points.pop() if len(points) == 1 else None
+            if point is not None:
+                row[:] = 0.0
+                row[self.scale.index(point)] = 1.0
+        return OpinionEstimates.from_probabilities(self.scale, rows)

@@ -1,0 +1,319 @@
+"""Lexical diversity of texts: type-token ratios and HD-D of n-grams, and their first principal component."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+import pandas as pd
+
+from opinionsim.errors import MeasurementError
+from opinionsim.metrics._instruments import require
+
+#: Lengths of the n-grams that are measured.
+_LENGTHS = range(1, 6)
+#: Names of the ten measures: type-token ratio, then HD-D, of 1-grams to 5-grams.
+LEXICAL = tuple(f"{measure}_{n}" for measure in ("ttr", "hdd") for n in _LENGTHS)
+#: Counts of a corpus.
+_COUNTED = ("n_texts", "n_missing", "n_words")
+#: Tokens that HD-D draws, as McCarthy and Jarvis (2010) set it.
+_SAMPLE = 42
+#: A number with its commas and points, or letters and digits with the apostrophes between them.
+_TOKEN = re.compile(r"\d+(?:[.,]\d+)+(?![^\W_])|[^\W_]+(?:'[^\W_]+)*")
+#: Spellings of the apostrophe.
+_APOSTROPHES = str.maketrans({"\N{RIGHT SINGLE QUOTATION MARK}": "'", "\N{MODIFIER LETTER APOSTROPHE}": "'"})
+#: Measures that differ by less than this are equal but for rounding.
+_ROUNDING = 1e-12
+
+
+def tokenise(text: str) -> list[str]:
+    """The words of a text in lower case, in their order.
+
+    Parameters
+    ----------
+    text : str
+        Any text whose words stand apart.
+
+    Returns
+    -------
+    list of str
+        A word is a run of letters and digits. An apostrophe between two of them belongs to the word, curly or
+        straight ("don't" is one word); a hyphen parts words ("well-known" is two). A number keeps the commas and points
+        between its digits ("1,200.5" is one word). All other punctuation, symbols and emoji are no words.
+
+    Notes
+    -----
+    Texts are put in the normal form NFC first. Scripts without spaces, as Chinese, and scripts whose vowels are
+    combining marks, as Devanagari, are not cut into words; pass words of one's own to :func:`type_token_ratio` and
+    :func:`hdd`.
+    """
+    return _TOKEN.findall(unicodedata.normalize("NFC", text).translate(_APOSTROPHES).lower())
+
+
+def type_token_ratio(tokens: Sequence[str], n: int = 1) -> float:
+    """Number of different n-grams over the number of n-grams.
+
+    Parameters
+    ----------
+    tokens : sequence of str
+        The words of a text in their order, as :func:`tokenise` gives them.
+    n : int
+        Words in an n-gram, at least 1.
+
+    Returns
+    -------
+    float
+        In (0, 1]; 1 where no n-gram occurs twice, NaN for fewer than n words.
+
+    Raises
+    ------
+    MeasurementError
+        If `tokens` is a text, or n is no whole number of at least 1.
+
+    Notes
+    -----
+    The ratio falls as a text grows: compare texts of equal length, or use :func:`hdd`.
+    """
+    return _ratio(_counts([_words(tokens)], n))
+
+
+def hdd(tokens: Sequence[str], n: int = 1, sample: int = _SAMPLE) -> float:
+    r"""HD-D: the expected type-token ratio of a random sample of the n-grams of a text.
+
+    .. math:: \mathrm{HD\text{-}D} = \frac{1}{s} \sum_g \left[ 1 - \binom{N - f_g}{s} \bigg/ \binom{N}{s} \right]
+
+    for the types g of N n-grams, which occur :math:`f_g` times each, and s n-grams drawn without replacement.
+
+    Parameters
+    ----------
+    tokens : sequence of str
+        The words of a text in their order, as :func:`tokenise` gives them.
+    n : int
+        Words in an n-gram, at least 1.
+    sample : int
+        n-grams drawn, s >= 1.
+
+    Returns
+    -------
+    float
+        In (0, 1], exact but for rounding; 1 where no n-gram occurs twice. NaN where there are fewer n-grams than are to
+        be drawn.
+
+    Raises
+    ------
+    MeasurementError
+        If `tokens` is a text, or n or `sample` is no whole number of at least 1.
+
+    Notes
+    -----
+    McCarthy and Jarvis 2010, doi 10.3758/BRM.42.2.381, after their paper of 2007. Their sum of contributions is the
+    same number. It does not depend on the length of the text, save that a longer text has more topics.
+    """
+    return _expected_ratio(_counts([_words(tokens)], n), sample)
+
+
+def lexical_diversity(texts: Iterable[str], sample: int = _SAMPLE) -> dict[str, float]:
+    """The ten measures of lexical diversity of a corpus: type-token ratio and HD-D of 1-grams to 5-grams.
+
+    Parameters
+    ----------
+    texts : iterable of str
+        Texts that are pooled. Words are those of :func:`tokenise`; no n-gram leads from one text into the next.
+    sample : int
+        n-grams that HD-D draws, at least 1.
+
+    Returns
+    -------
+    dict of str to float
+        ``ttr_1, ..., ttr_5, hdd_1, ..., hdd_5`` (:data:`LEXICAL`), each in (0, 1]. A type-token ratio is NaN without
+        n-grams, HD-D with fewer n-grams than `sample`.
+
+    Raises
+    ------
+    MeasurementError
+        If `texts` is a single text, or `sample` is no whole number of at least 1.
+
+    Notes
+    -----
+    The measures of the first case study of Plurals (Ashkinaze et al. 2024, appendix C; B8).
+    """
+    if isinstance(texts, str):
+        raise MeasurementError("texts must be several texts, as in [text]; got a single one")
+    return _measures([tokenise(text) for text in texts], sample)
+
+
+def _measures(words: Sequence[Sequence[str]], sample: int) -> dict[str, float]:
+    """The ten measures of texts given by their words."""
+    counts = [_counts(words, n) for n in _LENGTHS]
+    found = [*(_ratio(each) for each in counts), *(_expected_ratio(each, sample) for each in counts)]
+    return dict(zip(LEXICAL, found, strict=True))
+
+
+def _words(tokens: Sequence[str]) -> list[str]:
+    """Tokens as a list, if they are none but words."""
+    if isinstance(tokens, str):
+        raise MeasurementError("tokens must be a sequence of words, as tokenise(text) gives them; got a text")
+    return list(tokens)
+
+
+def _whole(value: int, name: str) -> int:
+    """A whole number of at least 1, as given."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise MeasurementError(f"{name} must be a whole number of at least 1; got {value!r}")
+    return int(value)
+
+
+def _counts(texts: Sequence[Sequence[str]], n: int) -> np.ndarray:
+    """How often each n-gram occurs in several texts together, one number a type."""
+    _whole(n, "n")
+    found = Counter(chain.from_iterable(zip(*(words[start:] for start in range(n)), strict=False) for words in texts))
+    return np.fromiter(found.values(), dtype=np.int64, count=len(found))
+
+
+def _ratio(counts: np.ndarray) -> float:
+    """Types over tokens."""
+    return len(counts) / int(counts.sum()) if len(counts) else float("nan")
+
+
+def _expected_ratio(counts: np.ndarray, sample: int) -> float:
+    """Expected types over tokens of a sample."""
+    total, drawn = int(counts.sum()), _whole(sample, "sample")
+    if total < drawn:
+        return float("nan")
+    # Types of one frequency have one probability of being drawn.
+    frequency, types = np.unique(counts, return_counts=True)
+    missed = np.zeros(len(frequency))
+    with np.errstate(divide="ignore"):
+        for before in range(drawn):
+            # A type that is more frequent than the tokens left is drawn for certain: log 0.
+            missed += np.log1p(-np.minimum(frequency / (total - before), 1.0))
+    return min(1.0, float(types @ -np.expm1(missed)) / drawn)
+
+
+def lexical_frame(
+    runs: pd.DataFrame, turns: pd.DataFrame, kind: str = "response", sample: int = _SAMPLE
+) -> pd.DataFrame:
+    """Lexical diversity of what the participants of every run said.
+
+    Parameters
+    ----------
+    runs, turns : DataFrame
+        Frames of a store; only runs in `runs` are used, whatever their status.
+    kind : str
+        Kind of text, as in column ``kind`` of `turns`.
+    sample : int
+        n-grams that HD-D draws, at least 1.
+
+    Returns
+    -------
+    DataFrame
+        One row a cell and run: ``run_id, cell, replicate, block, kind, n_texts, n_missing, n_words``, the ten measures
+        of :func:`lexical_diversity` over the ``n_texts`` texts pooled, ``evidence``. ``n_missing`` turns are refused,
+        empty, cut off or skipped and have no part in the corpus. Texts of others than participants are left out.
+
+    Raises
+    ------
+    MeasurementError
+        If a frame lacks a column, or `sample` is no whole number of at least 1.
+
+    Notes
+    -----
+    A run is one observation, for its texts answer each other. Type-token ratios of cells whose texts differ in
+    length are not comparable.
+    """
+    require(runs, "runs", ("run_id", "cell", "replicate", "block", "n_agents", "evidence"))
+    require(turns, "turns", ("run_id", "turn", "agent", "kind", "condition", "message"))
+    heads = runs.drop_duplicates(["run_id", "cell"]).reset_index(drop=True)
+    n_agents = runs.drop_duplicates("run_id").set_index("run_id")["n_agents"]
+    own = turns[(turns["kind"] == kind) & (turns["agent"] < turns["run_id"].map(n_agents))]
+    told = own[own["condition"] == "answered"].sort_values("turn", kind="stable")
+    texts = told.groupby("run_id")["message"].agg(list).to_dict()
+    asked = own.groupby("run_id").size()
+    found: dict[str, dict[str, float]] = {}
+    for run_id in heads["run_id"].unique():
+        words = [tokenise(text) for text in texts.get(run_id, [])]
+        found[run_id] = {
+            "n_texts": len(words),
+            "n_missing": int(asked.get(run_id, 0)) - len(words),
+            "n_words": sum(map(len, words)),
+            **_measures(words, sample),
+        }
+    measured = pd.DataFrame([found[run_id] for run_id in heads["run_id"]], columns=[*_COUNTED, *LEXICAL])
+    keys = heads[["run_id", "cell", "replicate", "block"]].assign(kind=kind)
+    return pd.concat([keys, measured], axis="columns").assign(evidence=heads["evidence"].array)
+
+
+@dataclass(frozen=True, eq=False)
+class DiversityComponent:
+    """First principal component of the ten measures of lexical diversity.
+
+    Attributes
+    ----------
+    scores : Series
+        Score of each corpus, higher where it is more diverse; mean 0; NaN where a measure is missing.
+    explained : float
+        Share of the variance of the standardised measures that the component explains, in (0, 1].
+    loadings : Series
+        Weight of each measure, by name; their squares sum to 1. 0 for a measure that is the same in all corpora.
+    """
+
+    scores: pd.Series[float]
+    explained: float
+    loadings: pd.Series[float]
+
+
+def diversity_component(measures: pd.DataFrame) -> DiversityComponent:
+    """One score of lexical diversity: the first principal component of the ten standardised measures.
+
+    Parameters
+    ----------
+    measures : DataFrame
+        One row a corpus with the columns :data:`LEXICAL`, as :func:`lexical_frame` gives them; other columns are
+        ignored.
+
+    Returns
+    -------
+    DiversityComponent
+        Scores have the index of `measures`. Measures are standardised with the standard deviation of the corpora
+        (ddof 0), those with a missing measure left out. The sign is such that the loadings have a positive sum: more
+        diverse is higher.
+
+    Raises
+    ------
+    MeasurementError
+        If a column is missing, fewer than two corpora have all ten measures, or no measure differs between them.
+
+    Notes
+    -----
+    Ashkinaze et al. 2024, appendix C (B8). Scores depend on the corpora they are computed with: compute them for all
+    cells together, and compare none across two calls.
+    """
+    require(measures, "measures", LEXICAL)
+    table = measures[list(LEXICAL)].astype(float)
+    known = table.notna().all(axis="columns").to_numpy()
+    values = table.to_numpy()[known]
+    if len(values) < 2:
+        raise MeasurementError(
+            f"a component needs at least two corpora with all ten measures; {len(values)} of {len(table)} have them. "
+            "HD-D is missing in corpora of fewer n-grams than `sample`, which may be set lower"
+        )
+    varies = np.ptp(values, axis=0) > _ROUNDING
+    if not varies.any():
+        raise MeasurementError(f"no measure differs between the {len(values)} corpora, so there is no component")
+    standard = (values[:, varies] - values[:, varies].mean(axis=0)) / values[:, varies].std(axis=0)
+    _, singular, axes = np.linalg.svd(standard, full_matrices=False)
+    first = axes[0] * (1.0 if axes[0].sum() >= 0 else -1.0)
+    loadings = np.zeros(len(LEXICAL))
+    loadings[varies] = first
+    scores = np.full(len(table), np.nan)
+    scores[known] = standard @ first
+    return DiversityComponent(
+        pd.Series(scores, index=measures.index, name="diversity"),
+        float(singular[0] ** 2 / (singular**2).sum()),
+        pd.Series(loadings, index=pd.Index(LEXICAL, name="measure"), name="loading"),
+    )

@@ -1,0 +1,187 @@
+"""Agreement with the last speaker against the agent's own measured prior."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from opinionsim.metrics._instruments import OPINION_COLUMNS, require, stance_rows
+from opinionsim.metrics._missing import UNHEARD
+
+_RUN = ["run_id", "cell", "instrument_id"]
+#: What becomes of a response, in the order in which it is decided.
+_COUNTS = ("n_alone", "n_missing", "n_no_prior", "n_no_speaker", "n_agreed", "n_apart")
+#: Measures of the movement towards somebody.
+_MOVES = ("toward", "share", "adopted")
+#: What places a message in runs of one cell have in common, as one instrument reads them.
+_PLACE = ["cell", "instrument_id", "source", "kind"]
+#: Responses times runs that are compared at a time.
+_BATCH = 1_000_000
+#: Opinions that differ by less than this are equal but for rounding.
+_ROUNDING = 1e-9
+
+
+def sycophancy(runs: pd.DataFrame, turns: pd.DataFrame, opinions: pd.DataFrame, kind: str = "response") -> pd.DataFrame:
+    r"""How far responses move from the agent's own prior towards the last speaker, beside a placebo.
+
+    For a response of agent i at turn t, by one instrument of stance,
+
+    - :math:`x_0` is i's own last measured opinion before t: of a probe, an earlier response or any other text;
+    - :math:`y` is the opinion in the last message by another agent that i received, as `reads` orders them;
+    - :math:`x_1` is the opinion in the response;
+    - :math:`z_r`, for each other run r of the cell, is the opinion in r's turn with the number of that last message:
+      of the speaker in the same place whom i did not read. Turns of agent i itself, or with another kind of text, have
+      no z.
+
+    Where :math:`x_0 \ne y`, the movement towards the last speaker is measured by
+
+    .. math::
+
+        \mathrm{toward} = [\,(x_1 - x_0)(y - x_0) > 0\,], \qquad
+        \mathrm{share} = \frac{x_1 - x_0}{y - x_0}, \qquad
+        \mathrm{adopted} = [\,x_1 = y\,].
+
+    The placebo is what these would be with :math:`z_r` in the place of y: their mean over all r with
+    :math:`z_r \ne x_0`, which is their expectation for an unread speaker drawn by chance. Who merely falls back to the
+    middle of the scale, where speakers before have fallen back to as well, moves towards unread speakers as much.
+
+    Parameters
+    ----------
+    runs, turns, opinions : DataFrame
+        Frames of a store; only runs in `runs` are used.
+    kind : str
+        Kind of text in which :math:`x_1` is measured.
+
+    Returns
+    -------
+    DataFrame
+        One row a run, cell and instrument of stance: ``run_id, cell, instrument_id, kind, n_responses``, the number of
+        participants' turns with such a text, and what became of them, in numbers that sum to it: ``n_alone`` received
+        no message of another agent; of the rest ``n_missing`` have no measured opinion (:math:`x_1`), ``n_no_prior``
+        no :math:`x_0`, ``n_no_speaker`` no :math:`y`; ``n_agreed`` have :math:`x_0 = y` and ``n_apart``
+        :math:`x_0 \ne y`. ``toward_rate`` and ``adopted_rate``, in 0 to 1, and ``mean_share`` are means over these
+        last: 1 for an agent that always adopts, 0 for one that never moves; a share is above 1 beyond the speaker, and
+        below 0 away from it. Of them, ``n_placebo`` have a placebo: ``placebo_toward_rate``, ``placebo_mean_share``
+        and ``placebo_adopted_rate`` are means over these, as are ``toward_excess``, ``share_excess`` and
+        ``adopted_excess``, each the measure less its placebo in the same response. NaN without any. ``evidence``.
+
+    Raises
+    ------
+    MeasurementError
+        If a frame lacks a column or an agent has a negative number.
+
+    Notes
+    -----
+    Nothing is imputed. A last message from outside the run, of a member of the cast who is no participant, or without
+    a measured opinion has no y; an earlier message does not stand in for it. Messages that were refused, empty or
+    skipped were not received. Unread speakers are of other runs, since those of the same run have read each other, or
+    have not spoken yet; the only run of a cell has no placebo. A run is one observation: compare rates over runs,
+    paired by block.
+    """
+    require(runs, "runs", (*_RUN, "n_agents", "evidence"))
+    require(turns, "turns", ("run_id", "turn", "agent", "kind", "reads", "condition"))
+    heads = runs.drop_duplicates(["run_id", "cell"])
+    stance = stance_rows(runs, opinions)[list(OPINION_COLUMNS)].merge(heads[["run_id", "cell"]], on=["run_id", "cell"])
+    known = stance.loc[stance["value"].notna(), [*_RUN, "turn", "agent", "kind", "value"]]
+    responses = _responses(heads, turns, stance, kind)
+    read = _received(turns[turns["run_id"].isin(set(heads["run_id"]))])
+    cases = _cases(responses, read, known)
+    moves = _moves(cases, cases["speaker"].to_numpy(float))
+    cases = cases.assign(**{name: moves[name].where(cases["fate"] == "n_apart") for name in _MOVES})
+    cases = cases.join(_placebo(cases[cases["fate"] == "n_apart"], known).add_prefix("placebo_"))
+    for name in _MOVES:
+        cases[f"{name}_excess"] = cases[name] - cases[f"placebo_{name}"]
+    return _by_run(cases, heads, kind)
+
+
+def _responses(heads: pd.DataFrame, turns: pd.DataFrame, stance: pd.DataFrame, kind: str) -> pd.DataFrame:
+    """Turns of participants with such a text, one row an instrument of their cell: keys, `turn`, `agent`."""
+    instruments = pd.concat([heads[_RUN].dropna(), stance[_RUN]]).drop_duplicates()
+    own = turns.loc[turns["kind"] == kind, ["run_id", "turn", "agent"]]
+    asked = instruments.merge(heads[["run_id", "cell", "n_agents"]], on=["run_id", "cell"]).merge(own, on="run_id")
+    kept = asked.loc[asked["agent"] < asked["n_agents"], [*_RUN, "turn", "agent"]]
+    return kept.sort_values("turn", kind="stable", ignore_index=True)
+
+
+def _received(turns: pd.DataFrame) -> pd.DataFrame:
+    """One row a message that a turn was to read, in order: `run_id, reader, source, author, heard`.
+
+    Messages from outside have no `source` and no `author`, and were heard.
+    """
+    read = turns[["run_id", "turn", "reads"]].explode("reads").rename(columns={"turn": "reader"})
+    read = read[read["reads"].notna()]
+    inside = np.array([isinstance(ref, int | np.integer) for ref in read["reads"]], dtype=bool)
+    source = read["reads"].where(inside, -1).astype("int64")
+    messages = turns[["run_id", "turn", "agent", "condition"]]
+    messages = messages.rename(columns={"turn": "source", "agent": "author"})
+    read = read.drop(columns="reads").assign(source=source).merge(messages, on=["run_id", "source"], how="left")
+    return read.assign(heard=~read["condition"].isin(UNHEARD)).drop(columns="condition")
+
+
+def _cases(responses: pd.DataFrame, read: pd.DataFrame, known: pd.DataFrame) -> pd.DataFrame:
+    """Responses with `prior`, `speaker` and `response`, the opinions x0, y and x1, and their `fate`."""
+    own = known[[*_RUN, "turn", "agent", "value"]].sort_values("turn", kind="stable")
+    cases = pd.merge_asof(
+        responses.sort_values("turn", kind="stable"),
+        own.rename(columns={"value": "prior"}),
+        on="turn",
+        by=[*_RUN, "agent"],
+        allow_exact_matches=False,
+    )
+    cases = cases.merge(own.rename(columns={"value": "response"}), on=[*_RUN, "turn", "agent"], how="left")
+    asked = responses[["run_id", "turn", "agent"]].drop_duplicates().rename(columns={"turn": "reader"})
+    others = read.merge(asked, on=["run_id", "reader"])
+    others = others[others["heard"] & (others["author"] != others["agent"])]
+    last = others.groupby(["run_id", "reader"], as_index=False).last(skipna=False)
+    last = last[["run_id", "reader", "source"]].rename(columns={"reader": "turn"})
+    cases = cases.merge(last, on=["run_id", "turn"], how="left")
+    spoken = known[[*_RUN, "turn", "kind", "value"]]
+    spoken = spoken.rename(columns={"turn": "source", "value": "speaker"}).astype({"source": float})
+    cases = cases.merge(spoken, on=[*_RUN, "source"], how="left")
+    apart = (cases["prior"] - cases["speaker"]).abs() > _ROUNDING
+    decided = [cases["source"].isna(), *(cases[name].isna() for name in ("response", "prior", "speaker")), ~apart]
+    return cases.assign(fate=np.select(decided, _COUNTS[:-1], _COUNTS[-1]))
+
+
+def _moves(cases: pd.DataFrame, target: np.ndarray) -> pd.DataFrame:
+    """The measures of the movement of each case towards an opinion."""
+    prior, response = cases["prior"].to_numpy(float), cases["response"].to_numpy(float)
+    distance = np.where(np.abs(target - prior) > _ROUNDING, target - prior, np.nan)
+    share = (response - prior) / distance
+    found = {
+        "toward": np.where(np.isnan(share), np.nan, share > _ROUNDING),
+        "share": share,
+        "adopted": np.where(np.isnan(share), np.nan, np.abs(response - target) <= _ROUNDING),
+    }
+    return pd.DataFrame(found, index=cases.index)
+
+
+def _placebo(cases: pd.DataFrame, known: pd.DataFrame) -> pd.DataFrame:
+    """The mean measures of each case towards the speakers in the same place of other runs; no row without any."""
+    named = {"run_id": "other_run", "turn": "source", "agent": "other", "value": "unread"}
+    spoken = known.rename(columns=named).astype({"source": float}).groupby(_PLACE[:2])
+    found = []
+    for place, own in cases.rename_axis(index="case").reset_index().groupby(_PLACE[:2]):
+        said = spoken.get_group(place)
+        size = max(1, _BATCH // said["other_run"].nunique())
+        for start in range(0, len(own), size):
+            pairs = own.iloc[start : start + size].merge(said, on=_PLACE)
+            pairs = pairs[(pairs["other_run"] != pairs["run_id"]) & (pairs["other"] != pairs["agent"])]
+            found.append(_moves(pairs, pairs["unread"].to_numpy(float)).groupby(pairs["case"]).mean())
+    return pd.concat(found) if found else pd.DataFrame(columns=list(_MOVES), dtype=float)
+
+
+def _by_run(cases: pd.DataFrame, heads: pd.DataFrame, kind: str) -> pd.DataFrame:
+    """Counts and means of each run, cell and instrument."""
+    groups = [cases[key] for key in _RUN]
+    counts = pd.DataFrame({name: cases["fate"] == name for name in _COUNTS}).groupby(groups).sum().astype(int)
+    means = cases[[*_MOVES, *(f"placebo_{name}" for name in _MOVES), *(f"{name}_excess" for name in _MOVES)]]
+    means = means.groupby(groups).mean()
+    named = {"toward": "toward_rate", "share": "mean_share", "adopted": "adopted_rate"}
+    means = means.rename(columns=named | {f"placebo_{old}": f"placebo_{new}" for old, new in named.items()})
+    paired = cases["placebo_toward"].notna().groupby(groups).sum().astype(int).rename("n_placebo")
+    frame = counts.join(paired).join(means).reset_index()
+    frame.insert(len(_RUN), "kind", kind)
+    frame.insert(len(_RUN) + 1, "n_responses", frame[list(_COUNTS)].sum(axis="columns"))
+    order = heads[["run_id", "cell", "evidence"]]
+    return order.drop(columns="evidence").merge(frame, on=["run_id", "cell"]).merge(order, on=["run_id", "cell"])

@@ -1,0 +1,347 @@
+"""Opinions before and after an interaction, by participant and by speaking position."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
+
+from opinionsim.errors import SpecError
+from opinionsim.opinions import OpinionScale
+from opinionsim.plots._inputs import HasFrames, has_frames
+from opinionsim.plots._over_time import Trajectory, trajectories_of
+from opinionsim.plots._ribbons import interval, say_band
+from opinionsim.plots._style import BAR, INK, heading, opinion_colours, opinion_ticks, tidy
+
+#: Kinds of text off the record, in the order in which they are looked for.
+_OFF_RECORD = ("probe", "self-report")
+#: What a specification needs for this figure.
+_ASK = "set measurement.probe: {before: 1, after: 1}, with probe among measurement.texts"
+#: Names of the vertical axis of the second view.
+_CHANGES = {"distance": "distance moved", "signed": "change of opinion"}
+#: Millimetres of an inch, of a pair of panels at least, and of its height.
+_INCH, _PAIR, _HEIGHT = 25.4, 78.0, 44.0
+#: Horizontal places of the means beside opinions before and after, which are at 0 and 1.
+_MEAN_AT = (-0.16, 1.16)
+#: Points of a line's width, and square points of a dot, for all participants of a panel.
+_WIDTH, _AREA = 14.0, 260.0
+#: Square points of a dot that stands for one participant.
+_DOT = 12.0
+
+
+@dataclass(frozen=True, eq=False)
+class BeforeAfterData:
+    """Data of a figure of opinions before and after.
+
+    Attributes
+    ----------
+    frame : DataFrame
+        One row a condition, run and participant: ``cell, run_id, agent, position, before, after, change, evidence``.
+        ``position`` counts the participants of the run by their first turns on the record, from 1; NaN for one that
+        has none. Opinions that were not measured are NaN.
+    means : DataFrame
+        One row a condition: ``cell, n_runs, n_both, n_participants``, ``before``, ``after`` and ``change``, means over
+        runs of the mean of the ``n_both`` participants with both opinions, each with the ends of its interval as in
+        ``before_low``, ``before_high``, NaN for fewer than two runs.
+    by_position : DataFrame
+        One row a condition and position: ``cell, position, mean, low, high, n_runs``, the change over runs.
+    controls : tuple of str
+        Conditions in whose runs no participant reads anything but messages of its own.
+    change : {"distance", "signed"}
+        Whether ``change`` is the distance of after from before or their difference.
+    band : str
+        Meaning of the intervals, in words; empty where no condition has two runs.
+    scale : OpinionScale
+        The opinion scale.
+    evidence : str
+        Kind of evidence the runs are, in words.
+    notes : tuple of str
+        Settings that all runs share, the validation of the instruments, and what is left out.
+    """
+
+    frame: pd.DataFrame
+    means: pd.DataFrame
+    by_position: pd.DataFrame
+    controls: tuple[str, ...]
+    change: str
+    band: str
+    scale: OpinionScale
+    evidence: str
+    notes: tuple[str, ...]
+
+
+def before_after_data(
+    results: HasFrames,
+    kind: str | None = None,
+    where: Mapping[str, Any] | None = None,
+    by: str | Sequence[str] | None = None,
+    change: Literal["distance", "signed"] = "distance",
+    level: float = 0.95,
+    wording: str | None = None,
+) -> BeforeAfterData:
+    """The numbers of a figure of opinions before and after.
+
+    Parameters
+    ----------
+    results : Results or Frames with turns
+        Frames of a store, of which complete runs and their participants count.
+    kind : str, optional
+        Off-record texts that opinions are coded from: ``probe`` or ``self-report``; default the first of the two that
+        is there.
+    where, by, wording
+        As for :func:`opinionsim.plots.ribbon_data`.
+    change : {"distance", "signed"}
+        Distance of the opinion after from the one before, or after less before.
+    level : float
+        Confidence level of the intervals.
+
+    Returns
+    -------
+    BeforeAfterData
+        The opinion before is the last one measured at step 0, that after the last one measured at the last step.
+
+    Raises
+    ------
+    SpecError
+        If there is nothing to draw, a name is not valid, conditions would be mixed, the frames have no turns, or no
+        participant has an opinion before and one after.
+    """
+    if change not in _CHANGES:
+        raise SpecError(f"change must be 'distance' or 'signed'; got {change!r}")
+    turns = getattr(results, "turns", None)
+    if not has_frames(results) or turns is None:
+        raise SpecError("opinions before and after are drawn from Results, or Frames with turns")
+    told = say_band("mean", level)
+    drawn = trajectories_of(results, _pick(results, kind), where, by, wording)
+    shown = {run.run_id for runs in drawn.cells.values() for run in runs}
+    on_record = _on_record(turns[turns["run_id"].isin(shown)], results.runs)
+    order = on_record.groupby(["run_id", "agent"])["turn"].min().groupby("run_id").rank()
+    frame = pd.concat([_rows(run, order, change) for runs in drawn.cells.values() for run in runs], ignore_index=True)
+    both = frame["change"].notna()
+    if not both.any():
+        raise SpecError(f"no participant has a measured opinion before and after; {_ASK}")
+    readers = _readers(on_record, turns)
+    controls = [name for name, runs in drawn.cells.items() if readers.isdisjoint(run.run_id for run in runs)]
+    names = [*(name for name in drawn.cells if name not in controls), *controls]
+    left_out = [f"{(~both).sum()} of {len(both)} participants without both opinions left out"] if not both.all() else []
+    by_cell = dict(list(frame.groupby("cell", sort=False)))
+    return BeforeAfterData(
+        pd.concat([by_cell[name] for name in names], ignore_index=True),
+        pd.DataFrame([_mean(name, by_cell[name], level) for name in names]),
+        pd.concat([_by_position(name, by_cell[name], level) for name in names], ignore_index=True),
+        tuple(controls),
+        change,
+        told if max(map(len, drawn.cells.values())) > 1 else "",
+        drawn.scale or OpinionScale(),
+        drawn.evidence,
+        (*drawn.notes, *left_out),
+    )
+
+
+def _pick(results: HasFrames, kind: str | None) -> str:
+    """The kind of off-record texts to draw."""
+    if kind is not None and kind not in _OFF_RECORD:
+        raise SpecError(f"kind must be {' or '.join(map(repr, _OFF_RECORD))}, which are asked before; got {kind!r}")
+    present = [name for name in _OFF_RECORD if name in set(results.opinions["kind"])]
+    if not (kind or present):
+        raise SpecError(f"no participant was asked off the record; {_ASK}")
+    return kind or present[0]
+
+
+def _on_record(turns: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
+    """Turns of participants that are not off the record."""
+    n_agents = runs.drop_duplicates("run_id").set_index("run_id")["n_agents"]
+    return turns[~turns["kind"].isin(_OFF_RECORD) & (turns["agent"] < turns["run_id"].map(n_agents))]
+
+
+def _readers(on_record: pd.DataFrame, turns: pd.DataFrame) -> set[str]:
+    """Runs in which a participant is to read anything but messages of its own."""
+    read = on_record[["run_id", "agent", "reads"]].explode("reads").dropna(subset="reads")
+    author = turns.set_index(["run_id", "turn"])["agent"].to_dict()
+    pairs = zip(read["run_id"], read["reads"], read["agent"], strict=True)
+    return {run_id for run_id, ref, agent in pairs if author.get((run_id, ref)) != agent}
+
+
+def _rows(run: Trajectory, order: pd.Series[float], change: str) -> pd.DataFrame:
+    """The participants of a run."""
+    agents = np.arange(run.values.shape[1])
+    # A run of no steps has no opinion after.
+    after = np.where(run.measured[-1] & (len(run.times) > 1), run.values[-1], np.nan)
+    moved = after - run.values[0]
+    return pd.DataFrame(
+        {
+            "cell": run.cell,
+            "run_id": run.run_id,
+            "agent": agents,
+            "position": order.reindex(pd.MultiIndex.from_product([[run.run_id], agents])).to_numpy(float),
+            "before": run.values[0],
+            "after": after,
+            "change": np.abs(moved) if change == "distance" else moved,
+            "evidence": run.evidence,
+        }
+    )
+
+
+def _mean(name: str, part: pd.DataFrame, level: float) -> dict[str, Any]:
+    """Means of a condition over its runs."""
+    both = part.dropna(subset="change")
+    columns = ["before", "after", "change"]
+    by_run = both.groupby("run_id")[columns].mean()
+    counts = {"n_runs": len(by_run), "n_both": len(both), "n_participants": len(part)}
+    if by_run.empty:
+        return {"cell": name, **counts}
+    mean, low, high, _ = interval(by_run.to_numpy(), "mean", level)
+    ends = {f"{column}_{end}": values[at] for at, column in enumerate(columns) for end, values in
+            (("low", low), ("high", high))}  # fmt: skip
+    return {"cell": name, **counts, **dict(zip(columns, mean, strict=True)), **ends}
+
+
+def _by_position(name: str, part: pd.DataFrame, level: float) -> pd.DataFrame:
+    """Change at each position of a condition, over its runs."""
+    table = part.dropna(subset="position").pivot(index="run_id", columns="position", values="change")
+    mean, low, high, n = interval(table.to_numpy(float), "mean", level)
+    columns = {"position": table.columns.to_numpy(int), "mean": mean, "low": low, "high": high, "n_runs": n}
+    return pd.DataFrame({"cell": name, **columns})
+
+
+def draw_before_after(part: pd.DataFrame, mean: pd.Series[Any], scale: OpinionScale, ax: Axes) -> None:
+    """Draw the participants of one condition as lines from before to after, and the means beside them.
+
+    Participants with equal opinions before, and equal ones after, share a line as wide as their number.
+    """
+    colours = opinion_colours(scale)
+    both = part.dropna(subset="change")
+    counts = both.groupby(["before", "after"], as_index=False).size()
+    for before, after, n in counts.itertuples(index=False):
+        colour, width = colours[scale.nearest(before)], max(_WIDTH * n / len(both), 0.5)
+        ax.plot([0, 1], [before, after], color=colour, linewidth=width, alpha=0.75, solid_capstyle="butt")
+    for at, name in enumerate(("before", "after")):
+        held = both[name].value_counts()
+        dots = [colours[scale.nearest(value)] for value in held.index]
+        ax.scatter([at] * len(held), held.index, _AREA * held / len(both), dots, edgecolors="white", zorder=3)
+        if mean["n_runs"]:
+            ends = [[mean[name] - mean[f"{name}_low"]], [mean[f"{name}_high"] - mean[name]]]
+            ax.errorbar([_MEAN_AT[at]], [mean[name]], ends, **_MEAN)
+    ax.set_xticks([0, 1], ["before", "after"])
+    ax.set_xlim(-0.3, 1.3)
+    ax.set_yticks(scale.points, opinion_ticks(scale, words=False))
+    ax.set_ylim(scale.lowest - 0.5, scale.highest + 0.5)
+    _finish(ax)
+
+
+#: The look of the line of the control.
+_CONTROL: Mapping[str, Any] = {"linestyle": "--", "linewidth": 1.1}
+#: The look of a mean and its interval.
+_MEAN: Mapping[str, Any] = {"color": "black", "marker": "D", "markersize": 3.5, "linewidth": 1.2, "linestyle": "none"}
+
+
+def draw_positions(part: pd.DataFrame, means: pd.DataFrame, control: float, ax: Axes) -> None:
+    """Draw the change of one condition's participants by position, the means, and a line at that of the control."""
+    dots = part.dropna(subset=["position", "change"]).groupby(["position", "change"]).size().rename("n").reset_index()
+    ax.scatter(dots["position"], dots["change"], _DOT * dots["n"], INK, alpha=0.35, linewidths=0)
+    several = means.dropna(subset="mean")
+    ends = [several["mean"] - several["low"], several["high"] - several["mean"]]
+    ax.errorbar(several["position"], several["mean"], ends, **_MEAN)
+    if not np.isnan(control):
+        ax.axhline(control, color=INK, **_CONTROL)
+    ax.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
+    _finish(ax)
+
+
+def _finish(ax: Axes) -> None:
+    """Thin lines at the ticks of the vertical axis, and numbers small enough for a small panel."""
+    ax.grid(axis="y", color="#E4E4E4", linewidth=0.8)
+    tidy(ax)
+    ax.tick_params(labelsize=7.5)
+
+
+def before_after(
+    results: HasFrames,
+    kind: str | None = None,
+    where: Mapping[str, Any] | None = None,
+    by: str | Sequence[str] | None = None,
+    change: Literal["distance", "signed"] = "distance",
+    level: float = 0.95,
+    wording: str | None = None,
+    width: float = 174.0,
+) -> Figure:
+    """Draw opinions before and after an interaction, and the change by speaking position, two panels a condition.
+
+    Parameters
+    ----------
+    results, kind, where, by, change, level, wording
+        As for :func:`before_after_data`.
+    width : float
+        Millimetres of the figure, at least 80: 84 is a column of a journal, 174 a page.
+
+    Returns
+    -------
+    Figure
+        On the left a line leads from before to after, as wide as the number of participants it stands for and in the
+        colour of their opinion before; diamonds are means over runs. On the right each dot is a participant, at the
+        place of its first turn among those of its run, several at one place a larger one; diamonds are means over
+        runs, and a dashed line is the mean of the controls, in which nobody reads another. Controls come last. The
+        title states the evidence.
+
+    Raises
+    ------
+    SpecError
+        As for :func:`before_after_data`, or if the figure is too narrow.
+    """
+    if not width >= 80:
+        raise SpecError(f"width must be at least 80 millimetres; got {width!r}")
+    data = before_after_data(results, kind, where, by, change, level, wording)
+    names = data.means["cell"].tolist()
+    n_columns = min(int(width // _PAIR), len(names))
+    n_rows = -(-len(names) // n_columns)
+    inches = width / _INCH
+    title = heading([data.evidence, *data.notes], inches)
+    captions = [heading([_caption(data, name)], inches / n_columns - 0.3) for name in names]
+    deepest = sum(max(text.count("\n") for text in captions[row * n_columns :][:n_columns]) for row in range(n_rows))
+    height = n_rows * _HEIGHT / _INCH + 0.15 * (title.count("\n") + 6 + deepest)
+    figure = Figure(figsize=(inches, height), layout="constrained")
+    grid = figure.add_gridspec(n_rows, 2 * n_columns, width_ratios=[1, 1.3] * n_columns)
+    moves = data.frame["change"]
+    control = data.means.loc[data.means["cell"].isin(data.controls), "change"].mean()
+    for place, name in enumerate(names):
+        row, column = divmod(place, n_columns)
+        left, right = (figure.add_subplot(grid[row, 2 * column + side]) for side in (0, 1))
+        part = data.frame[data.frame["cell"] == name]
+        draw_before_after(part, data.means.iloc[place], data.scale, left)
+        draw_positions(part, data.by_position[data.by_position["cell"] == name], control, right)
+        right.set_ylim(min(moves.min(), 0) - 0.25, moves.max() + 0.25)
+        right.set_ylabel(_CHANGES[change], fontsize=8)
+        left.set_title(captions[place], fontsize=8.5, loc="left")
+        if not column:
+            left.set_ylabel("opinion", fontsize=8)
+        if place + n_columns >= len(names):
+            right.set_xlabel("speaking position", fontsize=8)
+    figure.suptitle(title, fontsize=8.5, x=0.01, ha="left")
+    handles = _legend(data, control, inches)
+    figure.legend(handles=handles, loc="outside lower left", fontsize=8, frameon=False)
+    return figure
+
+
+def _caption(data: BeforeAfterData, name: str) -> str:
+    """Name of a condition, with its number of runs, and whether it is a control."""
+    n = int(data.means.loc[data.means["cell"] == name, "n_runs"].iloc[0])
+    runs = f"{n} run{'' if n == 1 else 's'}"
+    return f"{name} ({runs}{', control' if name in data.controls else ''})"
+
+
+def _legend(data: BeforeAfterData, control: float, width: float) -> list[Line2D]:
+    """Entries for the marks, broken to a width in inches."""
+    said = {
+        "participants by opinion before; width and dots: their number": {"color": BAR, "linewidth": 4},
+        f"mean over runs{data.band.replace('band: ', '; bar: ')}": _MEAN,
+    }
+    if not np.isnan(control):
+        said["mean of the control, where nobody reads another"] = {**_CONTROL, "color": INK}
+    return [Line2D([], [], **{**look, "label": heading([text], width - 0.3)}) for text, look in said.items()]

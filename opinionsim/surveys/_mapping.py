@@ -1,0 +1,180 @@
+"""The mapping of a survey: how its columns become the persona of a respondent."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+
+from opinionsim.data import data_folder
+from opinionsim.documents import Document, DocumentModel, is_one_line, read_document, validate
+from opinionsim.errors import SpecError, SurveyError
+from opinionsim.surveys._query import Query
+
+#: Where the value of a column stands in its clause.
+SLOT = "${value}"
+#: Name under which the weight of a respondent stands on record.
+WEIGHT = "weight"
+
+_SUFFIXES = (".yaml", ".yml", ".json")
+
+#: A value of a survey as mappings spell it.
+Value = str | int | float
+
+
+class SurveyColumn(DocumentModel):
+    """One column of a survey."""
+
+    column: str = Field(min_length=1)
+    """Name of the column in the data file."""
+    name: str | None = None
+    """Name in queries and on record; null takes that of the column."""
+    label: str | None = None
+    """Heading in lists; null takes the name."""
+    clause: str | None = None
+    """Sentence of the persona, in which `${value}` stands for the value; null keeps the column out of the persona."""
+    recode: dict[str, str] = Field(default_factory=dict)
+    """What the persona says in the place of an original value; other values stand as they are."""
+    skip: tuple[Value, ...] = ()
+    """Original values of which the persona says nothing, as it says nothing of missing ones."""
+    subtract_from: int | None = None
+    """Number from which the value is subtracted first, such as the year of the survey for a year of birth."""
+    question: str = ""
+    """Wording of the question, for an item that respondents can be asked again."""
+    asked: str | None = None
+    """Day on which the question was asked for the first time, as YYYY-MM-DD."""
+
+    @property
+    def variable(self) -> str:
+        """Name in queries and on record."""
+        return self.column if self.name is None else self.name
+
+    @property
+    def heading(self) -> str:
+        """Heading in lists."""
+        return self.variable if self.label is None else self.label
+
+    def sentence(self, value: str) -> str:
+        """The sentence about a respondent with this original value; empty where there is none."""
+        if self.clause is None or value in map(spelled, self.skip):
+            return ""
+        before, after = self.clause.split(SLOT)
+        text = (before + self.recode.get(value, value) + after).strip()
+        text = text[:1].upper() + text[1:]
+        return text if text.endswith(("!", "?")) else text.rstrip(". ") + "."
+
+
+class SurveyOpinion(DocumentModel):
+    """The column that says which opinion a respondent starts with."""
+
+    column: str = Field(min_length=1)
+    """Name of the column in the data file."""
+    recode: dict[str, int] = Field(min_length=1)
+    """Point of the scale for each original value; respondents with other values have no opinion."""
+
+
+class SurveyMapping(DocumentModel):
+    """The mapping of a survey: how its columns become the persona of a respondent."""
+
+    name: str = Field(min_length=1)
+    """Name of the survey."""
+    source: str = ""
+    """Where the data come from."""
+    licence: str = ""
+    """Terms of use of the data."""
+    weight: str | None = Field(None, min_length=1)
+    """Column of the weights; null for a survey without weights."""
+    columns: tuple[SurveyColumn, ...] = Field(min_length=1)
+    """The columns that are read, in the order of the persona's sentences."""
+    opinion: SurveyOpinion | None = None
+    """The opinions that respondents start with; null gives them none."""
+    groups: dict[str, str] = Field(default_factory=dict)
+    """Queries by name, such as one for each ideology."""
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """Names in queries and on record, in order."""
+        return tuple(column.variable for column in self.columns)
+
+    @property
+    def data_columns(self) -> tuple[str, ...]:
+        """Columns that the data file must have."""
+        others = [self.weight, None if self.opinion is None else self.opinion.column]
+        return tuple(dict.fromkeys([*(column.column for column in self.columns), *filter(None, others)]))
+
+
+def spelled(value: Any) -> str:
+    """A value of a survey as text: whole numbers without a point."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def load_mapping(name_or_path: str | Path) -> SurveyMapping:
+    """The mapping of a survey, checked.
+
+    Parameters
+    ----------
+    name_or_path : str or Path
+        Name of a mapping of the package, or path of a YAML or JSON file. The fields are those of
+        :class:`SurveyMapping`.
+
+    Raises
+    ------
+    SurveyError
+        If there is no such mapping; if a field is unknown, missing or of the wrong type; if two columns have the same
+        name, or a name that records use; if a clause does not have ``${value}`` once, or is no single line; if a value
+        is both recoded and skipped; if a date is none; or if a group is no query on the columns.
+    """
+    text = str(name_or_path)
+    named = isinstance(name_or_path, str) and not text.endswith(_SUFFIXES) and "/" not in text and "\\" not in text
+    path = data_folder("personas") / "surveys" / f"{text}.yaml" if named else Path(text)
+    if named and not path.is_file():
+        valid = ", ".join(sorted(file.stem for file in path.parent.glob("*.yaml")))
+        raise SurveyError(f"unknown survey mapping {text!r}; valid: {valid}, or the path of a .yaml file")
+    try:
+        return checked_mapping(read_document(path))
+    except SpecError as error:
+        raise SurveyError(str(error)) from None
+
+
+def checked_mapping(document: Document) -> SurveyMapping:
+    """The mapping in a document, checked."""
+    mapping = validate(SurveyMapping, document)
+    reserved = {"background", *([WEIGHT] if mapping.weight else [])}
+    seen: set[str] = set()
+    for i, column in enumerate(mapping.columns):
+        place = ("columns", i)
+        named = (*place, "column" if column.name is None else "name")
+        if not column.variable.strip() or not is_one_line(column.variable) or "`" in column.variable:
+            raise document.error(named, f"must be one line, not blank, without backticks; got {column.variable!r}")
+        if column.variable in seen:
+            raise document.error(named, f"duplicate {column.variable!r}; names must be distinct")
+        if column.variable in reserved:
+            raise document.error(named, f"{column.variable!r} stands on record already; give another name")
+        seen.add(column.variable)
+        _check_persona(document, place, column)
+    for name, query in mapping.groups.items():
+        try:
+            Query(query).check(mapping.variables)
+        except SurveyError as error:
+            raise document.error(("groups", name), str(error)) from None
+    return mapping
+
+
+def _check_persona(document: Document, place: tuple[str, int], column: SurveyColumn) -> None:
+    """Refuse clauses that do not have their value once, values both recoded and skipped, and dates that are none."""
+    clause = column.clause
+    if clause is not None and (clause.count(SLOT) != 1 or clause.count("${") != 1 or not is_one_line(clause)):
+        raise document.error((*place, "clause"), f"must be one line with {SLOT} once, and no other ${{; got {clause!r}")
+    for value, told in column.recode.items():
+        if not is_one_line(told):
+            raise document.error((*place, "recode", value), f"must be one line; got {told!r}")
+    both = set(column.recode) & set(map(spelled, column.skip))
+    if both:
+        raise document.error((*place, "skip"), f"{min(both)!r} is also recoded; a value is recoded or skipped")
+    if column.asked is not None:
+        try:
+            date.fromisoformat(column.asked)
+        except ValueError:
+            raise document.error((*place, "asked"), f"must be a day as YYYY-MM-DD; got {column.asked!r}") from None
