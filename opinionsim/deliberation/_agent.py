@@ -13,6 +13,7 @@ from opinionsim.errors import SpecError
 from opinionsim.opinions import OpinionScale
 from opinionsim.personas import Persona
 from opinionsim.prompts import Brief, load_pack
+from opinionsim.surveys import Survey, SurveyMapping
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -149,12 +150,12 @@ class Agent(Speaker):
         return self._selector_name
 
     @property
-    def data(self) -> Any:
+    def data(self) -> Survey | None:
         """The survey in use; None where none is named."""
         return used_survey()
 
     @property
-    def persona_mapping(self) -> Any:
+    def persona_mapping(self) -> SurveyMapping | None:
         """The mapping of the survey in use; None where none is named."""
         return None if self.data is None else self.data.mapping
 

@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from opinionsim.errors import SurveyError
 from opinionsim.personas import Persona
 from opinionsim.streams import stream
+from opinionsim.surveys import Survey, SurveyMapping, load_survey
 
 
 @dataclass(frozen=True)
 class Used:
     """A survey, and the random stream of the agents drawn from it."""
 
-    survey: Any
+    survey: Survey
     rng: np.random.Generator
 
 
 _USED: list[Used] = []
 
 
-def use_survey(file: str | Path | None, mapping: Any = "anes2024", seed: int = 0) -> Any:
+def use_survey(
+    file: str | Path | None, mapping: SurveyMapping | str | Path = "anes2024", seed: int = 0
+) -> Survey | None:
     """Name the survey from which agents are drawn, once for the process.
 
     Parameters
@@ -48,12 +49,12 @@ def use_survey(file: str | Path | None, mapping: Any = "anes2024", seed: int = 0
     SurveyError
         If file or mapping is not valid.
     """
-    survey = None if file is None else import_module("opinionsim.surveys").load_survey(file, mapping)
+    survey = None if file is None else load_survey(file, mapping)
     _USED[:] = [] if survey is None else [Used(survey, stream(seed, "survey", 0))]
     return survey
 
 
-def used_survey() -> Any:
+def used_survey() -> Survey | None:
     """The survey in use; None before :func:`use_survey`."""
     return _USED[0].survey if _USED else None
 
