@@ -10,7 +10,6 @@ from opinionsim.deliberation._running import Deliberation
 from opinionsim.deliberation._speaker import Speaker, checked_text, texts, whole_number
 from opinionsim.errors import SpecError
 from opinionsim.prompts import fill
-from opinionsim.schedules import automatic_instructions
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -141,7 +140,7 @@ class Moderator(Speaker):
             "attempts": whole_number("max_tries", max_tries),
         }
         results = Deliberation("moderator", interaction, asked, [self], (None,)).carry_out()
-        return without_marker(str(results.turns["message"].iloc[0]))
+        return str(results.turns["message"].iloc[0])
 
     def generate_and_set_system_instructions(self, task: str | None = None, max_tries: int = 10) -> str:
         """As :meth:`generate_system_instructions`; the moderator has the instructions from then on."""
@@ -182,9 +181,3 @@ class Moderator(Speaker):
         }
         stated = {key: value for key, value in fields.items() if value is not None}
         return {**stated, "model": self.model_spec(model, no_answer)}
-
-
-def without_marker(text: str) -> str:
-    """Instructions without the marker that their author was asked to begin with."""
-    parse = automatic_instructions(texts().marker).parse
-    return text if parse is None else str(parse("reply", text, ()))

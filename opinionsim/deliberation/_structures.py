@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from opinionsim.deliberation._agent import Agent
-from opinionsim.deliberation._moderator import Moderator, without_marker
+from opinionsim.deliberation._moderator import Moderator
 from opinionsim.deliberation._running import Deliberation, NoAnswer
 from opinionsim.deliberation._speaker import checked_text, texts, whole_number, yes_or_no
 from opinionsim.errors import SpecError
@@ -261,7 +261,7 @@ class AbstractStructure(ABC):
         self.final_response = self.responses[-1] if self.responses else None
         if self._moderator is not None and self._moderator.automatic:
             written = str(turns["message"][turns["act"] == "instruct"].iloc[0])
-            self._shown_moderator = self._moderator.with_instructions(without_marker(written))
+            self._shown_moderator = self._moderator.with_instructions(written)
         return self.final_response
 
     def _forget(self) -> None:

@@ -296,10 +296,14 @@ def _build(origin: _Origin) -> PromptPack:
     contents = MappingProxyType(dict(items))
     place = f"prompt pack {name}"
     declared = _read_declaration(place, contents)
+    named = Texts.parse(contents[_TEXTS], f"{place}/{_TEXTS}") if _TEXTS in contents else None
+    labels = declared.labels.model_dump(exclude_defaults=True)
+    if named is not None:
+        labels["marker"] = named.marker
     marks = Marks(
         **declared.delimiters.model_dump(),
         cues=MappingProxyType(dict(sorted(declared.cues.items()))),
-        labels=MappingProxyType(declared.labels.model_dump(exclude_defaults=True)),
+        labels=MappingProxyType(labels),
     )
     problem = marks.problem()
     if problem:
@@ -311,7 +315,6 @@ def _build(origin: _Origin) -> PromptPack:
     frames = {name: template for name, template in library.templates.items() if name in FRAMES}
     tasks = {name: template for name, template in library.templates.items() if name not in FRAMES}
     wording = Wording(place, MappingProxyType(frames), MappingProxyType(tasks), marks, defang)
-    named = Texts.parse(contents[_TEXTS], f"{place}/{_TEXTS}") if _TEXTS in contents else None
     pack = PromptPack(declared.name, contents, marks, MappingProxyType({}), named, origin, library, wording)
     if contents not in map(_shipped, BUILT_IN_PACKS):
         check_pack(pack, place, library.attributes, tasks.keys() - undecided(library))

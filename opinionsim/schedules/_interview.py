@@ -66,7 +66,9 @@ class InterviewInteraction(Interaction):
             "words": "" if self.words is None else str(self.words),
             "separator": _SEPARATOR,
         }
-        return named(ActSpec("interview", "interview", "interview", values=values, memory="none", parse=self._read))
+        return named(
+            ActSpec("interview", "interview", "interview", values=values, memory="none", parse=self._read, formal=True)
+        )
 
     def _read(self, part: str, text: str, received: tuple[Message, ...]) -> tuple[str, ...]:
         return read_answers(text, len(self.questions))
