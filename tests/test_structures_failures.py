@@ -125,7 +125,7 @@ def test_a_reply_that_is_no_answer_is_left_out_of_what_others_see(position: str,
         assert f": {name} 1" not in shown
     if position == "Ada":
         assert seen[2] == "Ben 1 sees nothing"
-        assert seen[4].endswith("sees Moderator (instruct); Response 0: Ben 1; Response 1: Cleo 1")
+        assert seen[4].endswith("sees [You]: Moderator (instruct); Response 0: Ben 1; Response 1: Cleo 1")
     assert [each.difference for each in replay(results)] == [""]
 
 

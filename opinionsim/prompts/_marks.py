@@ -159,5 +159,10 @@ class Marks:
 @cache
 def _opening(labels: tuple[str, ...]) -> re.Pattern[str]:
     """The labels that a text can begin with, whoever its author is."""
-    spelled = [re.escape(label).replace(re.escape("{number}"), r"\d+") for label in labels if "{author}" not in label]
+    spelled = [_spaced(label).replace(re.escape("{number}"), r"\d+") for label in labels if "{author}" not in label]
     return re.compile("|".join(spelled) or "(?!)", re.IGNORECASE)
+
+
+def _spaced(label: str) -> str:
+    """The pattern of a label, with any white space between its words."""
+    return r"\s+".join(map(re.escape, label.split()))

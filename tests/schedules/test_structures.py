@@ -223,7 +223,7 @@ CASES: dict[str, tuple[tuple[str, ...], dict[str, Any], dict[str, Any], str]] = 
         Moderator (instruct) sees nothing
         Ada 1 sees nothing
         Ben 1 sees nothing
-        Moderator (moderate) sees Moderator (instruct); Response 0: Ada 1; Response 1: Ben 1
+        Moderator (moderate) sees [You]: Moderator (instruct); Response 0: Ada 1; Response 1: Ben 1
         """,
     ),
     "a graph: direct predecessors alone, by name": (
