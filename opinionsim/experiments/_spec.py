@@ -68,7 +68,8 @@ class PopulationSpec(DocumentModel):
         | CountsSpec
     ) = "uniform"
     """Distribution of initial opinions; `personas` takes those of the persona file, `none` gives nobody one,
-    `{counts: ...}` gives numbers of agents. Classic models also have `continuous`, uniform between the ends of the scale, and `normal`."""
+    `{counts: ...}` gives numbers of agents. Classic models also have `continuous`, uniform between the ends of the
+    scale, and `normal`."""
     assignment: Literal["fixed", "random", "latin-square"] = "fixed"
     """Assignment of initial opinions to agents: as the file pairs them, a permutation for each replicate, or a balanced
     rotation."""
@@ -421,7 +422,10 @@ def _agent_conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
             problem = f"{interaction.kind!r} needs a chat model; got the classic model {equation.classic!r}"
             yield ("interaction", "kind"), problem
         if spec.population.initial_opinions == "none":
-            yield ("population", "initial_opinions"), f"'none' is for chat models; {equation.classic!r} starts with some"
+            yield (
+                ("population", "initial_opinions"),
+                f"'none' is for chat models; {equation.classic!r} starts with some",
+            )
         return
     if not spec.has_topic and not spec.task.strip():
         own = [each.task for each in spec.cast]
