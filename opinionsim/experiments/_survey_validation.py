@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from opinionsim.errors import SurveyError
+from opinionsim.classifiers import parse_closed
+from opinionsim.errors import SpecError, SurveyError
 from opinionsim.evidence import evidence_statement, played_by
 from opinionsim.experiments._cells import Experiment, load_experiment
 from opinionsim.experiments._overrides import Overrides
 from opinionsim.experiments._run import run
+from opinionsim.opinions import OpinionScale
 from opinionsim.surveys import (
     ItemAgreement,
     Survey,
@@ -32,6 +34,9 @@ if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
     from opinionsim.store import Results
+
+#: Fields of the specification that can be changed.
+_CHANGEABLE = ("model", "execution", "prompts")
 
 #: What is said of an item by when it was asked.
 _MAY_BE_KNOWN = "may be in the training data"
@@ -101,7 +106,7 @@ def validation_experiment(
     seed : int
         Root of all randomness.
     overrides : mapping or iterable of str
-        Further changes of the specification, as for :func:`opinionsim.load_experiment`.
+        Changes of the fields `model`, `execution` and `prompts`, as for :func:`opinionsim.load_experiment`.
 
     Returns
     -------
@@ -114,11 +119,17 @@ def validation_experiment(
     SurveyError
         If survey, mapping, items or size do not fit.
     SpecError
-        If a model or another field is not valid.
+        If a model or another field is not valid, or another field is changed.
     """
+    overrides = overrides if isinstance(overrides, Mapping) else tuple(overrides)
+    for path in overrides:
+        if re.split(r"[.=]", path)[0].strip() not in _CHANGEABLE:
+            raise SpecError(f"{path!r}: of a validation only {', '.join(_CHANGEABLE)} can be changed")
     loaded = load_survey(survey, load_mapping(mapping))
     chosen = items_of(loaded, items)
     _check_size(loaded, size)
+    for item in chosen:
+        _check_readable(item)
     known = re.sub(r"[^A-Za-z0-9._-]+", "-", loaded.mapping.name)[:80]
     spec = {
         "name": f"validate-{known}",
@@ -140,6 +151,18 @@ def validation_experiment(
         ],
     }
     return load_experiment(spec, overrides)
+
+
+def _check_readable(item: SurveyItem) -> None:
+    """Refuse options whose words would be read as other options, such as numbers out of order."""
+    scale = OpinionScale(item.points, item.labels)
+    for point, label in zip(item.points, item.labels, strict=True):
+        if parse_closed(label, scale) not in (point, None) or parse_closed(str(point), scale) != point:
+            raise SurveyError(
+                f"the answer {point}: {label} to {item.name!r} could be taken for another one; agents are shown "
+                f"{', '.join(f'{p}: {each}' for p, each in zip(item.points, item.labels, strict=True))}; give options "
+                "other words by recode, or whole numbers in increasing order"
+            )
 
 
 def _check_size(survey: Survey, size: int) -> None:
@@ -217,9 +240,8 @@ def read_validation(experiment: Experiment, results: Results, *, cutoff: date | 
     told = groups.of([column.variable for column in survey.mapping.columns if column.clause is not None])
     if not told.names:
         raise SurveyError(f"survey {survey.mapping.name!r} tells agents nothing: no column of its mapping has a clause")
-    first_of_each = [planned for planned in experiment.runs if planned.replicate == 0]
-    names = [str(planned.cell.axes["scale"]) for planned in first_of_each]
-    for planned, item in zip(first_of_each, items_of(survey, names), strict=True):
+    names = [str(planned.cell.axes["scale"]) for planned in experiment.runs]
+    for planned, item in zip(experiment.runs, items_of(survey, names), strict=True):
         if planned.run_id not in runs.index or runs.at[planned.run_id, "status"] != "complete":
             left_out.append(item.name)
             continue
@@ -263,8 +285,7 @@ def _answers(
     options = {float(point): float(place) for place, point in enumerate(item.points)}
     said = np.full((2, len(drawn)), np.nan)
     for agent, time, value in zip(own["agent"], own.groupby("agent").cumcount(), own["value"], strict=True):
-        if time < 2:
-            said[time, agent] = options.get(value, np.nan)
+        said[time, agent] = options.get(value, np.nan)
     return drawn, said[0], said[1]
 
 

@@ -5,9 +5,9 @@ here: personas drawn from given margins, design-based estimates of what weighted
 well a model's answers stand in for theirs.
 """
 
-from opinionsim.surveys._agreement import ALL_ITEMS, MEASURES, ItemAgreement, intervals, linear_coefficients
+from opinionsim.surveys._agreement import MEASURES, ItemAgreement, intervals, linear_coefficients
 from opinionsim.surveys._estimates import estimates
-from opinionsim.surveys._items import Subgroups, SurveyItem, items_of, subgroups_of
+from opinionsim.surveys._items import ALL_ITEMS, Subgroups, SurveyItem, items_of, subgroups_of
 from opinionsim.surveys._mapping import SurveyColumn, SurveyMapping, SurveyOpinion, load_mapping
 from opinionsim.surveys._margins import fit_margins, from_margins, with_each_value
 from opinionsim.surveys._reading import TABLE_SUFFIXES, load_survey, unmapped_survey

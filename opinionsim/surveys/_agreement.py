@@ -10,7 +10,7 @@ import numpy as np
 from opinionsim.errors import SurveyError
 from opinionsim.streams import stream
 from opinionsim.surveys._estimates import estimates
-from opinionsim.surveys._items import Subgroups, SurveyItem
+from opinionsim.surveys._items import ALL_ITEMS, Subgroups, SurveyItem
 from opinionsim.surveys._regression import fit_multinomial, predict_multinomial
 
 if TYPE_CHECKING:
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 #: Fewest drawn respondents of a subgroup that is compared, or of a value that has a coefficient.
 FEWEST = 10
-#: Name of the mean over items, in the place of an item.
-ALL_ITEMS = "all"
 #: Coefficients nearer to 0 are 0.
 _NO_EFFECT = 1e-9
 #: Resamples of respondents behind an interval, and how many standard errors it has to either side.

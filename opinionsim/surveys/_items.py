@@ -14,6 +14,8 @@ from opinionsim.errors import SurveyError
 from opinionsim.surveys._mapping import SurveyColumn, spelled
 from opinionsim.surveys._survey import Survey
 
+#: Name of the mean over items, in the place of an item.
+ALL_ITEMS = "all"
 #: Most values of a numeric variable that are subgroups each; of more, the quarters of the respondents are.
 _MOST_VALUES = 12
 
@@ -33,7 +35,8 @@ class SurveyItem:
     asked : date or None
         Day on which it was asked for the first time, if the mapping says so.
     points : tuple of int, length k
-        Number of each option, as agents see it: the option itself where all are whole numbers, else 1 to k.
+        Number of each option, as agents see it: the option itself where all are whole numbers in order,
+        else 1 to k.
     labels : tuple of str, length k
         Words of each option, as agents see them.
     answers : ndarray of float, shape (n,)
@@ -58,9 +61,11 @@ class SurveyItem:
         ------
         SurveyError
             If the column has no question or options, a sentence of the persona is made of it, a value is neither an
-            option nor skipped, labels are numbers other than those of their options, or nobody answered.
+            option nor skipped, two options have the same words, or nobody answered.
         """
         name = column.variable
+        if name == ALL_ITEMS:
+            raise SurveyError(f"an item cannot be named {name!r}, which is the mean over items; give it another name")
         if not column.question or not column.options:
             lacks = "question" if not column.question else "options"
             raise SurveyError(f"{name!r} cannot be asked: the mapping gives it no {lacks}")
@@ -87,14 +92,8 @@ def _points(name: str, labels: tuple[str, ...]) -> tuple[int, ...]:
     if len(set(labels)) < len(labels):
         raise SurveyError(f"options of {name!r} must differ in words; got {', '.join(labels)}")
     numbers = [int(label) for label in labels if _WHOLE.fullmatch(label)]
-    if not numbers:
-        return tuple(range(1, len(labels) + 1))
-    if len(numbers) < len(labels) or any(b <= a for a, b in pairwise(numbers)):
-        raise SurveyError(
-            f"options of {name!r} must be words, or all whole numbers in increasing order, for agents answer with "
-            f"numbers; got {', '.join(labels)}; recode gives them words"
-        )
-    return tuple(numbers)
+    ordered = len(numbers) == len(labels) and all(a < b for a, b in pairwise(numbers))
+    return tuple(numbers) if ordered else tuple(range(1, len(labels) + 1))
 
 
 def _positions(survey: Survey, column: SurveyColumn, variable: str) -> np.ndarray:
