@@ -180,12 +180,9 @@ class Checks:
             yield ("population", "query" if draws_respondents(spec) else "personas"), str(error)
             return
         points = spec.scale.points
-        # The package's sets have opinions on five points and serve every scale: opinions off the scale are allowed. So
-        # are those of respondents where nobody starts with one.
-        own = not isinstance(population.personas, str) or is_path(population.personas)
-        if draws_personas(spec):
-            own = population.initial_opinions == "personas"
-        for persona in personas.personas if own else ():
+        # The package's sets have opinions on five points and serve every scale: opinions off the scale are allowed.
+        own = draws_personas(spec) or not isinstance(population.personas, str) or is_path(population.personas)
+        for persona in personas.personas if own and population.initial_opinions != "none" else ():
             if persona.opinion is not None and persona.opinion not in points:
                 yield (
                     ("population", "personas"),

@@ -31,6 +31,7 @@ from opinionsim.schedules import (
     SELF_REPORT,
     ActSpec,
     InteractionField,
+    ReportsInteraction,
     acts_with,
 )
 
@@ -367,6 +368,13 @@ def conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
     yield from survey_conflicts(spec)
     if not isinstance(counts := spec.population.distribution, str):
         yield from _count_conflicts(counts, size, spec.scale.points)
+    questions = (spec.measurement.probe, spec.measurement.self_report)
+    silent = isinstance(interaction, ReportsInteraction) and not interaction.reports
+    if silent and not any(each.before or each.after for each in questions):
+        yield (
+            ("interaction", "reports"),
+            "0 leaves nothing to ask; give a number, or measurement.probe or measurement.self_report",
+        )
     for name in ("probe", "self_report"):
         asked = getattr(spec.measurement, name)
         turns = (asked.before + asked.after) * size

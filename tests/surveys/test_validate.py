@@ -405,19 +405,15 @@ def test_the_survey_is_weighted_and_the_drawn_are_not() -> None:
     assert found["total variation", "respondents"] == pytest.approx(0.25)
 
 
-def test_the_variance_ratio_is_within_subgroups_and_squares_with_the_spread() -> None:
-    # Two subgroups of a survey of five options; the model keeps their means and takes half of the way to them.
-    first, second = [0, 2] * 20, [2, 4] * 20
+def test_the_variance_ratio_is_that_within_subgroups() -> None:
+    # Two subgroups of 40, half of them drawn; the model says the mean of each, and so differs between them alone.
+    survey = [0, 2] * 20 + [2, 4] * 20
     members = [[True] * 40 + [False] * 40, [False] * 40 + [True] * 40]
     drawn = [*range(20), *range(40, 60)]
-    said = [1 + (y - 1) / 2 for y in first[:20]] + [3 + (y - 3) / 2 for y in second[:20]]
-    agreement = _agreement(first + second, drawn, [0] * 40, members=members, k=5)
-    agreement.answers = np.array(said)
-    ratio = agreement._together(np.array(said) // 1, np.ones(40))["variance ratio"]
-    assert ratio > 0
-    # Exactly: sample variances of +-1 in 20 and in 40 of a subgroup are 20/19 and 40/39.
-    own = agreement._together(agreement.own, np.ones(40))["variance ratio"]
-    assert own == pytest.approx((20 / 19) / (40 / 39))
+    found = _measured(_agreement(survey, drawn, [1] * 20 + [3] * 20, members=members, k=5))
+    assert found["variance ratio", "model"] == 0
+    # Sample variances of +-1 in 20 and in 40 respondents are 20/19 and 40/39.
+    assert found["variance ratio", "respondents"] == pytest.approx((20 / 19) / (40 / 39))
 
 
 @given(st.integers(1, 3), st.integers(0, 10**6))
