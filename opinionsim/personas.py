@@ -27,7 +27,9 @@ __all__ = [
     "parse_personas",
 ]
 
-InitialOpinions = Literal["uniform", "skewed-positive", "skewed-negative", "all-positive", "all-negative", "personas"]
+InitialOpinions = Literal[
+    "uniform", "skewed-positive", "skewed-negative", "all-positive", "all-negative", "personas", "none"
+]
 Assignment = Literal["fixed", "random", "latin-square"]
 
 
@@ -354,7 +356,8 @@ def draw_population(
     initial_opinions : str or mapping of point to count
         ``uniform`` (N/k at each point, a remainder at points drawn at random), ``skewed-positive`` and
         ``skewed-negative`` (N - N//5 at that end, N//5 at the other), ``all-positive``, ``all-negative``,
-        ``personas`` (as the file pairs them), or explicit counts that sum to N (A10).
+        ``personas`` (as the file pairs them), ``none`` (nobody starts with one), or explicit counts that sum to N
+        (A10).
     assignment : str
         Pairing of opinions with personas. ``fixed``: each persona has its own opinion where the distribution has it,
         the rest in order. ``random``: a permutation drawn for each replicate.
@@ -385,6 +388,8 @@ def draw_population(
         if isinstance(given, str) and given not in valid:
             raise SpecError(f"population.{name}: unknown {given!r}; valid: {', '.join(valid)}")
     chosen = _choose(personas.personas, size, assignment_rng)
+    if initial_opinions == "none":
+        return Population(tuple(chosen), (None,) * size)
     if initial_opinions == "personas":
         opinions = _opinions_of_file(chosen, scale)
         counts = {point: opinions.count(point) for point in scale.points}

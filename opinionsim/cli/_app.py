@@ -41,6 +41,10 @@ _COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
             "_deliberate:deliberate",
             "Carry out an experiment and print what was said. Running it again makes no call that is on record.",
         ),
+        "surveys": (
+            "_surveys:surveys",
+            "Ask respondents of a survey what they have answered already, and compare: surveys validate SURVEY.",
+        ),
         "schema": ("_forecast:schema", "Print the JSON Schema of specifications, for editors and other tools."),
     },
     "Results": {

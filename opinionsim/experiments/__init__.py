@@ -15,6 +15,12 @@ from opinionsim.experiments._resources import Resources
 from opinionsim.experiments._run import default_store, run, under_way
 from opinionsim.experiments._runner import Runner
 from opinionsim.experiments._spec import ExperimentSpec, json_schema
+from opinionsim.experiments._survey_validation import (
+    SurveyValidation,
+    read_validation,
+    validate_survey,
+    validation_experiment,
+)
 
 __all__ = [
     "Cell",
@@ -33,6 +39,7 @@ __all__ = [
     "Resources",
     "Runner",
     "Summary",
+    "SurveyValidation",
     "assemble",
     "calls_by_run",
     "default_store",
@@ -41,9 +48,12 @@ __all__ = [
     "manifest",
     "plan",
     "preview",
+    "read_validation",
     "replay",
     "run",
     "spell_money",
     "spell_seconds",
     "under_way",
+    "validate_survey",
+    "validation_experiment",
 ]

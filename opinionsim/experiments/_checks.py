@@ -206,7 +206,7 @@ class Checks:
         points = spec.scale.points
         # The package's sets have opinions on five points and serve every scale: opinions off the scale are allowed.
         own = draws_personas(spec) or not isinstance(population.personas, str) or is_path(population.personas)
-        for persona in personas.personas if own else ():
+        for persona in personas.personas if own and population.initial_opinions != "none" else ():
             if persona.opinion is not None and persona.opinion not in points:
                 yield (
                     ("population", "personas"),

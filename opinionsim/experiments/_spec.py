@@ -32,6 +32,7 @@ from opinionsim.schedules import (
     SELF_REPORT,
     ActSpec,
     InteractionField,
+    ReportsInteraction,
     acts_with,
 )
 
@@ -62,13 +63,15 @@ class PopulationSpec(DocumentModel):
             "all-positive",
             "all-negative",
             "personas",
+            "none",
             "continuous",
             "normal",
         ]
         | CountsSpec
     ) = "uniform"
-    """Distribution of initial opinions; `personas` takes those of the persona file, `{counts: ...}` gives numbers of
-    agents. Classic models also have `continuous`, uniform between the ends of the scale, and `normal`."""
+    """Distribution of initial opinions; `personas` takes those of the persona file, `none` gives nobody one,
+    `{counts: ...}` gives numbers of agents. Classic models also have `continuous`, uniform between the ends of the
+    scale, and `normal`."""
     assignment: Literal["fixed", "random", "latin-square"] = "fixed"
     """Assignment of initial opinions to agents: as the file pairs them, a permutation for each replicate, or a balanced
     rotation."""
@@ -372,6 +375,13 @@ def conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
     yield from survey_conflicts(spec)
     if not isinstance(counts := spec.population.distribution, str):
         yield from _count_conflicts(counts, size, spec.scale.points)
+    questions = (spec.measurement.probe, spec.measurement.self_report)
+    silent = isinstance(interaction, ReportsInteraction) and not interaction.reports
+    if silent and not any(each.before or each.after for each in questions):
+        yield (
+            ("interaction", "reports"),
+            "0 leaves nothing to ask; give a number, or measurement.probe or measurement.self_report",
+        )
     for name in ("probe", "self_report"):
         asked = getattr(spec.measurement, name)
         turns = (asked.before + asked.after) * size
@@ -426,6 +436,11 @@ def _agent_conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
         if "equations" not in interaction.played_by:
             problem = f"{interaction.kind!r} needs a chat model; got the classic model {equation.classic!r}"
             yield ("interaction", "kind"), problem
+        if spec.population.initial_opinions == "none":
+            yield (
+                ("population", "initial_opinions"),
+                f"'none' is for chat models; {equation.classic!r} starts with some",
+            )
         return
     if interaction.needs_task and not spec.has_topic and not spec.task.strip():
         own = [each.task for each in spec.cast]

@@ -257,8 +257,8 @@ class ReportsInteraction(Interaction):
 
     every_report = True
 
-    reports: int = Field(10, ge=1, le=MAX_STEPS)
-    """Reports each agent gives."""
+    reports: int = Field(10, ge=0, le=MAX_STEPS)
+    """Reports each agent gives; none where agents are only asked off the record."""
 
     @property
     def length_field(self) -> str:

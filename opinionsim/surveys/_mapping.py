@@ -45,6 +45,11 @@ class SurveyColumn(DocumentModel):
     """Wording of the question, for an item that respondents can be asked again."""
     asked: str | None = None
     """Day on which the question was asked for the first time, as YYYY-MM-DD."""
+    options: tuple[Value, ...] = ()
+    """Original values that answer the question, in their order. Agents are shown what `recode` gives for them; values
+    that are neither here nor in `skip` are an error."""
+    retest: str | None = None
+    """Name of another column, with the answers of the same respondents when they were asked again."""
 
     @property
     def variable(self) -> str:
@@ -55,6 +60,11 @@ class SurveyColumn(DocumentModel):
     def heading(self) -> str:
         """Heading in lists."""
         return self.variable if self.label is None else self.label
+
+    @property
+    def answers(self) -> tuple[str, ...]:
+        """The options as the data spell them."""
+        return tuple(map(spelled, self.options))
 
     def sentence(self, value: str) -> str:
         """The sentence about a respondent with this original value; empty where there is none."""
@@ -143,6 +153,7 @@ def checked_mapping(document: Document) -> SurveyMapping:
     mapping = validate(SurveyMapping, document)
     reserved = {"background", *([WEIGHT] if mapping.weight else [])}
     seen: set[str] = set()
+    unsaid = {column.variable for column in mapping.columns if column.clause is None}
     for i, column in enumerate(mapping.columns):
         place = ("columns", i)
         named = (*place, "column" if column.name is None else "name")
@@ -154,6 +165,7 @@ def checked_mapping(document: Document) -> SurveyMapping:
             raise document.error(named, f"{column.variable!r} stands on record already; give another name")
         seen.add(column.variable)
         _check_persona(document, place, column)
+        _check_item(document, place, column, unsaid)
     for name, query in mapping.groups.items():
         try:
             Query(query).check(mapping.variables)
@@ -178,3 +190,18 @@ def _check_persona(document: Document, place: tuple[str, int], column: SurveyCol
             date.fromisoformat(column.asked)
         except ValueError:
             raise document.error((*place, "asked"), f"must be a day as YYYY-MM-DD; got {column.asked!r}") from None
+
+
+def _check_item(document: Document, place: tuple[str, int], column: SurveyColumn, unsaid: set[str]) -> None:
+    """Refuse options without a question or that agents could not tell apart, and second answers that are nowhere."""
+    answers = column.answers
+    if answers and not column.question:
+        raise document.error((*place, "options"), "need a question that they answer")
+    if answers and (len(answers) < 2 or len(set(answers)) < len(answers)):
+        raise document.error((*place, "options"), f"must be two or more distinct values; got {', '.join(answers)}")
+    if both := set(answers) & set(map(spelled, column.skip)):
+        raise document.error((*place, "skip"), f"{min(both)!r} is also an option; a value is skipped or an answer")
+    if column.retest is not None and (not answers or column.retest not in unsaid - {column.variable}):
+        valid = ", ".join(sorted(unsaid - {column.variable})) or "none"
+        problem = f"must name another column without a clause, for an item with options; got {column.retest!r}"
+        raise document.error((*place, "retest"), f"{problem}; columns without one: {valid}")

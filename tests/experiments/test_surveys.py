@@ -101,6 +101,41 @@ def test_agents_start_with_the_opinions_of_the_mapping(tmp_path: Path) -> None:
     assert agents["assigned_opinion"].tolist() == [points[answer] for answer in agents["climate"]]
 
 
+def test_agents_can_start_without_an_opinion_whatever_the_scale(tmp_path: Path) -> None:
+    model = osim.GivenReplies(lambda prompt: "1")
+    spec = changed(
+        SURVEYED,
+        population={"personas": "survey", "size": 4, "initial_opinions": "none"},
+        scale={"points": [0, 1], "labels": ["no", "yes"]},
+        interaction={"kind": "independent", "reports": 0},
+        measurement={"classifier": "lexicon", "self_report": {"before": 1}},
+        model={"name": "given"},
+    )
+    results = carry_out(spec, "s.sqlite", model)[1]
+    assert results.agents["assigned_opinion"].isna().all()
+    # Nobody reports: each of four agents in three runs is asked off the record alone.
+    assert set(results.turns["act"]) == {"self-report"}
+    assert len(model.prompts) == 12
+    assert not any("belief:" in message.content for prompt in model.prompts for message in prompt)
+    assert results.opinions["value"].tolist() == [1.0] * 12
+    assert not any(each.difference for each in replay(results))
+
+
+@pytest.mark.parametrize("kind", ["independent", "no-role-play"])
+def test_who_neither_reports_nor_is_asked_has_nothing_to_do(kind: str) -> None:
+    spec = changed(SMALL, interaction={"kind": kind, "reports": 0})
+    with pytest.raises(SpecError, match=r"interaction.reports: 0 leaves nothing to ask; give a number, or measurement"):
+        load_experiment(spec)
+    asked = load_experiment(changed(spec, measurement={"self_report": {"after": 2}}))
+    assert osim.plan(asked).calls == 8
+
+
+def test_classic_models_start_with_opinions() -> None:
+    spec = changed(SMALL, model={"classic": "deffuant"}, population={"size": 4, "initial_opinions": "none"})
+    with pytest.raises(SpecError, match="initial_opinions: 'none' is for chat models; 'deffuant' starts with some"):
+        load_experiment(spec)
+
+
 def test_a_model_can_be_given_by_what_is_on_record(tmp_path: Path) -> None:
     models = {"by": "gender", "models": {"woman": {"temperature": 0.1}}, "otherwise": {"temperature": 0.9}}
     agents = carry_out(changed(SURVEYED, model=models), "s.sqlite")[1].agents

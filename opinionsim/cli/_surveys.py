@@ -1,0 +1,160 @@
+"""The command surveys: how well a model stands in for the respondents of a survey."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from opinionsim.cli._console import aligned, note, say, say_json
+from opinionsim.cli._options import AsJson, Changes, Prompts, Slots, own_modules
+from opinionsim.cli._run import StoreOption, carry_out, end, report, store_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from opinionsim.experiments import SurveyValidation
+
+
+class Action(StrEnum):
+    """What is done with a survey."""
+
+    VALIDATE = "validate"
+
+
+def surveys(
+    action: Annotated[
+        Action,
+        typer.Argument(
+            metavar="ACTION",
+            help="validate: ask drawn respondents held-out items, and compare with what they answered.",
+            show_default=False,
+        ),
+    ],
+    survey: Annotated[
+        str,
+        typer.Argument(
+            metavar="SURVEY",
+            help="Path of a survey (.csv, .parquet, .dta, .sav), or the name of one of the package.",
+            show_default=False,
+        ),
+    ],
+    mapping: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Mapping of the survey: a name, or the path of a .yaml file. Its columns with a question and options "
+            "are the items.",
+            show_default=False,
+        ),
+    ],
+    items: Annotated[
+        str | None,
+        typer.Option(metavar="A,B", help="Items to ask, by name. Default: all.", show_default=False),
+    ] = None,
+    size: Annotated[int, typer.Option(metavar="N", help="Respondents to draw, by weight.")] = 200,
+    model: Annotated[str, typer.Option(metavar="NAME", help="Chat model that plays them.")] = "scripted",
+    seed: Annotated[int, typer.Option(min=0, help="Root of all randomness.")] = 0,
+    cutoff: Annotated[
+        datetime | None,
+        typer.Option(
+            formats=["%Y-%m-%d"],
+            metavar="YYYY-MM-DD",
+            help="Last day that the model's training data cover; items asked until then may be in them.",
+            show_default=False,
+        ),
+    ] = None,
+    store: StoreOption = None,
+    max_concurrency: Slots = None,
+    changes: Changes = None,
+    prompts: Prompts = None,
+    csv: Annotated[
+        Path | None,
+        typer.Option(
+            "--csv", metavar="FILE", help="Also save the unrounded numbers, each table in a file.", show_default=False
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Ask respondents of a survey what they have answered already, and compare: surveys validate SURVEY."""
+    from opinionsim.experiments import read_validation, validation_experiment
+    from opinionsim.store import load
+
+    own_modules()
+    named = None if items is None else [name.strip() for name in items.split(",") if name.strip()]
+    overrides = [*(changes or []), *([] if prompts is None else [f"prompts={json.dumps(prompts)}"])]
+    experiment = validation_experiment(
+        survey, mapping, items=named, size=size, model=model, seed=seed, overrides=overrides
+    )
+    url = store_of(experiment, store)
+    summary = carry_out(experiment, url, max_concurrency=max_concurrency)
+    report(url, summary)
+    if summary.complete:
+        day = None if cutoff is None else cutoff.date()
+        found = read_validation(experiment, load(url, experiment.spec.name), cutoff=day)
+        _print(found, as_json=as_json)
+        if csv is not None:
+            _save(found, csv)
+    end(summary)
+
+
+def _print(found: SurveyValidation, *, as_json: bool) -> None:
+    """Print a validation."""
+    if as_json:
+        say_json(
+            {
+                "title": found.title,
+                "findings": list(found.findings),
+                "notes": list(found.notes),
+                "measures": _records(found.measures),
+                "items": _records(found.items),
+                "subgroups": _records(found.subgroups),
+            }
+        )
+        return
+    from opinionsim.surveys import ALL_ITEMS
+
+    say(found.title)
+    rows = [["item", "asked", "pairs", "no answer", "none of the model", "training data"]]
+    for each in _records(found.items):
+        lacking = f"{each['model_missing']}, {each['again_missing']} again"
+        asked = each["asked"] or "-"
+        rows.append([each["item"], asked, str(each["pairs"]), str(each["missing"]), lacking, each["training_data"]])
+    say("\n" + aligned(rows))
+    names = list(dict.fromkeys(found.measures["item"]))
+    for name in sorted(names, key=lambda name: name != ALL_ITEMS):
+        say(f"\n{'Mean over items' if name == ALL_ITEMS else name}")
+        say(_table(found.measures[found.measures["item"] == name]))
+    say()
+    for text in (*found.findings, *found.notes):
+        say(text)
+
+
+def _table(measures: pd.DataFrame) -> str:
+    """Measures as rows, and whose answers they are of as columns; that of the model with its interval."""
+    whose = list(dict.fromkeys(measures["of"]))
+    cells: dict[str, dict[str, str]] = {}
+    for each in _records(measures):
+        text = "-" if each["value"] is None else f"{each['value']:.2f}"
+        if each["of"] == "model" and each["low"] is not None:
+            text += f" [{each['low']:.2f}, {each['high']:.2f}]"
+        cells.setdefault(each["measure"], {})[each["of"]] = text
+    return aligned([["", *whose], *([measure, *(row.get(of, "") for of in whose)] for measure, row in cells.items())])
+
+
+def _records(frame: pd.DataFrame) -> Any:
+    """Rows of a frame for JSON, without NaN."""
+    return json.loads(frame.to_json(orient="records", double_precision=15))
+
+
+def _save(found: SurveyValidation, path: Path) -> None:
+    """Write the frames of a validation: measures into the file, the others beside it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for name, frame in (("", found.measures), ("-items", found.items), ("-subgroups", found.subgroups)):
+        file = path.with_stem(path.stem + name)
+        frame.to_csv(file, index=False)
+        note(f"wrote {file}")
