@@ -9,7 +9,8 @@ from opinionsim.experiments._executors import LocalExecutor
 from opinionsim.experiments._forecast import Forecast, ModelForecast, spell_money, spell_seconds
 from opinionsim.experiments._loaded import LoadedParts
 from opinionsim.experiments._manifest import manifest
-from opinionsim.experiments._plan import Preview, calls_by_run, plan, preview
+from opinionsim.experiments._plan import calls_by_run, plan
+from opinionsim.experiments._preview import Preview, preview
 from opinionsim.experiments._replay import Replayed, replay
 from opinionsim.experiments._resources import Resources
 from opinionsim.experiments._run import default_store, run, under_way
