@@ -325,7 +325,7 @@ def _population(planned: PlannedRun, resources: Resources, scale: OpinionScale) 
         return Population.bare(spec.size)
     # A Latin square balances over replicates, so these must have the same personas and opinions.
     balanced = spec.assignment == "latin-square"
-    return draw_population(
+    drawn = draw_population(
         resources.drawn(planned.spec, _drawing(planned, "survey", every_replicate=balanced)),
         spec.size,
         scale=scale,
@@ -335,6 +335,8 @@ def _population(planned: PlannedRun, resources: Resources, scale: OpinionScale) 
         opinions_rng=_drawing(planned, "initial opinions", every_replicate=balanced),
         assignment_rng=_drawing(planned, "assignment", every_replicate=balanced),
     )
+    # Without a topic there is nothing that an initial opinion could be about.
+    return drawn if planned.spec.has_topic else Population(drawn.personas, (None,) * len(drawn))
 
 
 def _cast_personas(planned: PlannedRun, resources: Resources) -> tuple[Persona, ...]:
