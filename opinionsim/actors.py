@@ -235,7 +235,8 @@ class PersonaActor:
         spec = self._acts[turn.act]
         memory = self.memory if spec.memory != "none" else self._blank
         prompt = memory.prompt().then(self.prompts.task(spec, received, memory.past))
-        reply = await _draw(spec, partial(ask, messages=prompt, dropped=memory.dropped), self.prompts.said)
+        asked = partial(ask, messages=prompt, dropped=memory.dropped, parse=self.prompts.parse(spec.parse))
+        reply = await _draw(spec, asked, self.prompts.said)
         publish(self.message(turn, reply))
         if spec.memory == "keep":
             self.memory = await memory.remember(spec, received, reply, ask)

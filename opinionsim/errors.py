@@ -52,6 +52,10 @@ class Rejected(OpinionSimError):
     exit_code = 1
 
 
+class NothingSaid(Rejected):
+    """A reply of which nothing is left to publish; it counts as an empty one."""
+
+
 class MeasurementError(OpinionSimError):
     """A classifier could not be loaded, or returned a result that is not a distribution."""
 

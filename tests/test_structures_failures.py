@@ -198,14 +198,15 @@ def test_a_moderation_without_a_verdict_is_published_as_it_is_and_decides_nothin
 
 
 def test_a_draw_that_is_a_label_alone_is_not_chosen() -> None:
-    """What a selector chooses from is what would be published."""
+    """What a selector chooses from is what would be published, and a label alone is asked for again."""
     cast = [{"name": "Ada", "draws": 2, "selector": "shortest"}]
-    replies = iter(["[You]:", "Response 0: Yes."])
+    replies = iter(["[You]:", "Response 0: Yes.", "Perhaps, perhaps not."])
     spec = {"name": "labels", "task": "Say yes.", "cast": cast, "interaction": {"kind": "chain"}}
     model = osim.GivenReplies(lambda prompt: next(replies))
     results = osim.run(load_experiment({**spec, "model": {"name": "given"}}), "s.sqlite", chat_model=model)
     assert results.turns["message"].tolist() == ["Yes."]
     assert results.turns["condition"].tolist() == ["answered"]
+    assert sorted(results.calls["condition"]) == ["answered", "answered", "empty"]
 
 
 @pytest.mark.parametrize("left", [0, 1])

@@ -11,7 +11,7 @@ import numpy as np
 from opinionsim.actors import Cognition, Direction, Member, PersonaActor, other_actors, persona_actors
 from opinionsim.classic import draw_opinions
 from opinionsim.errors import SpecError
-from opinionsim.experiments._cast import Cast, as_known, cast_of, names_of, own_personas
+from opinionsim.experiments._cast import Cast, as_known, cast_of, drawn_respondents, names_of, own_personas
 from opinionsim.experiments._cells import PlannedRun
 from opinionsim.experiments._equations import Equation, equation_of
 from opinionsim.experiments._events_spec import changed_networks, events_of
@@ -340,29 +340,10 @@ def _population(planned: PlannedRun, resources: Resources, scale: OpinionScale) 
 
 
 def _cast_personas(planned: PlannedRun, resources: Resources) -> tuple[Persona, ...]:
-    """The personas of a cast: those written out, and respondents of the survey.
-
-    Members with one query are drawn together, in the order in which queries come; nobody is drawn twice unless the
-    survey says so.
-    """
-    spec = planned.spec
-    rng, taken, found = _drawing(planned, "survey"), list[int](), dict[int, Persona]()
-    if spec.survey is not None and uses_survey(spec):
-        survey, again = resources.survey(spec), spec.survey.replace
-        wanted: dict[str | None, list[int]] = {}
-        for agent, each in enumerate(spec.cast):
-            if each.drawn:
-                wanted.setdefault(each.query_of(survey), []).append(agent)
-        for query, agents in wanted.items():
-            weighted = spec.survey.weighting == "draw"
-            try:
-                drawn = survey.draw(
-                    len(agents), rng, query, weighted=weighted, replace=again, without=() if again else taken
-                )
-            except SpecError as error:
-                raise SpecError(f"cast.{agents[0]}: {error}") from None
-            taken += drawn.rows.tolist()
-            found.update(zip(agents, drawn.personas.personas, strict=True))
+    """The personas of a cast: those written out, and respondents of the survey."""
+    spec, found = planned.spec, dict[int, Persona]()
+    if uses_survey(spec):
+        found = drawn_respondents(spec, resources.survey(spec), _drawing(planned, "survey"))
     return own_personas(spec, lambda agent, member: found[agent])
 
 

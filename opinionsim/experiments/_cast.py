@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from opinionsim.actors import Direction
+from opinionsim.errors import SpecError
 from opinionsim.experiments._cast_spec import MODERATOR_NAME, MemberSpec, ModeratorSpec
 from opinionsim.experiments._model_spec import ModelSpec
-from opinionsim.experiments._spec import ExperimentSpec
+from opinionsim.experiments._spec import CognitionSpec, ExperimentSpec
 from opinionsim.personas import BARE, Persona, Population
 from opinionsim.prompts import Brief
 from opinionsim.schedules import MODERATOR, Structure, selector_of
+from opinionsim.surveys import Survey
 
 
 @dataclass(frozen=True)
@@ -92,6 +96,37 @@ def cast_of(spec: ExperimentSpec, population: Population, models: Callable[[], t
     return Cast(population, names, directions, others, assigned)  # type: ignore[arg-type]
 
 
+def drawn_respondents(spec: ExperimentSpec, survey: Survey, rng: np.random.Generator) -> dict[int, Persona]:
+    """Respondents of a survey that members of a cast play, by agent.
+
+    Members with one query are drawn together, in the order in which queries come; nobody is drawn twice unless the
+    survey says so.
+
+    Raises
+    ------
+    SpecError
+        If too few respondents are left for a query.
+    """
+    weighted = spec.survey is None or spec.survey.weighting == "draw"
+    again = spec.survey is not None and spec.survey.replace
+    wanted: dict[str | None, list[int]] = {}
+    for agent, each in enumerate(spec.cast):
+        if each.drawn:
+            wanted.setdefault(each.query_of(survey), []).append(agent)
+    taken: list[int] = []
+    found: dict[int, Persona] = {}
+    for query, agents in wanted.items():
+        without = () if again else taken
+        try:
+            drawn = survey.draw(len(agents), rng, query, weighted=weighted, replace=again, without=without)
+        except SpecError as error:
+            left = f" once {len(taken)} are taken by members before it" if taken else ""
+            raise SpecError(f"cast.{agents[0]}: {error}{left}") from None
+        taken += drawn.rows.tolist()
+        found.update(zip(agents, drawn.personas.personas, strict=True))
+    return found
+
+
 def own_personas(spec: ExperimentSpec, drawn: Callable[[int, MemberSpec], Persona]) -> tuple[Persona, ...]:
     """The personas of a cast: those written out, and those that `drawn` finds in the survey."""
     return tuple(
@@ -131,7 +166,22 @@ def _moderator(each: ModeratorSpec) -> Direction:
     return Direction(brief, each.task)
 
 
-def task_notes(spec: ExperimentSpec) -> list[str]:
+def notes_on(spec: ExperimentSpec) -> Iterator[str]:
+    """Sentences on what a structure or cast does that a reader of its specification may not expect."""
+    interaction = spec.interaction
+    if isinstance(interaction, Structure):
+        if not interaction.remember and spec.cognition.memory != CognitionSpec().memory:
+            yield f"Agents of {interaction.kind!r} do not remember: cognition.memory has no effect without remember."
+        rows = spec.size * (1 + spec.size % 2)
+        if interaction.order == "counterbalanced" and spec.size > 1 and spec.replicates % rows:
+            yield (
+                f"Speaking orders of {spec.size} agents are balanced over {rows} replicates or a multiple; "
+                f"there are {spec.replicates}."
+            )
+    yield from _task_notes(spec)
+
+
+def _task_notes(spec: ExperimentSpec) -> list[str]:
     """Sentences on members of a cast whose own task takes the place of that of the experiment."""
     own = [name for name, each in zip(names_of(spec), spec.cast, strict=True) if each.task not in (None, spec.task)]
     if not own or not spec.task:

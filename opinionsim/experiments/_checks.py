@@ -12,7 +12,7 @@ import numpy as np
 from opinionsim.actors import Direction
 from opinionsim.documents import Document, KeyPath, fields_at, spell_path
 from opinionsim.errors import MeasurementError, SpecError
-from opinionsim.experiments._cast import as_known, cast_of, own_personas
+from opinionsim.experiments._cast import as_known, cast_of, drawn_respondents, own_personas
 from opinionsim.experiments._cast_spec import MemberSpec
 from opinionsim.experiments._equations import check_equation
 from opinionsim.experiments._events_spec import EventError, check_events
@@ -161,7 +161,12 @@ class Checks:
             if each.drawn:
                 survey = self.resources.survey(spec)
                 field = "query" if each.group is None else "group"
-                yield from _attempt(("cast", place, field), partial(_match, survey, each))
+                found = list(_attempt(("cast", place, field), partial(_match, survey, each)))
+                yield from found
+                if found:
+                    return
+        if not unread:
+            yield from _attempt(("cast",), lambda: drawn_respondents(spec, self.resources.survey(spec), _any_rng()))
 
     def _events(self, spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
         """The first event to nobody, or with texts that cannot be read."""

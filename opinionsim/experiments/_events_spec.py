@@ -13,7 +13,7 @@ from opinionsim.errors import SpecError
 from opinionsim.experiments._measurement_spec import distinct
 from opinionsim.networks import Network
 from opinionsim.personas import Persona
-from opinionsim.schedules import MAX_STEPS, Event, Interaction, TieChange, takes_reads, takes_reviews
+from opinionsim.schedules import MAX_STEPS, Event, Interaction, Structure, TieChange, takes_reads, takes_reviews
 from opinionsim.streams import canonical_json, digest
 
 #: Texts written out, or those of a file.
@@ -247,7 +247,7 @@ def event_conflicts(
             yield from _step_conflicts(("events", place), event, steps)
             lacking = {
                 "message": not takes_reviews(acts) and not takes_reads(acts),
-                "media": not takes_reads(acts),
+                "media": not takes_reads(acts) or not interaction.shows,
                 "zealot": not any(act.kind in ("post", "response") for act in acts.values()),
             }
             if lacking.get(event.kind):
@@ -262,7 +262,10 @@ def _tie_conflicts(
     place: KeyPath, event: TiesEventSpec, interaction: Interaction, size: int
 ) -> Iterator[tuple[KeyPath, str]]:
     network = getattr(interaction, "network", None)
-    if network is None:
+    if isinstance(interaction, Structure):
+        problem = f"'ties' needs dyadic or broadcast; the turns of {interaction.kind!r} read those of earlier steps"
+        yield (*place, "kind"), problem
+    elif network is None:
         yield (*place, "kind"), f"'ties' has no effect in {interaction.kind!r}, which has no network"
     elif network.kind == "complete":
         yield (

@@ -16,7 +16,7 @@ from opinionsim.classifiers import asks
 from opinionsim.errors import SpecError
 from opinionsim.experiments._assembly import Parts, assemble
 from opinionsim.experiments._assumptions import Model, Rates, Seen, check_assumptions, observe
-from opinionsim.experiments._cast import task_notes
+from opinionsim.experiments._cast import notes_on
 from opinionsim.experiments._cells import Experiment, PlannedRun, require_experiment
 from opinionsim.experiments._coding import instruments_by_run
 from opinionsim.experiments._dry_run import CountedTurns, DryRun, Sort, questions
@@ -496,4 +496,4 @@ def _unusual(run: PlannedRun, parts: Parts) -> Iterator[str]:
     names = {persona.name for persona in parts.population.personas}
     if len(names) < n and names != {""}:
         yield f"The set has {len(names)} personas for {n} agents: some agents of a run have the same name."
-    yield from task_notes(run.spec)
+    yield from notes_on(run.spec)

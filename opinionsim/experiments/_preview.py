@@ -15,6 +15,8 @@ from opinionsim.schedules import Event, outline
 
 #: Text in a preview in the place of another agent's post.
 PLACEHOLDER = "(the text of another agent's post)"
+#: The same for a message of the agent itself.
+OWN_PLACEHOLDER = "(the text of its own earlier message)"
 #: Members of a cast whose prompts a preview shows.
 _MEMBERS_SHOWN = 10
 
@@ -87,6 +89,11 @@ def _told_event(event: Event) -> str:
     return f"step {event.step}{lasting}: {event.kind}, agents {some}{more}{chance}" + (f": {texts}" if texts else "")
 
 
+def _seen(message: Message, reader: int) -> Message:
+    """A placeholder as it is shown to a reader: its own message is not another agent's."""
+    return message._replace(text=OWN_PLACEHOLDER) if message.agent == reader else message
+
+
 def _first_prompts(parts: Parts) -> dict[str, tuple[ChatMessage, ...]]:
     """The prompt of the first turn of each act, as if nothing had happened yet.
 
@@ -109,7 +116,7 @@ def _first_prompts(parts: Parts) -> dict[str, tuple[ChatMessage, ...]]:
         if not turn.reads:
             alone.add(name)
         received = [
-            authors[ref] if isinstance(ref, int) else as_message(parts.schedule.externals[ref.name])
+            _seen(authors[ref], turn.agent) if isinstance(ref, int) else as_message(parts.schedule.externals[ref.name])
             for ref in turn.reads
         ]
         prompts[name] = member.actor.preview(turn.act, received)

@@ -474,6 +474,8 @@ def _cast_conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
         yield ("cast",), "must list at least one agent; leave it out for a population"
     if spec.cast and spec.population != PopulationSpec():
         yield ("population",), "cannot stand beside cast, which lists the agents themselves"
+    if spec.task and not spec.task.strip():
+        yield ("task",), "must have a character in it that is no white space; leave it out for none"
     equation = spec.model.equation is not None
     for field in ("cast", "moderator", "task"):
         if equation and getattr(spec, field):

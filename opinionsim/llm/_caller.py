@@ -13,7 +13,15 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from langchain_core.messages import AIMessage
 
-from opinionsim.errors import JournalMismatch, ModelCallError, OpinionSimError, Rejected, ScheduleError, StoreError
+from opinionsim.errors import (
+    JournalMismatch,
+    ModelCallError,
+    NothingSaid,
+    OpinionSimError,
+    Rejected,
+    ScheduleError,
+    StoreError,
+)
 from opinionsim.llm._budget import Budget, Usage, bound_tokens
 from opinionsim.llm._failures import Failure, classify_failure, wait_s
 from opinionsim.llm._journal import Entry, EntryKey, Journal
@@ -260,6 +268,9 @@ class RunCalls:
                 reply, latency_s = await self._reply(turn, question)
                 reply = _as_read(reply, reading, part)
                 verdict = _judged(reply, asked, missing, reading, part)
+                if verdict.nothing:
+                    reply = reply._replace(condition="empty")
+                    verdict = _judged(reply, asked, missing, reading, part)
                 person = isinstance(asked, Seat)
                 entry = Entry(
                     key,
@@ -522,6 +533,8 @@ class _Verdict(NamedTuple):
     decision: Any = None
     ends: bool = False
     """Whether a rejected reply that is no answer ends the run."""
+    nothing: bool = False
+    """Whether nothing of an answer is left to publish."""
     failure: Exception | SystemExit | None = None
     """Error of a `parse` that failed; raised after the journal has the reply, which was paid for."""
 
@@ -533,7 +546,7 @@ def _parsed(reading: Reading, part: str, text: str) -> _Verdict:
     try:
         return _Verdict("accepted", decision=reading.parse(part, text, reading.received))
     except Rejected as rejected:
-        return _Verdict("rejected", str(rejected))
+        return _Verdict("rejected", str(rejected), nothing=isinstance(rejected, NothingSaid))
     except (Exception, SystemExit) as error:  # a parse is a function of the user's
         return _Verdict("unparsed", f"parse failed with {type(error).__name__}: {error}", failure=error)
 

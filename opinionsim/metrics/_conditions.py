@@ -314,7 +314,7 @@ def condition_metrics(
             "over": unit,
             "n_runs": joined.groupby(keys, dropna=False, sort=False).size(),
             "n_sparse": counts["sparse"].astype(int),
-            "n_agents": counts["n_agents"],
+            **({} if "n_agents" in axes else {"n_agents": counts["n_agents"]}),
             "n_measured": counts["n_agents"] - counts["n_never"],
             "never_measured_rate": counts["n_never"] / counts["n_agents"],
             **{name: grouped[name].mean() for name in ("bias_low", "bias_high", "mean_age")},

@@ -9,8 +9,8 @@ from typing import Any, Literal, Protocol
 
 from jinja2 import Template
 
-from opinionsim.errors import SpecError
-from opinionsim.messages import SPOKEN, ChatMessage, Condition, Message, Reply, printable
+from opinionsim.errors import NothingSaid, SpecError
+from opinionsim.messages import SPOKEN, ChatMessage, Condition, Message, Parse, Reply, printable
 from opinionsim.prompts._marks import Marks
 from opinionsim.prompts._templates import SUFFIX, render
 
@@ -245,6 +245,17 @@ class AgentPrompts:
         text = marks.unwrapped(marks.unlabelled(printable(reply.text), self.author))
         nothing = reply.condition in SPOKEN and not text.strip()
         return reply._replace(text=text, condition="empty" if nothing else reply.condition)
+
+    def parse(self, act_parse: Parse | None) -> Parse | None:
+        """The `parse` of an act: its own, or else one to which a reply of nothing but labels is an empty one."""
+        if act_parse is not None or not self._wording.marks.labels:
+            return act_parse
+
+        def parse(part: str, text: str, received: tuple[Message, ...]) -> None:
+            if text.strip() and self.said(Reply(text)).condition == "empty":
+                raise NothingSaid("it holds nothing but the label of a message")
+
+        return parse
 
     def event(self, act: Act, received: Sequence[Message], reply: Reply, past: Past) -> ChatMessage:
         """The message that an act leaves in memory (A7, A12).

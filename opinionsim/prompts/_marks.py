@@ -38,8 +38,8 @@ class Marks:
         By template name, a phrase that all prompts of that task contain, and no other text of the pack.
     labels : mapping of str to str
         Lines that introduce received messages, as far as the pack declares them: ``numbered``, with {number} in it;
-        ``named``, with {author}; ``own`` and ``other``; and ``marker``, the words that begin a moderator's instructions
-        to itself. A published text does not begin with one.
+        ``named``, with {author}; ``own``, ``other`` and ``outside``; and ``marker``, the words that begin the
+        instructions of a moderator to itself. A published text does not begin with one.
     """
 
     persona: tuple[str, str]

@@ -47,6 +47,7 @@ class _Labels(DocumentModel):
     named: str = ""
     own: str = ""
     other: str = ""
+    outside: str = ""
 
 
 class _Declaration(DocumentModel):

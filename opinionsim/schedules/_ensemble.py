@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from opinionsim.messages import Message
 from opinionsim.registry import part
 from opinionsim.schedules._external import blank_messages
 from opinionsim.schedules._interaction import Conflict, Setting
 from opinionsim.schedules._structure import Structure
-from opinionsim.schedules._turns import External, Ref, Turn
+from opinionsim.schedules._turns import PARTICIPANT, External, Ref, Turn
 from opinionsim.streams import canonical_json, digest
 
 
@@ -21,6 +22,11 @@ class EnsembleInteraction(Structure):
     """Whether an agent is shown its own earlier answers, as it is in a chain."""
     messages: str | tuple[str, ...] = ()
     """Messages from outside that every agent is shown whenever it answers, or the path of a file that holds them."""
+
+    @property
+    def shows(self) -> bool:
+        """Whether agents are shown their own answers or messages from outside."""
+        return self.own or bool(self.messages)
 
     def conflicts(self, size: int) -> Iterator[Conflict]:
         """Problems for a population of `size` agents, blank messages included."""
@@ -34,9 +40,10 @@ class EnsembleInteraction(Structure):
         fields = super().identity(setting)
         return {**fields, "messages": digest(canonical_json(self._texts(setting)))} if self.messages else fields
 
-    def externals(self, setting: Setting) -> Mapping[str, str]:
-        """The messages from outside."""
-        return {f"external-{i}": text for i, text in enumerate(self._texts(setting))}
+    def externals(self, setting: Setting) -> Mapping[str, Message]:
+        """The messages from outside, which are shown as answers of others."""
+        texts = enumerate(self._texts(setting))
+        return {f"external-{i}": Message(text, role=PARTICIPANT) for i, text in texts}
 
     def _texts(self, setting: Setting) -> tuple[str, ...]:
         return setting.messages(self.messages) if self.messages else ()

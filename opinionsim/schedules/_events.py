@@ -200,6 +200,8 @@ class _Telling:
         self._messages.sort(key=lambda told: told[1].step, reverse=True)
         #: What others read of each turn of the schedule: a turn, the text of a zealot, or nothing.
         self._place: list[Ref | None] = []
+        #: Last answer of each agent that was given, as a turn of this schedule.
+        self._answered: dict[int, int] = {}
         #: Number of texts that zealots have posted, by place of the event and agent.
         self._posted: dict[tuple[int, int], int] = {}
         #: Messages that agents are to be shown in their next turn.
@@ -241,6 +243,12 @@ class _Telling:
             return None
         if act.memory != "fork" and (turn.reads or act.kind == "response"):
             kept = [*self._waiting.pop(turn.agent, ()), *kept, *beside]
+        own = self._answered.get(turn.agent)
+        if act.memory == "fork" and turn.reads and own is not None and own not in kept:
+            # An agent without memory is shown its own last answer with questions, also where later turns drop out.
+            kept = [*(ref for ref in kept if not isinstance(ref, int)), *sorted([own, *_turns_of(kept)])]
+        if act.kind == "response":
+            self._answered[turn.agent] = self._index
         self._place.append(self._index)
         self._index += 1
         return replace(turn, index=self._index - 1, reads=tuple(kept))
@@ -267,6 +275,11 @@ class _Telling:
     def _silent(self, agent: int, step: int) -> bool:
         """Whether an agent is asked nothing in a step."""
         return self._absent(agent, step) or any(event.lasts(step) for _, event in self._zealots.get(agent, ()))
+
+
+def _turns_of(refs: Sequence[Ref]) -> list[int]:
+    """The turns among some messages."""
+    return [ref for ref in refs if isinstance(ref, int)]
 
 
 class _Media:

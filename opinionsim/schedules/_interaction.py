@@ -109,6 +109,12 @@ class Interaction(KindModel):
     """Name of a member of a cast without one; {index} is its number from 0, {number} from 1."""
     needs_task: ClassVar[bool] = True
     """Whether agents need a topic or a task; otherwise its fields say what they are asked."""
+
+    @property
+    def shows(self) -> bool:
+        """Whether agents are ever shown messages of others, beside which they could read something else."""
+        return True
+
     prompts: ClassVar[str] = "default"
     """Prompt pack that words its acts, where a specification names none."""
 

@@ -24,7 +24,7 @@ class RoundsInteraction(Structure):
     network: NetworkField = Field(default_factory=lambda: NetworkKind.read("complete"))
     """Who is shown whose answers: a name, or a mapping with kind and that kind's parameters, or with edges."""
     cycles: int = Field(2, ge=1, le=MAX_STEPS)
-    """Rounds."""
+    """Rounds; nobody is shown anything in the first."""
     own: bool = True
     """Whether an agent is shown its own answer of the round before."""
 

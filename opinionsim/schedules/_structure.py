@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
+from opinionsim.messages import Message
 from opinionsim.schedules._acts import RESPOND
 from opinionsim.schedules._interaction import MAX_STEPS, Conflict, Interaction, Setting
 from opinionsim.schedules._turns import ActSpec, Ref, Schedule, Turn, named
@@ -99,7 +100,7 @@ class Structure(Interaction):
         """What each agent would be shown in a further turn after all turns: by default as in its last one."""
         return {turn.agent: () if self.remember else turn.reads for turn in turns}
 
-    def externals(self, setting: Setting) -> Mapping[str, str]:
+    def externals(self, setting: Setting) -> Mapping[str, Message | str]:
         """Messages from outside that its turns read; by default none."""
         return {}
 

@@ -146,7 +146,7 @@ class Panel(Schedule):
 
 def test_turns_that_read_several_messages_lose_only_those_of_absent_agents() -> None:
     found = with_events(Panel(), [Event("join", 2, (0,))])
-    assert _told(found) == ["1 1 respond", "2 2 respond <1/1>", "2 2 probe"]
+    assert _told(found) == ["1 1 respond", "2 2 respond <1/1>", "2 2 probe <2/2>"]
 
 
 def test_where_agents_respond_a_message_is_read_beside_others_in_the_next_turn() -> None:
@@ -155,7 +155,7 @@ def test_where_agents_respond_a_message_is_read_beside_others_in_the_next_turn()
         "1 0 respond <event-0>",
         "1 1 respond",
         "2 2 respond <event-0> <1/0> <1/1>",
-        "2 2 probe <1/0>",
+        "2 2 probe <1/0> <2/2>",
     ]
 
 
