@@ -14,7 +14,7 @@ from langchain_core.language_models import BaseChatModel
 from opinionsim.errors import SpecError
 from opinionsim.llm import ModelClient, own_model
 from opinionsim.prompts import Texts, load_pack
-from opinionsim.registry import find, name_of, part
+from opinionsim.registry import find, name_of, part, secret_in
 
 #: Providers of models that are commonly named without one, by the beginning of the name.
 _PROVIDERS = {"gpt": "openai", "chatgpt": "openai", "o1": "openai", "o3": "openai", "o4": "openai"}
@@ -196,6 +196,8 @@ def _checked_kwargs(kwargs: object, model: object) -> Mapping[str, Any]:
         raise SpecError(
             "kwargs have no effect on a chat model given as an object; give it its settings when it is made"
         )
+    if problem := secret_in(kwargs):
+        raise SpecError(f"kwargs: {problem}")
     return kwargs
 
 
