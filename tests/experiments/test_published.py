@@ -147,7 +147,7 @@ def test_every_interaction_runs_with_every_memory(kind: str, memory: str) -> Non
     assert (read[turns["act"] != "review"] == 0).all()
 
 
-@pytest.mark.parametrize("memory", ["none", "cumulative", "reflective", "reflective-as-run"])
+@pytest.mark.parametrize("memory", ["none", "reflective"])
 @pytest.mark.parametrize("kind", STRUCTURES)
 def test_agents_of_structures_have_a_memory_where_they_are_to_remember(kind: str, memory: str) -> None:
     remember = memory != "none"
