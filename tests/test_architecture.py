@@ -63,7 +63,7 @@ EXCUSED = {
     ("tests/cli/test_doctor.py", "cli._doctor"): "processors and packages that this machine has not",
     ("tests/cli/test_plan_output.py", "cli._forecast"): "forecasts and bills of models that nobody here pays",
     ("tests/cli/test_plan_output.py", "cli._run._compare"): "the same at the end of a pilot",
-    ("tests/cli/test_run.py", "cli._run._report"): "many errors of one cause",
+    ("tests/cli/test_run.py", "cli._run"): "many errors of one cause",
     ("tests/cli/test_under_way.py", "cli._stores"): "ids of runs that begin alike",
     ("tests/cli/test_watch.py", "cli._reasons"): "errors of many runs, put together",
     ("tests/cli/test_watch.py", "cli._watch"): "its clock",

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import opinionsim as osim
-from opinionsim.cli._run import _report
+from opinionsim.cli._run import report
 from opinionsim.experiments import Summary
 from opinionsim.store import Paid, open_store
 from tests.cli.conftest import Invoke
@@ -73,7 +73,7 @@ def test_many_reasons_are_counted_and_not_listed(capsys: pytest.CaptureFixture[s
     errors = {
         f"{number:x}": f"run {number:x}, step 1, agent 2 (write): reason {'abcdefgh'[number]}" for number in range(8)
     }
-    _report("sqlite:///s.sqlite", Summary(8, 0, 0, errors, False, "", 3, 0, 0, Paid(3, 0, 0, 0.0), (), 1.0))
+    report("sqlite:///s.sqlite", Summary(8, 0, 0, errors, False, "", 3, 0, 0, Paid(3, 0, 0, 0.0), (), 1.0))
     said = capsys.readouterr().err
     assert said.count("  1 run: ") == 5
     assert "  and 3 more (see: opinionsim status s.sqlite)\n" in said
