@@ -322,7 +322,7 @@ def check_events(events: Sequence[_StepSpec], personas: Sequence[Persona], size:
                     "every run has the same agents; give numbers"
                 )
                 raise EventError(keys, problem)
-    # Of agents that are drawn, the names and attributes of a run are known with the run.
+    # Names and attributes of drawn agents are known only once a run is drawn.
     known = {
         place: event
         for place, event in enumerate(events)

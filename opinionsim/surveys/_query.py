@@ -159,7 +159,7 @@ class Query:
                 raise SurveyError(f"query {self.text!r}: unknown variable {unknown!r}; valid: {', '.join(variables)}")
 
     def mask(self, columns: Mapping[str, Column], known: Mapping[str, Collection[str]]) -> Mask:
-        """Which respondents the query is true of.
+        """Respondents of whom the query is true.
 
         Parameters
         ----------
