@@ -24,7 +24,7 @@ from opinionsim.metrics._density import density, fragmentation, valley_labels
 from opinionsim.metrics._dip import dip, dip_p_value
 from opinionsim.metrics._frames import run_metrics, step_metrics, trajectories
 from opinionsim.metrics._groups import distinctness, group_consensus, group_count, group_divergence, size_parity
-from opinionsim.metrics._instruments import cut, scale_of, stance_rows
+from opinionsim.metrics._instruments import by_participants, cut, scale_of, stance_rows
 from opinionsim.metrics._lexical import (
     LEXICAL,
     DiversityComponent,
@@ -98,6 +98,7 @@ __all__ = [
     "bias",
     "bimodality",
     "bootstrap_interval",
+    "by_participants",
     "check_conditions",
     "check_metrics",
     "class_transitions",

@@ -15,7 +15,15 @@ import numpy as np
 import pandas as pd
 
 from opinionsim.evidence import instrument_validation, validation_statement
-from opinionsim.metrics._instruments import OPINION_COLUMNS, point_columns, points_of, require, scale_of, stance_rows
+from opinionsim.metrics._instruments import (
+    OPINION_COLUMNS,
+    by_participants,
+    point_columns,
+    points_of,
+    require,
+    scale_of,
+    stance_rows,
+)
 from opinionsim.metrics._missing import TURN_COLUMNS, counts_of_kind, counts_of_run
 from opinionsim.metrics._opinions import check_ddof, nearest_points
 from opinionsim.opinions import OpinionScale
@@ -297,8 +305,7 @@ def _without_foreign_points(
 def _assigned(cells: pd.DataFrame, agents: pd.DataFrame, ddof: int) -> pd.DataFrame:
     """Bias and diversity of the opinions that participants of each run were assigned."""
     require(agents, "agents", _AGENT_COLUMNS)
-    n_agents = cells.drop_duplicates("run_id").set_index("run_id")["n_agents"]
-    participants = agents[agents["agent"] < agents["run_id"].map(n_agents)]
+    participants = agents[by_participants(agents, cells)]
     known = participants.assign(assigned_opinion=participants["assigned_opinion"].astype(float))
     by_run = known.drop_duplicates(["run_id", "agent"]).groupby("run_id", sort=False)["assigned_opinion"]
     return pd.DataFrame({"assigned_bias": by_run.mean(), "assigned_diversity": by_run.std(ddof=ddof)})

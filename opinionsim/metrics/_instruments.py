@@ -147,6 +147,17 @@ def cut(opinions: pd.DataFrame, variable: str = STANCE, instrument_id: str | Non
     return kept.drop(columns=foreign)
 
 
+def by_participants(rows: pd.DataFrame, runs: pd.DataFrame) -> pd.Series[bool]:
+    """Whether each row of a frame belongs to a participant of one of the `runs`.
+
+    Participants are agents 0 to ``n_agents`` - 1 of their run; others of its cast, such as a moderator, have higher
+    numbers. `rows` has columns ``run_id`` and ``agent``.
+    """
+    n_agents = runs.drop_duplicates("run_id").set_index("run_id")["n_agents"]
+    # Where no row is left, mapped identifiers would stay text.
+    return rows["agent"] < rows["run_id"].map(n_agents).astype(float)
+
+
 def stance_rows(runs: pd.DataFrame, opinions: pd.DataFrame) -> pd.DataFrame:
     """The rows of an opinions frame that metrics, tables and figures of opinions use.
 
@@ -159,8 +170,7 @@ def stance_rows(runs: pd.DataFrame, opinions: pd.DataFrame) -> pd.DataFrame:
     -------
     DataFrame
         Rows of `opinions` with the stance of a participant of one of the `runs` in a text judged by itself, by any
-        number of instruments. Participants are agents 0 to ``n_agents`` - 1 of their run; others of its cast, such as
-        a moderator, have higher numbers.
+        number of instruments.
 
     Raises
     ------
@@ -169,8 +179,7 @@ def stance_rows(runs: pd.DataFrame, opinions: pd.DataFrame) -> pd.DataFrame:
     """
     require(runs, "runs", ["run_id", "n_agents"])
     require(opinions, "opinions", OPINION_COLUMNS)
-    n_agents = runs.drop_duplicates("run_id").set_index("run_id")["n_agents"]
-    kept = (opinions["variable"] == STANCE) & (opinions["agent"] < opinions["run_id"].map(n_agents))
+    kept = (opinions["variable"] == STANCE) & by_participants(opinions, runs)
     if "about" in opinions.columns:
         kept &= opinions["about"].isna()
     rows = opinions[kept]

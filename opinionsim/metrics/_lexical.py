@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from opinionsim.errors import MeasurementError
-from opinionsim.metrics._instruments import require
+from opinionsim.metrics._instruments import by_participants, require
 
 #: Lengths of the n-grams that are measured.
 _LENGTHS = range(1, 6)
@@ -229,8 +229,7 @@ def lexical_frame(
     require(runs, "runs", ("run_id", "cell", "replicate", "block", "n_agents", "evidence"))
     require(turns, "turns", ("run_id", "turn", "agent", "kind", "condition", "message"))
     heads = runs.drop_duplicates(["run_id", "cell"]).reset_index(drop=True)
-    n_agents = runs.drop_duplicates("run_id").set_index("run_id")["n_agents"]
-    own = turns[(turns["kind"] == kind) & (turns["agent"] < turns["run_id"].map(n_agents))]
+    own = turns[(turns["kind"] == kind) & by_participants(turns, runs)]
     told = own[own["condition"] == "answered"].sort_values("turn", kind="stable")
     texts = told.groupby("run_id")["message"].agg(list).to_dict()
     asked = own.groupby("run_id").size()

@@ -14,6 +14,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from opinionsim.errors import SpecError
+from opinionsim.metrics import by_participants
 from opinionsim.opinions import OpinionScale
 from opinionsim.plots._inputs import HasFrames, has_frames
 from opinionsim.plots._over_time import Trajectory, trajectories_of
@@ -157,8 +158,7 @@ def _pick(results: HasFrames, kind: str | None) -> str:
 
 def _on_record(turns: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     """Turns of participants that are not off the record."""
-    n_agents = runs.drop_duplicates("run_id").set_index("run_id")["n_agents"]
-    return turns[~turns["kind"].isin(_OFF_RECORD) & (turns["agent"] < turns["run_id"].map(n_agents))]
+    return turns[~turns["kind"].isin(_OFF_RECORD) & by_participants(turns, runs)]
 
 
 def _readers(on_record: pd.DataFrame, turns: pd.DataFrame) -> set[str]:
