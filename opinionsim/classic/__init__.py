@@ -10,12 +10,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from opinionsim.classic._actors import RecordedActor, meeting_actors
+from opinionsim.classic._initial import draw_initial, draw_opinions
 from opinionsim.classic._linear import friedkin_johnsen_equilibrium, influence_matrix
 from opinionsim.classic._lorenz_agents import follower_network, lorenz_agents
 from opinionsim.classic._model import ClassicModel, Parameter, Units
-from opinionsim.classic._process import Process, Setup, check_names, check_opinions, set_up
+from opinionsim.classic._process import Batch, Process, Setup, check_names, check_opinions, set_up
 from opinionsim.classic._registry import MODELS, find_model
-from opinionsim.classic._simulate import draw_opinions, simulate
+from opinionsim.classic._simulate import simulate
 from opinionsim.classic._step import transition
 from opinionsim.classic._trajectories import Trajectories
 from opinionsim.classic._transition import Received, Transition
@@ -24,9 +25,9 @@ if TYPE_CHECKING:
     from opinionsim.classic._mesa import ClassicOpinionModel, OpinionAgent
     from opinionsim.classic._parameter_sweep import sweep
 
-__all__ = ["MODELS", "ClassicModel", "ClassicOpinionModel", "OpinionAgent", "Parameter", "Process", "Received",
+__all__ = ["MODELS", "Batch", "ClassicModel", "ClassicOpinionModel", "OpinionAgent", "Parameter", "Process", "Received",
            "RecordedActor", "Setup", "Trajectories", "Transition", "Units", "check_names", "check_opinions",
-           "draw_opinions", "find_model", "follower_network", "friedkin_johnsen_equilibrium", "influence_matrix",
+           "draw_initial", "draw_opinions", "find_model", "follower_network", "friedkin_johnsen_equilibrium", "influence_matrix",
            "lorenz_agents", "meeting_actors", "set_up", "simulate", "sweep", "transition"]  # fmt: skip
 
 #: Names whose modules load mesa or pandas, and are loaded when asked for.

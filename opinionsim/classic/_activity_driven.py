@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from opinionsim.classic._contacts import partner, reach
-from opinionsim.classic._groups import draw_places, panel
+from opinionsim.classic._contacts import Variant, topology
+from opinionsim.classic._groups import draw_places, panel_drawer
 from opinionsim.classic._model import ClassicModel, Parameter
 from opinionsim.classic._random import draw, uniform
-from opinionsim.classic._stepping import step_kernel
+from opinionsim.classic._stepping import copy, step_kernel
 from opinionsim.classic._transition import Received
 from opinionsim.compilation import at, inlined
 
@@ -44,7 +45,8 @@ class Parameters(NamedTuple):
 @inlined
 def _activities(p, spare, activities):
     """Fill in the activities of all agents; drawn ones come from a copy of a state, and are the same each time."""
-    seldom = spare.copy()
+    seldom = np.empty(spare.size, dtype=np.uint64)
+    copy(spare, seldom)
     for agent in range(activities.size):
         activities[agent] = at(p.activity, agent)
         if p.gamma == 1.0:
@@ -56,74 +58,83 @@ def _activities(p, spare, activities):
             activities[agent] = drawn
 
 
+def _contacting(variant: Variant) -> Callable[..., int]:
+    """``contact(opinions, contacts, p, agent, state, chances, members)``: draws whom an active agent contacts.
+
+    They are different agents, in `members`; it returns how many.
+    """
+    reach, partner, _ = topology(variant)
+    draw_panel, weighted = panel_drawer(variant), variant.weighted
+
+    def contact(opinions, contacts, p, agent, state, chances, members):
+        beta, size = at(p.beta, agent), reach(contacts, agent)
+        if beta == 0.0 or size <= members.size:
+            return draw_panel(contacts, agent, state, members)
+        nearest = np.inf
+        for place in range(size):
+            chances[place] = max(abs(opinions[partner(contacts, agent, place)] - opinions[agent]), p.closest)
+            nearest = min(nearest, chances[place])
+        for place in range(size):
+            # Relative to the nearest, which no power can carry beyond what a float holds.
+            chances[place] = math.pow(nearest / chances[place], beta)
+            if weighted:
+                chances[place] *= contacts.weights[contacts.starts[agent] + place]
+        count = draw_places(chances[:size], state, members)
+        for place in range(count):
+            members[place] = partner(contacts, agent, members[place])
+        return count
+
+    return inlined(contact)
+
+
 @inlined
-def _contact(opinions, contacts, p, agent, state, chances, members):
-    """Draw the different agents whom an active one contacts into `members`; returns how many."""
-    beta = at(p.beta, agent)
-    size = reach(contacts, agent)
-    if beta == 0.0 or size <= members.size:
-        return panel(contacts, agent, False, state, members)
-    nearest = np.inf
-    for place in range(size):
-        chances[place] = max(abs(opinions[partner(contacts, agent, place)] - opinions[agent]), p.closest)
-        nearest = min(nearest, chances[place])
-    for place in range(size):
-        # Relative to the nearest, which no power can carry beyond what a float holds.
-        chances[place] = math.pow(nearest / chances[place], beta)
-        if contacts.weights.size > 0:
-            chances[place] *= contacts.weights[contacts.starts[agent] + place]
-    count = draw_places(chances[:size], state, members)
-    for place in range(count):
-        members[place] = partner(contacts, agent, members[place])
-    return count
+def _hears_all(contacts, agent, other):
+    return True
 
 
 @inlined
 def _hears(contacts, agent, other):
     """Whether an agent hears another at all; rows are in order."""
-    if contacts.complete:
-        return True
     low, above = contacts.starts[agent], contacts.starts[agent + 1]
-    place = low + np.searchsorted(contacts.others[low:above], np.uint32(other))
-    return place < above and np.int64(contacts.others[place]) == other
+    end = above
+    while low < above:
+        middle = (low + above) >> 1
+        if np.int64(contacts.others[middle]) < other:
+            low = middle + 1
+        else:
+            above = middle
+    return low < end and np.int64(contacts.others[low]) == other
 
 
-@inlined
-def _meetings(opinions, contacts, p, activities, state, chances, chosen, counts, listeners, speakers):
-    """The network of a step: who hears whom, each pair once; returns how many pairs."""
-    counts[:] = 0
-    for place in range(contacts.firsts.size):
-        active = np.int64(contacts.firsts[place])
-        if uniform(draw(state)) < activities[active]:
-            counts[active] = _contact(opinions, contacts, p, active, state, chances, chosen[active])
-    size = 0
-    for agent in range(contacts.n):
-        for place in range(counts[agent]):
-            other = chosen[agent, place]
-            heard = _hears(contacts, other, agent)
-            mutual = uniform(draw(state)) < at(p.r, agent)
-            for its in range(counts[other]):
-                mutual &= chosen[other, its] != agent
-            if mutual if p.contact == 1 else True:
-                listeners[size], speakers[size] = agent, other
-                size += 1
-            if heard and (mutual if p.contact == 0 else True):
-                listeners[size], speakers[size] = other, agent
-                size += 1
-    return size
+def _meeting(variant: Variant) -> Callable[..., int]:
+    """Draws the network of a step: who hears whom, each pair once; returns how many pairs."""
+    contact, hears = _contacting(variant), _hears_all if variant.complete else _hears
+    speaks = variant.option("contact") == 1
 
+    def meetings(opinions, contacts, p, activities, state, chances, chosen, counts, listeners, speakers):
+        for agent in range(contacts.n):
+            counts[agent] = 0
+        for place in range(contacts.firsts.size):
+            active = np.int64(contacts.firsts[place])
+            if uniform(draw(state)) < activities[active]:
+                counts[active] = contact(opinions, contacts, p, active, state, chances, chosen[active])
+        size = 0
+        for agent in range(contacts.n):
+            for place in range(counts[agent]):
+                other = chosen[agent, place]
+                heard = hears(contacts, other, agent)
+                mutual = uniform(draw(state)) < at(p.r, agent)
+                for its in range(counts[other]):
+                    mutual &= chosen[other, its] != agent
+                if mutual or not speaks:
+                    listeners[size], speakers[size] = agent, other
+                    size += 1
+                if heard and (mutual or speaks):
+                    listeners[size], speakers[size] = other, agent
+                    size += 1
+        return size
 
-@inlined
-def _drift(opinions, contacts, p, listeners, speakers, size, slope):
-    """The time derivative of opinions."""
-    for agent in range(opinions.size):
-        slope[agent] = 0.0
-    for place in range(size):
-        agent = listeners[place]
-        slope[agent] += math.tanh(at(p.alpha, agent) * opinions[speakers[place]])
-    for agent in range(opinions.size):
-        # An agent that can meet nobody takes no part.
-        slope[agent] = at(p.K, agent) * slope[agent] - opinions[agent] if reach(contacts, agent) > 0 else 0.0
+    return inlined(meetings)
 
 
 @inlined
@@ -133,25 +144,50 @@ def _room(opinions, contacts, p, spare):
     activities, chances, chosen = np.empty(n), np.empty(n), np.empty((n, most), dtype=np.int64)
     _activities(p, spare, activities)
     counts, listeners = np.empty(n, dtype=np.int64), np.empty(2 * n * most, dtype=np.int64)
-    return activities, chances, chosen, counts, listeners, listeners.copy(), np.empty((4, n)), np.empty(n)
+    speakers = np.empty(2 * n * most, dtype=np.int64)
+    return activities, chances, chosen, counts, listeners, speakers, np.empty((4, n)), np.empty(n)
 
 
-@inlined
-def _step(opinions, before, contacts, timing, p, queue, state, spare, space):
-    activities, chances, chosen, counts, listeners, speakers, slopes, midway = space
-    size = _meetings(opinions, contacts, p, activities, state, chances, chosen, counts, listeners, speakers)
-    _drift(opinions, contacts, p, listeners, speakers, size, slopes[0])
-    if p.method == 1:
-        midway[:] = opinions + p.dt * slopes[0]
-        _drift(midway, contacts, p, listeners, speakers, size, slopes[1])
-        opinions += p.dt / 2.0 * (slopes[0] + slopes[1])
-    elif p.method == 2:
-        for stage in range(1, 4):
-            midway[:] = opinions + (p.dt if stage == 3 else p.dt / 2.0) * slopes[stage - 1]
-            _drift(midway, contacts, p, listeners, speakers, size, slopes[stage])
-        opinions += p.dt / 6.0 * (slopes[0] + 2.0 * slopes[1] + 2.0 * slopes[2] + slopes[3])
-    else:
-        opinions += p.dt * slopes[0]
+def _make(variant: Variant) -> tuple[Callable[..., None], Callable[..., Any]]:
+    meetings, reach, method = _meeting(variant), topology(variant).reach, variant.option("method")
+
+    def drift(opinions, contacts, p, listeners, speakers, size, slope):
+        """The time derivative of opinions."""
+        for agent in range(opinions.size):
+            slope[agent] = 0.0
+        for place in range(size):
+            agent = listeners[place]
+            slope[agent] += math.tanh(at(p.alpha, agent) * opinions[speakers[place]])
+        for agent in range(opinions.size):
+            # An agent that can meet nobody takes no part.
+            slope[agent] = at(p.K, agent) * slope[agent] - opinions[agent] if reach(contacts, agent) > 0 else 0.0
+
+    drift = inlined(drift)
+
+    def step(opinions, before, start, contacts, timing, p, queue, state, spare, space):
+        activities, chances, chosen, counts, listeners, speakers, slopes, midway = space
+        size = meetings(opinions, contacts, p, activities, state, chances, chosen, counts, listeners, speakers)
+        drift(opinions, contacts, p, listeners, speakers, size, slopes[0])
+        if method == 1:
+            for agent in range(opinions.size):
+                midway[agent] = opinions[agent] + p.dt * slopes[0, agent]
+            drift(midway, contacts, p, listeners, speakers, size, slopes[1])
+            for agent in range(opinions.size):
+                opinions[agent] += p.dt / 2.0 * (slopes[0, agent] + slopes[1, agent])
+        elif method == 2:
+            for stage in range(1, 4):
+                ahead = p.dt if stage == 3 else p.dt / 2.0
+                for agent in range(opinions.size):
+                    midway[agent] = opinions[agent] + ahead * slopes[stage - 1, agent]
+                drift(midway, contacts, p, listeners, speakers, size, slopes[stage])
+            for agent in range(opinions.size):
+                inner = slopes[1, agent] + slopes[2, agent]
+                opinions[agent] += p.dt / 6.0 * (slopes[0, agent] + 2.0 * inner + slopes[3, agent])
+        else:
+            for agent in range(opinions.size):
+                opinions[agent] += p.dt * slopes[0, agent]
+
+    return inlined(step), _room
 
 
 def _transition(received: Received, p: Parameters) -> np.ndarray:
@@ -183,7 +219,7 @@ MODEL = ClassicModel(
     ),
     parameters=Parameters,
     range=(-math.inf, math.inf),
-    kernel=step_kernel(_step, _room),
+    kernel=step_kernel(_make),
     transition=_transition,
     orders=("synchronous",),
     keeps_consensus=False,

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from opinionsim.classic import _deffuant as deffuant
-from opinionsim.classic._contacts import heaviest, partner, reach
+from opinionsim.classic._contacts import Variant, heaviest, topology
 from opinionsim.classic._model import ClassicModel, Parameter
-from opinionsim.classic._pairwise import draw_block
+from opinionsim.classic._pairwise import block_drawer, pairwise_kernel
 from opinionsim.classic._random import draw
-from opinionsim.classic._stepping import finish_step, start_step
+from opinionsim.classic._stepping import Machine, Stop, step_kernel
 from opinionsim.compilation import at, inlined
 
 
@@ -36,39 +37,53 @@ def _closeness(distance, nearest, gamma):
 
 
 @inlined
-def _partner(contacts, first, opinions, gamma, floor, word, space):
-    """One of those whom an agent hears, in proportion to weight and to similarity."""
-    distances, sums = space
-    own, nearest, count = opinions[first], np.inf, reach(contacts, first)
-    row, weighted = np.int64(0) if contacts.complete else contacts.starts[first], contacts.weights.size > 0
-    for place in range(count):
-        distances[place] = max(abs(opinions[partner(contacts, first, place)] - own), floor)
-        if not weighted or contacts.weights[row + place] > 0.0:
-            nearest = min(nearest, distances[place])
-    sums[0] = 0.0
-    for place in range(count):
-        closeness = _closeness(distances[place], nearest, gamma)
-        sums[place + 1] = sums[place] + (contacts.weights[row + place] * closeness if weighted else closeness)
-    return partner(contacts, first, heaviest(sums, 0, count, word))
+def _room(opinions, contacts, p, spare):
+    n = contacts.n
+    words, firsts, seconds = np.empty(1, np.uint64), np.empty(1, np.uint32), np.empty(1, np.uint32)
+    return words, firsts, seconds, np.empty(n), np.empty(n + 1)
 
 
-def _kernel(opinions, start, contacts, timing, p, pairs, state, spare, record):
-    queue, space = contacts.firsts.copy(), (np.empty(contacts.n), np.empty(contacts.n + 1))
-    words, listeners, speakers = np.empty(1, np.uint64), np.empty(1, np.uint32), np.empty(1, np.uint32)
-    for step in range(timing.steps):
-        start_step(opinions, opinions, contacts, timing, state, queue)
-        given = pairs[step : step + 1].reshape(-1)
+def _make(variant: Variant) -> tuple[Callable[..., None], Callable[..., Any]]:
+    reach, partner, _ = topology(variant)
+    draw_block, weighted, two_sided = block_drawer(variant), variant.weighted, variant.two_sided
+
+    def biased(contacts, first, opinions, gamma, floor, word, distances, sums):
+        """One of those whom an agent hears, in proportion to weight and to similarity."""
+        own, nearest, count = opinions[first], np.inf, reach(contacts, first)
+        row = contacts.starts[first] if weighted else np.int64(0)
+        for place in range(count):
+            distances[place] = max(abs(opinions[partner(contacts, first, place)] - own), floor)
+            if not weighted or contacts.weights[row + place] > 0.0:
+                nearest = min(nearest, distances[place])
+        sums[0] = 0.0
+        for place in range(count):
+            closeness = _closeness(distances[place], nearest, gamma)
+            sums[place + 1] = sums[place] + (contacts.weights[row + place] * closeness if weighted else closeness)
+        return partner(contacts, first, heaviest(sums, 0, count, word))
+
+    biased = inlined(biased)
+
+    def step(opinions, before, start, contacts, timing, p, queue, state, spare, space):
+        words, firsts, seconds, distances, sums = space
         for event in range(timing.events):
             # A pair as without bias, and the partner once more where there is one.
-            draw_block(contacts, timing, given, queue, event, state, words, listeners, speakers)
-            i, j = np.int64(listeners[0]), np.int64(speakers[0])
-            if given.size == 0 and at(p.gamma, i) > 0.0:
-                j = _partner(contacts, i, opinions, at(p.gamma, i), at(p.d_min, i), draw(state), space)
+            draw_block(contacts, timing, queue, event, state, words, firsts, seconds)
+            i, j = np.int64(firsts[0]), np.int64(seconds[0])
+            if at(p.gamma, i) > 0.0:
+                j = biased(contacts, i, opinions, at(p.gamma, i), at(p.d_min, i), draw(state), distances, sums)
             own, other = opinions[i], opinions[j]
             opinions[i] = deffuant.update(i, j, own, other, start[i], p, np.uint64(0), spare)
-            if timing.two_sided:
+            if two_sided:
                 opinions[j] = deffuant.update(j, i, other, own, start[j], p, np.uint64(0), spare)
-        finish_step(opinions, step, timing, record)
+
+    return inlined(step), _room
+
+
+_free, _on_given_pairs = step_kernel(_make), pairwise_kernel(deffuant.update)
+
+
+def _kernel(variant: Variant, stop: Stop | None, machine: Machine) -> Callable[..., None]:
+    return (_on_given_pairs if variant.given else _free)(variant, stop, machine)
 
 
 MODEL = ClassicModel(
@@ -90,7 +105,6 @@ MODEL = ClassicModel(
     kernel=_kernel,
     update=deffuant.update,
     transition=deffuant.MODEL.transition,
-    prepare=deffuant.MODEL.prepare,
     orders=("random", "permutation", "sequential"),
     picks=("listener",),
     sides=("two", "one"),

@@ -6,9 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from opinionsim.classic._contacts import Contacts
 from opinionsim.classic._linear import SELF_WEIGHT
 from opinionsim.classic._model import SHARES, ClassicModel, Parameter
-from opinionsim.classic._stepping import carry_forward
+from opinionsim.classic._stepping import Begin, Machine, array_kernel
 from opinionsim.classic._transition import Received
 
 
@@ -19,7 +20,7 @@ class Parameters(NamedTuple):
     self_weight: Any = SELF_WEIGHT
 
 
-def _kernel(opinions, start, contacts, timing, p, pairs, state, spare, record):
+def _make(contacts: Contacts, p: Parameters, machine: Machine) -> Begin:
     heard = None if contacts.complete else contacts.matrix()
     degree = contacts.n - 1.0 if heard is None else heard @ np.ones(contacts.n)
 
@@ -32,7 +33,7 @@ def _kernel(opinions, start, contacts, timing, p, pairs, state, spare, record):
         believed = total > 0
         return np.where(believed, (p.self_weight * own + pro) / np.where(believed, total, 1.0), own)
 
-    carry_forward(opinions, timing, record, step, 0.0, 1.0)
+    return lambda start: (step, 0.0, 1.0)
 
 
 def _transition(received: Received, p: Parameters) -> np.ndarray:
@@ -60,11 +61,10 @@ MODEL = ClassicModel(
         "of the National Academy of Sciences 110, 5791-5796. doi:10.1073/pnas.1217220110",
     ),
     parameters=Parameters,
-    kernel=_kernel,
+    kernel=array_kernel(_make),
     transition=_transition,
     units=SHARES,
     orders=("synchronous",),
     keeps_consensus=False,
-    compiles=False,
     example={"network": {"kind": "watts-strogatz", "k": 6, "p": 0.1}, "steps": 60, "b": 0.8},
 )

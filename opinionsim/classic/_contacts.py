@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +20,58 @@ RANDOM, PERMUTATION, SEQUENTIAL, SYNCHRONOUS = 0, 1, 2, 3
 _HALF, _LOWER = np.uint64(32), np.uint64(2**32 - 1)
 #: Words drawn ahead of a shuffle.
 _WORDS = 256
+
+
+class Variant(NamedTuple):
+    """What a kernel is made for. Its branches are taken before it is compiled, so that none costs time twice.
+
+    Attributes
+    ----------
+    complete : bool
+        Whether everybody hears everybody else.
+    weighted : bool
+        Whether pairs have weights.
+    alone : bool
+        Whether some agents have no partner.
+    with_self : bool
+        Whether an agent may meet itself, in the complete graph.
+    pick : int
+        Agent or pair that is drawn first: LISTENER, SPEAKER or EDGE.
+    order : int
+        Order in which agents update: RANDOM, PERMUTATION, SEQUENTIAL or SYNCHRONOUS.
+    two_sided : bool
+        Whether both of a pair update.
+    given : bool
+        Whether pairs are given, so that none are drawn.
+    records : bool
+        Whether opinions are recorded on the way.
+    until : str
+        Event at which a run ends: ``frozen``, ``consensus``, ``change``; empty for none.
+    options : tuple of (str, int or bool)
+        Values of the options and switches of the model.
+    own : tuple of str
+        Parameters of which every agent has a value of its own.
+    vectors : bool
+        Whether opinions have several dimensions.
+    """
+
+    complete: bool
+    weighted: bool
+    alone: bool
+    with_self: bool
+    pick: int
+    order: int
+    two_sided: bool
+    given: bool
+    records: bool
+    until: str
+    options: tuple[tuple[str, Any], ...]
+    own: tuple[str, ...]
+    vectors: bool
+
+    def option(self, name: str) -> Any:
+        """The value of an option or switch of the model: its place among the choices, or whether it is on."""
+        return dict(self.options)[name]
 
 
 class Contacts(NamedTuple):
@@ -91,18 +145,22 @@ class Contacts(NamedTuple):
 
 
 @inlined
-def reach(contacts, agent):
-    """Number of partners of an agent."""
-    if contacts.complete:
-        return np.int64(contacts.n - 1)
+def _reach_all(contacts, agent):
+    return np.int64(contacts.n - 1)
+
+
+@inlined
+def _reach_row(contacts, agent):
     return np.int64(contacts.starts[agent + 1] - contacts.starts[agent])
 
 
 @inlined
-def partner(contacts, agent, place):
-    """The partner at a place of an agent's row."""
-    if contacts.complete:
-        return place + np.int64(place >= agent)
+def _partner_in_all(contacts, agent, place):
+    return place + np.int64(place >= agent)
+
+
+@inlined
+def _partner_in_row(contacts, agent, place):
     return np.int64(contacts.others[contacts.starts[agent] + place])
 
 
@@ -121,16 +179,51 @@ def heaviest(cumulative, low, high, word):
 
 
 @inlined
-def meet(contacts, first, word):
-    """The partner of the agent that was drawn first, in proportion to weights."""
-    if contacts.complete:
-        if contacts.with_self:
-            return index(word, contacts.n)
-        return partner(contacts, first, index(word, contacts.n - 1))
+def _meet_any(contacts, first, word):
+    return index(word, contacts.n)
+
+
+@inlined
+def _meet_other(contacts, first, word):
+    place = index(word, contacts.n - 1)
+    return place + np.int64(place >= first)
+
+
+@inlined
+def _meet_weighted(contacts, first, word):
     start, end = contacts.starts[first], contacts.starts[first + 1]
-    if contacts.cumulative.size > 0:
-        return np.int64(contacts.others[heaviest(contacts.cumulative, start, end, word)])
+    return np.int64(contacts.others[heaviest(contacts.cumulative, start, end, word)])
+
+
+@inlined
+def _meet_in_row(contacts, first, word):
+    start, end = contacts.starts[first], contacts.starts[first + 1]
     return np.int64(contacts.others[start + index(word, end - start)])
+
+
+class Topology(NamedTuple):
+    """How the partners of an agent are found on a network of a kind: compiled functions.
+
+    Attributes
+    ----------
+    reach : callable
+        ``reach(contacts, agent)``: number of partners.
+    partner : callable
+        ``partner(contacts, agent, place)``: the partner at a place of its row.
+    meet : callable
+        ``meet(contacts, first, word)``: the partner of the agent that was drawn first, in proportion to weights.
+    """
+
+    reach: Callable[..., Any]
+    partner: Callable[..., Any]
+    meet: Callable[..., Any]
+
+
+def topology(variant: Variant) -> Topology:
+    """The functions that find partners on the networks of a variant."""
+    if variant.complete:
+        return Topology(_reach_all, _partner_in_all, _meet_any if variant.with_self else _meet_other)
+    return Topology(_reach_row, _partner_in_row, _meet_weighted if variant.weighted else _meet_in_row)
 
 
 @inlined
@@ -145,12 +238,11 @@ def _share(word, n):
 
 
 @inlined
-def order_queue(contacts, order, state, queue):
-    """Fill `queue` with the order of updates in the next step, where that is a permutation."""
-    if order != PERMUTATION:
-        return
+def shuffle(contacts, state, queue):
+    """Fill `queue` with the agents that can be drawn first, in random order."""
     # From the same list each time, so that a step rests on nothing but the stream.
-    queue[:] = contacts.firsts
+    for place in range(queue.size):
+        queue[place] = contacts.firsts[place]
     # Fisher-Yates, two places of each random word.
     words, last = np.empty(_WORDS, dtype=np.uint64), queue.size - 1
     while last > 0:
@@ -166,15 +258,24 @@ def order_queue(contacts, order, state, queue):
 
 
 @inlined
-def visited(order, event, state, queue):
-    """The agent whose turn it is, where agents update one after another."""
-    return np.int64(queue[index(draw(state), queue.size) if order == RANDOM else event])
+def _visited_at_random(event, state, queue):
+    return np.int64(queue[index(draw(state), queue.size)])
 
 
 @inlined
-def _draw_complete(n, words, ones, others):
+def _visited_in_turn(event, state, queue):
+    return np.int64(queue[event])
+
+
+def visitor(variant: Variant) -> Callable[..., Any]:
+    """``visit(event, state, queue)``: the agent whose turn it is, where agents update one after another."""
+    return _visited_at_random if variant.order == RANDOM else _visited_in_turn
+
+
+@inlined
+def _draw_complete(contacts, queue, done, words, ones, others):
     """Draw two different agents out of all, in one loop without a branch: twice as fast as one after the other."""
-    all_agents, all_but_one = np.uint64(n) & _LOWER, np.uint64(n - 1) & _LOWER
+    all_agents, all_but_one = np.uint64(contacts.n) & _LOWER, np.uint64(contacts.n - 1) & _LOWER
     for event in range(ones.size):
         word = words[event]
         one = _share(word, all_agents)
@@ -183,40 +284,50 @@ def _draw_complete(n, words, ones, others):
 
 
 @inlined
-def _draw_edges(contacts, words, listeners, speakers):
-    """Draw pairs out of all that are joined, in proportion to weights."""
+def _draw_edges(contacts, queue, done, words, listeners, speakers):
+    """Draw pairs out of all that are joined."""
     total = contacts.others.size
     for event in range(listeners.size):
-        if contacts.cumulative.size > 0:
-            place = np.uint64(heaviest(contacts.cumulative, 0, total, words[event]))
-        else:
-            place = np.uint64(index(words[event], total))
+        place = np.uint64(index(words[event], total))
         listeners[event], speakers[event] = contacts.listeners[place], contacts.others[place]
 
 
 @inlined
-def _draw_firsts(contacts, order, queue, done, words, firsts):
-    """Fill in the agent drawn first in each event. If it is random, `words` keep their unused randomness."""
-    if order != RANDOM:
-        for event in range(firsts.size):
-            firsts[event] = queue[done + event]
-        return
+def _draw_weighted_edges(contacts, queue, done, words, listeners, speakers):
+    """Draw pairs out of all that are joined, in proportion to weights."""
+    total = contacts.others.size
+    for event in range(listeners.size):
+        place = np.uint64(heaviest(contacts.cumulative, 0, total, words[event]))
+        listeners[event], speakers[event] = contacts.listeners[place], contacts.others[place]
+
+
+@inlined
+def _firsts_in_turn(contacts, queue, done, words, firsts):
+    for event in range(firsts.size):
+        firsts[event] = queue[done + event]
+
+
+@inlined
+def _firsts_of_all(contacts, queue, done, words, firsts):
+    """Fill in the agent drawn first in each event; `words` keep their unused randomness."""
     size = np.uint64(contacts.firsts.size) & _LOWER
     for event in range(firsts.size):
         word = words[event]
         firsts[event], words[event] = _share(word, size), word * size
-    if contacts.firsts.size < contacts.n:
-        for event in range(firsts.size):
-            firsts[event] = contacts.firsts[firsts[event]]
 
 
 @inlined
-def _draw_partners(contacts, words, firsts, partners):
-    """Draw the partner of each agent that was drawn first, as :func:`meet` does."""
-    if contacts.complete or contacts.cumulative.size > 0:
-        for event in range(firsts.size):
-            partners[event] = meet(contacts, np.int64(firsts[event]), words[event])
-        return
+def _firsts_of_some(contacts, queue, done, words, firsts):
+    """The same where some agents have no partner."""
+    size = np.uint64(contacts.firsts.size) & _LOWER
+    for event in range(firsts.size):
+        word = words[event]
+        firsts[event], words[event] = contacts.firsts[_share(word, size)], word * size
+
+
+@inlined
+def _partners_in_rows(contacts, words, firsts, partners):
+    """Draw the partner of each agent that was drawn first."""
     for event in range(firsts.size):
         # Unsigned, for a signed index could count from the end, and is looked at for it.
         first = np.uint64(firsts[event])
@@ -224,21 +335,51 @@ def _draw_partners(contacts, words, firsts, partners):
         partners[event] = contacts.others[row + _share(words[event], end - row)]
 
 
-@inlined
-def draw_pairs(contacts, order, queue, done, words, listeners, speakers):
-    """Draw a block of pairs: one event each for `listeners` and `speakers`, of one random word each, which it uses up.
+@cache
+def _partners_by(meet: Callable[..., Any]) -> Callable[..., None]:
+    def partners_by(contacts, words, firsts, partners):
+        for event in range(firsts.size):
+            partners[event] = meet(contacts, np.int64(firsts[event]), words[event])
 
+    return inlined(partners_by)
+
+
+@cache
+def _drawer(firsts: Callable[..., None], partners: Callable[..., None], speaker_first: bool) -> Callable[..., None]:
+    def listeners_first(contacts, queue, done, words, listeners, speakers):
+        firsts(contacts, queue, done, words, listeners)
+        partners(contacts, words, listeners, speakers)
+
+    def speakers_first(contacts, queue, done, words, listeners, speakers):
+        firsts(contacts, queue, done, words, speakers)
+        partners(contacts, words, speakers, listeners)
+
+    return inlined(speakers_first if speaker_first else listeners_first)
+
+
+def pair_drawer(variant: Variant) -> Callable[..., None]:
+    """The function that draws pairs in a variant.
+
+    Returns
+    -------
+    callable
+        ``draw(contacts, queue, done, words, listeners, speakers)``: draws a block of pairs, one event each for
+        `listeners` and `speakers`, of one random word each, which it uses up.
+
+    Notes
+    -----
     No pair depends on an opinion, so a block is drawn ahead of its updates: reads of a large network then wait
     for the memory together instead of one after another.
     """
-    if contacts.complete and order == RANDOM and not contacts.with_self:
+    if variant.complete and variant.order == RANDOM and not variant.with_self:
         # Pairs are the same whether the listener or the speaker is drawn first.
-        _draw_complete(contacts.n, words, listeners, speakers)
-    elif contacts.pick == EDGE and not contacts.complete:
-        _draw_edges(contacts, words, listeners, speakers)
-    elif contacts.pick == SPEAKER:
-        _draw_firsts(contacts, order, queue, done, words, speakers)
-        _draw_partners(contacts, words, speakers, listeners)
-    else:
-        _draw_firsts(contacts, order, queue, done, words, listeners)
-        _draw_partners(contacts, words, listeners, speakers)
+        return _draw_complete
+    if variant.pick == EDGE and not variant.complete:
+        return _draw_weighted_edges if variant.weighted else _draw_edges
+    at_random = _firsts_of_some if variant.alone else _firsts_of_all
+    in_rows = not (variant.complete or variant.weighted)
+    return _drawer(
+        at_random if variant.order == RANDOM else _firsts_in_turn,
+        _partners_in_rows if in_rows else _partners_by(topology(variant).meet),
+        variant.pick == SPEAKER,
+    )

@@ -11,7 +11,7 @@ from opinionsim.classic._pairwise import pairwise_kernel, vector_kernel
 from opinionsim.classic._transition import Received
 from opinionsim.compilation import at, inlined
 
-EPSILON = Parameter(0.2, "confidence: largest distance at which opinions meet", r"\varepsilon", scaled=True)
+EPSILON = Parameter(0.2, "confidence: largest distance at which opinions meet", r"\varepsilon", scaled=True, reaches="threshold")
 MU = Parameter(0.5, "part of the way that is gone", r"\mu", "(0, 1]")
 THRESHOLD = Parameter("<=", "whether opinions at exactly that distance meet", choices=("<=", "<"))
 
@@ -34,15 +34,9 @@ def update(i, j, own, other, start, p, word, spare):
     return own + _weight(i, abs(other - own), p) * (other - own)
 
 
-def _prepare(p: Parameters) -> Parameters:
-    """Have the kernel compare with `<` alone: below the next larger number is at most this one."""
-    return p._replace(epsilon=np.nextafter(p.epsilon, np.inf)) if p.threshold == 0 else p
-
-
 def _transition(received: Received, p: Parameters) -> np.ndarray:
     gap = received.said[:, 0] - received.own
-    near = np.abs(gap) <= p.epsilon if p.threshold == 0 else np.abs(gap) < p.epsilon
-    return np.where(near, received.own + p.mu * gap, received.own)
+    return np.where(np.abs(gap) < p.epsilon, received.own + p.mu * gap, received.own)
 
 
 MODEL = ClassicModel(
@@ -64,7 +58,6 @@ MODEL = ClassicModel(
     vector=vector_kernel(_weight),
     update=update,
     transition=_transition,
-    prepare=_prepare,
     orders=ORDERS,
     picks=("edge", "listener", "speaker"),
     sides=("two", "one"),

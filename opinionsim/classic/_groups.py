@@ -1,9 +1,14 @@
-"""Several partners at once: panels of neighbours, with or without repetition."""
+"""Several partners at once: panels of different neighbours."""
 
 from __future__ import annotations
 
-from opinionsim.classic._contacts import meet, partner, reach
+from collections.abc import Callable
+
+import numpy as np
+
+from opinionsim.classic._contacts import Variant, topology
 from opinionsim.classic._random import draw, index, uniform
+from opinionsim.classic._stepping import copy
 from opinionsim.compilation import inlined
 
 
@@ -37,32 +42,34 @@ def _listed(items, count, item):
     return False
 
 
-@inlined
-def panel(contacts, agent, repetition, state, members):
-    """Draw an agent's partners into `members`, in proportion to weights; returns how many they are.
+def panel_drawer(variant: Variant) -> Callable[..., int]:
+    """``draw(contacts, agent, state, members)``: draws different partners of an agent, in proportion to weights.
 
-    Without repetition they are different agents, and all there are where `members` has room for more.
+    It returns how many there are: as many as `members` has room for, or all partners if they are fewer.
     """
-    wanted = members.size
-    if repetition:
-        for place in range(wanted):
-            members[place] = meet(contacts, agent, draw(state))
-        return wanted
-    size = reach(contacts, agent)
-    if contacts.weights.size > 0:
-        first = contacts.starts[agent]
-        count = draw_places(contacts.weights[first : first + size].copy(), state, members[:size])
-    elif size <= wanted:
-        count = size
-        for place in range(size):
-            members[place] = place
-    else:
-        # Floyd's way: as many draws as members, however many partners there are.
-        count = 0
-        for last in range(size - wanted, size):
-            place = index(draw(state), last + 1)
-            members[count] = last if _listed(members, count, place) else place
-            count += 1
-    for place in range(count):
-        members[place] = partner(contacts, agent, members[place])
-    return count
+    reach, partner, _ = topology(variant)
+    weighted = variant.weighted
+
+    def draw_panel(contacts, agent, state, members):
+        wanted, size = members.size, reach(contacts, agent)
+        if weighted:
+            first = contacts.starts[agent]
+            chances = np.empty(size)
+            copy(contacts.weights[first : first + size], chances)
+            count = draw_places(chances, state, members[:size])
+        elif size <= wanted:
+            count = size
+            for place in range(size):
+                members[place] = place
+        else:
+            # Floyd's way: as many draws as members, however many partners there are.
+            count = 0
+            for last in range(size - wanted, size):
+                place = index(draw(state), last + 1)
+                members[count] = last if _listed(members, count, place) else place
+                count += 1
+        for place in range(count):
+            members[place] = partner(contacts, agent, members[place])
+        return count
+
+    return inlined(draw_panel)

@@ -2,31 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from opinionsim.classic._contacts import visited
+from opinionsim.classic._contacts import RANDOM, SYNCHRONOUS, Contacts, Variant, visitor
 from opinionsim.classic._model import ClassicModel, Parameter
-from opinionsim.classic._stepping import step_kernel
+from opinionsim.classic._stepping import Begin, Machine, Stop, array_kernel, no_room, step_kernel
 from opinionsim.classic._transition import Received
+from opinionsim.classic._until import CHANGE, one_number
 from opinionsim.compilation import inlined
+
+if TYPE_CHECKING:
+    from opinionsim.classic._process import Setup
 
 
 class Parameters(NamedTuple):
     """Parameters, as the kernel takes them."""
 
     epsilon: Any = Parameter(
-        0.2, "confidence: largest distance at which an opinion counts", r"\varepsilon", scaled=True
+        0.2, "confidence: largest distance at which an opinion counts", r"\varepsilon", scaled=True, reaches="threshold"
     )
     with_self: Any = Parameter(True, "whether an agent's own opinion counts, with weight 1")
     threshold: Any = Parameter("<=", "whether opinions at exactly that distance count", choices=("<=", "<"))
 
 
 def _prepare(p: Parameters) -> Parameters:
-    """Have the kernel compare with `<` alone, and read epsilon from an array of one number, or of one an agent."""
-    epsilon = np.nextafter(p.epsilon, np.inf) if p.threshold == 0 else p.epsilon
-    return p._replace(epsilon=np.atleast_1d(np.asarray(epsilon, dtype=np.float64)))
+    """Have the kernel read epsilon from an array of one number, or of one an agent."""
+    return p._replace(epsilon=np.atleast_1d(np.asarray(p.epsilon, dtype=np.float64)))
 
 
 @inlined
@@ -135,30 +139,56 @@ def _find_windows(ranked, n, epsilon, lows, highs):
 
 
 @inlined
-def _step_in_rank(ranked, before, heads, tails, lows, highs, epsilon):
-    """One step of agents in the order of their opinions, which it keeps; returns whether anyone moved."""
-    n = ranked.size
-    if epsilon <= 0.0:
-        return False
-    before[:n] = ranked
-    before[n:] = np.inf
+def _room_in_rank(opinions, contacts, p, spare):
+    n = opinions.size
+    heads, tails, padded = np.zeros(n + 1), np.zeros(n + 1), np.empty(n + 1)
+    return heads, tails, padded, np.zeros(n + 1, np.uint32), np.zeros(n + 1, np.uint32), np.ones(1, np.bool_)
+
+
+@inlined
+def _step_in_rank(ranked, before, start, contacts, timing, p, queue, state, spare, space):
+    """One step of agents in the order of their opinions, which it keeps."""
+    heads, tails, padded, lows, highs, moving = space
+    n, epsilon = ranked.size, p.epsilon[0]
+    # A step that moves nobody is followed by none that does.
+    if epsilon <= 0.0 or not moving[0]:
+        return
+    for place in range(n):
+        padded[place] = before[place]
+    padded[n] = np.inf
     _sum_up(ranked, heads, tails)
-    _find_windows(before, n, epsilon, lows, highs)
+    _find_windows(padded, n, epsilon, lows, highs)
     last, moved = ranked[0], False
     for place in range(n):
         low, high = lows[place], highs[place]
         total = (heads[high] - heads[low]) + (tails[high] - tails[low])
         mean = total / (np.int64(high) - np.int64(low))
-        mean = min(max(mean, before[low]), before[high - 1])
+        mean = min(max(mean, padded[low]), padded[high - 1])
         # Means rise with rank; rounding must not undo it.
         last = max(last, mean)
-        moved |= last != before[place]
+        moved |= last != padded[place]
         ranked[place] = last
-    return moved
+    moving[0] = moved
 
 
-@inlined
-def _step_by_search(ranked, heads, tails, order, epsilon, with_self, opinions):
+def _in_rank(variant: Variant, stop: Stop | None, machine: Machine) -> Callable[..., None]:
+    """The kernel of the complete graph: rows are sorted, and put back into the order of agents at the end."""
+    kernel = step_kernel(lambda _: (_step_in_rank, _room_in_rank))(variant, stop, machine)
+
+    def sorted_first(rows, starts, contacts, timing, p, pairs, states, spares, moments, record, ended):
+        order = np.argsort(rows, axis=1)
+        # Adding 0 turns -0 into 0, so that agents of equal opinions are equal to the last bit.
+        ranked = np.take_along_axis(rows, order, axis=1) + 0.0
+        kernel(ranked, ranked, contacts, timing, p, pairs, states, spares, moments, record, ended)
+        np.put_along_axis(rows, order, ranked, axis=1)
+        for row in range(len(rows)):
+            for moment in record[row]:
+                moment[order[row]] = moment.copy()
+
+    return sorted_first
+
+
+def _step_by_search(ranked, order, heads, tails, epsilon, with_self, opinions):
     """One step where every agent has a confidence of its own, or leaves itself out: ends of windows are searched."""
     _sum_up(ranked, heads, tails)
     n, own_confidence = ranked.size, np.int64(epsilon.size > 1)
@@ -169,106 +199,152 @@ def _step_by_search(ranked, heads, tails, order, epsilon, with_self, opinions):
         opinions[agent] = _mean(ranked, heads, tails, place, low, high, with_self)
 
 
-@inlined
-def _complete(opinions, timing, p, record):
-    """Synchronous steps on the complete graph."""
-    n = opinions.size
-    heads, tails = np.zeros(n + 1), np.zeros(n + 1)
-    keeps_order = p.with_self and p.epsilon.size == 1
-    order = np.argsort(opinions)
-    # Adding 0 turns -0 into 0, so that agents of equal opinions are equal to the last bit.
-    ranked, before = opinions[order] + 0.0, np.empty(n + 1)
-    lows, highs = np.zeros(n + 1, dtype=np.uint32), np.zeros(n + 1, dtype=np.uint32)
-    moved = True
-    for step in range(timing.steps):
-        if keeps_order:
-            # A step that moves nobody is followed by none that does.
-            if moved:
-                moved = _step_in_rank(ranked, before, heads, tails, lows, highs, p.epsilon[0])
-        else:
-            _step_by_search(ranked, heads, tails, order, p.epsilon, p.with_self, opinions)
-            order = np.argsort(opinions)
-            ranked = opinions[order] + 0.0
-        if (step + 1) % timing.every == 0:
-            record[(step + 1) // timing.every - 1][order] = ranked
-    opinions[order] = ranked
+def _searching(contacts: Contacts, p: Parameters, machine: Machine) -> Begin:
+    search, heads, tails = machine(_step_by_search), np.zeros(contacts.n + 1), np.zeros(contacts.n + 1)
+
+    def step(opinions: np.ndarray) -> np.ndarray:
+        order, found = np.argsort(opinions), np.empty_like(opinions)
+        search(opinions[order] + 0.0, order, heads, tails, p.epsilon, p.with_self, found)
+        return found
+
+    return lambda start: (step, start.min(), start.max())
 
 
 @inlined
-def _heard(contacts, agent):
-    """The ends of an agent's row of partners; in the complete graph the row of all agents, itself included."""
-    if contacts.complete:
-        return np.int64(0), np.int64(contacts.n)
+def _row_of_all(contacts, agent):
+    return np.int64(0), np.int64(contacts.n)
+
+
+@inlined
+def _row(contacts, agent):
     return contacts.starts[agent], contacts.starts[agent + 1]
 
 
 @inlined
-def _by_neighbours(opinions, before, contacts, timing, p, queue, state, spare, space):
-    """One step in which the agents whose turn it is go through all whom they hear."""
-    # Fields of their own: a tuple of arrays that is handed on costs more than the sums.
-    others, weights, complete = contacts.others, contacts.weights, contacts.complete
-    weighted, own_confidence = contacts.weights.size > 0, np.int64(p.epsilon.size > 1)
-    for event in range(timing.events):
-        agent = visited(timing.order, event, state, queue)
+def _anyone(contacts, place):
+    return place
+
+
+@inlined
+def _in_row(contacts, place):
+    return np.int64(contacts.others[place])
+
+
+@inlined
+def _all_but_oneself(contacts, place, other, agent):
+    return np.float64(other != agent)
+
+
+@inlined
+def _weight(contacts, place, other, agent):
+    return contacts.weights[place]
+
+
+def _next_opinion(variant: Variant) -> Callable[..., Any]:
+    """``next(before, contacts, p, agent)``: the mean that an agent comes to, going through all whom it hears."""
+    heard, at_place = (_row_of_all, _anyone) if variant.complete else (_row, _in_row)
+    weight_of, own_confidence = _weight if variant.weighted else _all_but_oneself, np.int64("epsilon" in variant.own)
+
+    def next_opinion(before, contacts, p, agent):
         own, reach = before[agent], p.epsilon[own_confidence * agent]
         moved, weighed = 0.0, np.float64(p.with_self)
-        first, end = _heard(contacts, agent)
+        first, end = heard(contacts, agent)
         for place in range(first, end):
-            other = place if complete else np.int64(others[place])
-            weight = weights[place] if weighted else np.float64(other != agent)
+            other = at_place(contacts, place)
             gap = before[other] - own
-            weight *= np.float64(abs(gap) < reach)
+            weight = weight_of(contacts, place, other, agent) * np.float64(abs(gap) < reach)
             moved += weight * gap
             weighed += weight
-        if weighed > 0.0:
-            opinions[agent] = own + moved / weighed
+        return own + moved / weighed if weighed > 0.0 else own
+
+    return inlined(next_opinion)
+
+
+def _by_neighbours(variant: Variant) -> tuple[Callable[..., None], Callable[..., Any]]:
+    next_opinion, visit = _next_opinion(variant), visitor(variant)
+
+    def step(opinions, before, start, contacts, timing, p, queue, state, spare, space):
+        for event in range(timing.events):
+            agent = visit(event, state, queue)
+            opinions[agent] = next_opinion(before, contacts, p, agent)
+
+    return inlined(step), no_room
 
 
 @inlined
-def _by_vectors(opinions, before, contacts, timing, p, queue, state, spare, moved):
-    """One step of opinions (N, D), as :func:`_by_neighbours` does for numbers."""
-    others, weights, complete = contacts.others, contacts.weights, contacts.complete
-    weighted, own_confidence = contacts.weights.size > 0, np.int64(p.epsilon.size > 1)
-    for event in range(timing.events):
-        agent = visited(timing.order, event, state, queue)
-        reach, weighed = p.epsilon[own_confidence * agent], np.float64(p.with_self)
-        moved[:] = 0.0
-        first, end = _heard(contacts, agent)
-        for place in range(first, end):
-            other = place if complete else np.int64(others[place])
-            weight = weights[place] if weighted else np.float64(other != agent)
-            squares = 0.0
-            for d in range(moved.size):
-                squares += (before[other, d] - before[agent, d]) ** 2
-            weight *= np.float64(np.sqrt(squares) < reach)
-            for d in range(moved.size):
-                moved[d] += weight * (before[other, d] - before[agent, d])
-            weighed += weight
-        if weighed > 0.0:
-            for d in range(moved.size):
-                opinions[agent, d] = before[agent, d] + moved[d] / weighed
-
-
-@inlined
-def _room(opinions, contacts, p, spare):
+def _room_of_vectors(opinions, contacts, p, spare):
     """The sum of an agent's distances in each dimension."""
     return np.empty(opinions.shape[1])
 
 
-_one_by_one = inlined(step_kernel(_by_neighbours))
+def _by_vectors(variant: Variant) -> tuple[Callable[..., None], Callable[..., Any]]:
+    """One step of opinions (N, D), as :func:`_by_neighbours` does for numbers."""
+    heard, at_place = (_row_of_all, _anyone) if variant.complete else (_row, _in_row)
+    weight_of, own_confidence = _weight if variant.weighted else _all_but_oneself, np.int64("epsilon" in variant.own)
+    visit = visitor(variant)
+
+    def step(opinions, before, start, contacts, timing, p, queue, state, spare, moved):
+        for event in range(timing.events):
+            agent = visit(event, state, queue)
+            reach, weighed = p.epsilon[own_confidence * agent], np.float64(p.with_self)
+            for d in range(moved.size):
+                moved[d] = 0.0
+            first, end = heard(contacts, agent)
+            for place in range(first, end):
+                other = at_place(contacts, place)
+                squares = 0.0
+                for d in range(moved.size):
+                    squares += (before[other, d] - before[agent, d]) ** 2
+                weight = weight_of(contacts, place, other, agent) * np.float64(np.sqrt(squares) < reach)
+                for d in range(moved.size):
+                    moved[d] += weight * (before[other, d] - before[agent, d])
+                weighed += weight
+            if weighed > 0.0:
+                for d in range(moved.size):
+                    opinions[agent, d] = before[agent, d] + moved[d] / weighed
+
+    return inlined(step), _room_of_vectors
 
 
-def _kernel(opinions, start, contacts, timing, p, pairs, state, spare, record):
-    if contacts.complete and timing.order == 3:
-        _complete(opinions, timing, p, record)
-    else:
-        _one_by_one(opinions, start, contacts, timing, p, pairs, state, spare, record)
+_one_by_one = step_kernel(_by_neighbours)
+_by_sorting = array_kernel(_searching)
+
+
+def _kernel(variant: Variant, stop: Stop | None, machine: Machine) -> Callable[..., None]:
+    if not (variant.complete and variant.order == SYNCHRONOUS):
+        return _one_by_one(variant, stop, machine)
+    keeps_order = variant.option("with_self") and "epsilon" not in variant.own
+    return _in_rank(variant, stop, machine) if keeps_order else _by_sorting(variant, stop, machine)
+
+
+def _would_move(variant: Variant) -> Stop:
+    """The check of whether anybody would move whose turn it was, beginning with the agent that did last."""
+    next_opinion = _next_opinion(variant)
+
+    def check(opinions, previous, contacts, p, timing, memory):
+        begun, cost = memory[0], 0
+        for looked in range(contacts.firsts.size):
+            place = begun + looked
+            place -= contacts.firsts.size * np.int64(place >= contacts.firsts.size)
+            agent = np.int64(contacts.firsts[place])
+            cost += contacts.n if contacts.complete else contacts.starts[agent + 1] - contacts.starts[agent]
+            if next_opinion(opinions, contacts, p, agent) != opinions[agent]:
+                memory[0] = place
+                return cost
+        return -1
+
+    return Stop(inlined(check), one_number)
+
+
+def _frozen(setup: Setup) -> Stop:
+    variant = setup.variant()
+    return _would_move(variant) if variant.order == RANDOM else CHANGE
 
 
 def _transition(received: Received, p: Parameters) -> np.ndarray:
     distances = np.abs(received.said - received.own[:, None])
     reach = np.broadcast_to(p.epsilon, received.own.shape)[:, None]
-    counted = (distances <= reach if p.threshold == 0 else distances < reach) * received.weights
+    counted = (distances < reach) * received.weights
     total = (counted * received.said).sum(axis=1) + p.with_self * received.own
     size = counted.sum(axis=1) + p.with_self
     return np.where(size > 0, total / np.where(size > 0, size, 1.0), received.own)
@@ -291,10 +367,12 @@ MODEL = ClassicModel(
     ),
     parameters=Parameters,
     kernel=_kernel,
-    vector=step_kernel(_by_vectors, _room),
+    vector=step_kernel(_by_vectors),
     transition=_transition,
     prepare=_prepare,
     orders=("synchronous", "random", "permutation", "sequential"),
+    frozen=_frozen,
+    at_rest="nobody has moved in a step, or, where agents update in random order, nobody would move.",
     conserves=frozenset({"order"}),
     example={"steps": 12, "epsilon": 0.15},
 )

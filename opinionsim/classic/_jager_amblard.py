@@ -17,8 +17,8 @@ from opinionsim.errors import SpecError
 class Parameters(NamedTuple):
     """Parameters, as the kernel takes them."""
 
-    u: Any = Parameter(0.4, "distance below which opinions attract", "u", scaled=True)
-    t: Any = Parameter(1.2, "distance above which opinions repel; at least u", "t", scaled=True)
+    u: Any = Parameter(0.4, "distance below which opinions attract", "u", scaled=True, reaches="threshold")
+    t: Any = Parameter(1.2, "distance above which opinions repel; at least u", "t", scaled=True, reaches="beyond")
     mu: Any = Parameter(0.1, "part of the way that is gone", r"\mu", "(0, 1]")
     threshold: Any = Parameter("<", "whether opinions at exactly these distances move", choices=("<=", "<"))
     limits: tuple[float, float] = (-1.0, 1.0)
@@ -27,7 +27,7 @@ class Parameters(NamedTuple):
 @inlined
 def _weight(i, distance, p):
     near = distance < at(p.u, i)
-    far = (distance > at(p.t, i)) & (not near)
+    far = (distance >= at(p.t, i)) & (not near)
     return at(p.mu, i) * (np.float64(near) - np.float64(far))
 
 
@@ -37,21 +37,18 @@ def _update(i, j, own, other, start, p, word, spare):
 
 
 def _prepare(p: Parameters) -> Parameters:
-    """Refuse thresholds in the wrong order, and have the kernel compare strictly."""
-    wrong = np.asarray(p.u > np.asarray(p.t))
+    """Refuse thresholds in the wrong order; equal ones may lie apart by what rounding takes."""
+    wrong = np.asarray(p.u - np.asarray(p.t) > 2.0**-48 * max(map(abs, p.limits)))
     if wrong.any():
         u, t = (np.broadcast_to(each, wrong.shape)[wrong][0] for each in (p.u, p.t))
         raise SpecError(f"t of jager-amblard must be at least u; got u = {u:g} and t = {t:g}")
-    if p.threshold:
-        return p
-    return p._replace(u=np.nextafter(p.u, np.inf), t=np.nextafter(p.t, -np.inf))
+    return p
 
 
 def _transition(received: Received, p: Parameters) -> np.ndarray:
     gap = received.said[:, 0] - received.own
     distance = np.abs(gap)
-    near, far = (distance < p.u, distance > p.t) if p.threshold else (distance <= p.u, distance >= p.t)
-    moved: np.ndarray = received.own + p.mu * gap * np.select([near, far], [1, -1])
+    moved: np.ndarray = received.own + p.mu * gap * np.select([distance < p.u, distance >= p.t], [1, -1])
     return moved.clip(*received.limits)
 
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from opinionsim.classic._contacts import Contacts
 from opinionsim.classic._model import CENTRED, ClassicModel, Parameter
-from opinionsim.classic._stepping import carry_forward
+from opinionsim.classic._stepping import Begin, Machine, array_kernel
 from opinionsim.classic._transition import Received
 from opinionsim.errors import SpecError
 from opinionsim.networks import Network
@@ -86,44 +86,46 @@ def _shares(contacts: Contacts, own: Any) -> tuple[Any, np.ndarray]:
     return heard, np.where(deaf, 1.0, mine * scale)
 
 
-def _averaging(contacts: Contacts, own: Any, like: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+def _averaging(contacts: Contacts, own: Any) -> Callable[[np.ndarray], np.ndarray]:
     """A function from opinions (N,) or (N, D) to the averages that agents hear, their own opinions included."""
     if contacts.complete:
         mine = np.asarray(own, dtype=float)
-        if mine.ndim and like.ndim == 2:
-            mine = mine[:, None]
         factor, total = mine - 1.0, contacts.n - 1.0 + mine
-        return lambda opinions: np.asarray((opinions.sum(axis=0) + factor * opinions) / total)
+        return lambda opinions: (opinions.sum(axis=0) + _like(factor, opinions) * opinions) / _like(total, opinions)
     others, kept = _shares(contacts, own)
-    if like.ndim == 2:
-        kept = kept[:, None]
 
     def average(opinions: np.ndarray) -> np.ndarray:
         heard = others @ opinions
-        heard += kept * opinions
+        heard += _like(kept, opinions) * opinions
         return np.asarray(heard)
 
     return average
 
 
-def _degroot(opinions, start, contacts, timing, p, pairs, state, spare, record):
-    average = _averaging(contacts, p.self_weight, opinions)
-    carry_forward(opinions, timing, record, average, start.min(axis=0), start.max(axis=0))
+def _like(values: np.ndarray, opinions: np.ndarray) -> np.ndarray:
+    """Numbers, or one an agent, in a shape that multiplies opinions (N,) or (N, D)."""
+    return values[:, None] if values.ndim == 1 and opinions.ndim == 2 else values
 
 
-def _friedkin_johnsen(opinions, start, contacts, timing, p, pairs, state, spare, record):
-    average = _averaging(contacts, p.self_weight, opinions)
-    open_to = np.asarray(p.susceptibility, dtype=float)
-    if open_to.ndim and opinions.ndim == 2:
-        open_to = open_to[:, None]
-    anchor = (1.0 - open_to) * start
-    low, high = start.min(axis=0), start.max(axis=0)
-    carry_forward(opinions, timing, record, lambda values: open_to * average(values) + anchor, low, high)
+def _degroot(contacts: Contacts, p: Any, machine: Machine) -> Begin:
+    average = _averaging(contacts, p.self_weight)
+    return lambda start: (average, start.min(axis=0), start.max(axis=0))
 
 
-def _altafini(opinions, start, contacts, timing, p, pairs, state, spare, record):
-    most = np.abs(start).max()
-    carry_forward(opinions, timing, record, _averaging(contacts, p.self_weight, opinions), -most, most)
+def _friedkin_johnsen(contacts: Contacts, p: Any, machine: Machine) -> Begin:
+    average, open_to = _averaging(contacts, p.self_weight), np.asarray(p.susceptibility, dtype=float)
+
+    def begin(start: np.ndarray) -> tuple[Callable[[np.ndarray], np.ndarray], Any, Any]:
+        share = _like(open_to, start)
+        anchor = (1.0 - share) * start
+        return lambda opinions: share * average(opinions) + anchor, start.min(axis=0), start.max(axis=0)
+
+    return begin
+
+
+def _altafini(contacts: Contacts, p: Any, machine: Machine) -> Begin:
+    average = _averaging(contacts, p.self_weight)
+    return lambda start: (average, -np.abs(start).max(), np.abs(start).max())
 
 
 def _heard(received: Received, p: Any) -> np.ndarray:
@@ -223,11 +225,10 @@ DEGROOT = ClassicModel(
         "doi:10.1080/01621459.1974.10480137",
     ),
     parameters=DeGroot,
-    kernel=_degroot,
-    vector=_degroot,
+    kernel=array_kernel(_degroot),
+    vector=array_kernel(_degroot),
     transition=_heard,
     orders=("synchronous",),
-    compiles=False,
     example={"network": {"kind": "watts-strogatz", "k": 6, "p": 0.1}, "steps": 60},
 )
 
@@ -246,12 +247,11 @@ FRIEDKIN_JOHNSEN = ClassicModel(
         "doi:10.1080/0022250X.1990.9990069",
     ),
     parameters=FriedkinJohnsen,
-    kernel=_friedkin_johnsen,
-    vector=_friedkin_johnsen,
+    kernel=array_kernel(_friedkin_johnsen),
+    vector=array_kernel(_friedkin_johnsen),
     transition=_anchored,
     needs=frozenset({"partners", "start"}),
     orders=("synchronous",),
-    compiles=False,
     example={"network": {"kind": "watts-strogatz", "k": 6, "p": 0.1}, "steps": 30, "susceptibility": 0.9},
 )
 
@@ -270,14 +270,13 @@ ALTAFINI = ClassicModel(
     ),
     parameters=DeGroot,
     range=(-1.0, 1.0),
-    kernel=_altafini,
-    vector=_altafini,
+    kernel=array_kernel(_altafini),
+    vector=array_kernel(_altafini),
     transition=_heard,
     units=CENTRED,
     orders=("synchronous",),
     keeps_consensus=False,
     needs=frozenset({"partners", "signs"}),
-    compiles=False,
     example={
         "n": 6,
         "network": {

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from opinionsim.classic._contacts import RANDOM, Variant
 from opinionsim.classic._model import CENTRED, ClassicModel, Parameter
-from opinionsim.classic._pairwise import BLOCK, draw_block, draw_in_turn
+from opinionsim.classic._pairwise import BLOCK, block_drawer, draw_in_turn, pairwise_kernel
 from opinionsim.classic._random import fill, normal, uniform
-from opinionsim.classic._stepping import confined, finish_step, start_step
+from opinionsim.classic._stepping import Machine, Stop, confined, step_kernel
 from opinionsim.classic._transition import Received, Transition
 from opinionsim.compilation import at, inlined
 from opinionsim.errors import SpecError
@@ -65,11 +67,14 @@ def _power(base, exponent):
 
 
 @inlined
-def _idiosyncratic(i, start, p, spare):
+def _redrawn(i, start, p, spare):
     """The attitude that an agent comes to by itself."""
-    if p.idiosyncrasy == _INITIAL:
-        return start
     return confined((at(p.group, i) - 0.5) * p.spread + p.sd * normal(spare), p)
+
+
+@inlined
+def _returned(i, start, p, spare):
+    return start
 
 
 @inlined
@@ -91,41 +96,72 @@ def _update(i, j, own, other, start, p, word, spare):
     if p.idiosyncrasy == _WEIGHT:
         return confined((1.0 - theta) * _influenced(i, j, own, other, p) + theta * start, p)
     if uniform(word) < theta:
-        return _idiosyncratic(i, start, p, spare)
+        return start if p.idiosyncrasy == _INITIAL else _redrawn(i, start, p, spare)
     return _influenced(i, j, own, other, p)
 
 
-def _kernel(opinions, start, contacts, timing, p, pairs, state, spare, record):
-    """The kernel of models of pairs, with :func:`_update` spelled out for a compiler that takes it for too large."""
-    before = opinions.copy() if timing.order == 3 else opinions
-    queue, words = contacts.firsts.copy(), np.empty(2 * BLOCK, dtype=np.uint64)
-    listeners, speakers = np.empty(BLOCK, dtype=np.uint32), np.empty(BLOCK, dtype=np.uint32)
-    chances, in_turn = np.empty(BLOCK), contacts.complete and timing.order != 0 and pairs.shape[0] == 0
-    weighs = p.idiosyncrasy == _WEIGHT
-    for step in range(timing.steps):
-        start_step(opinions, before, contacts, timing, state, queue)
-        given, done = pairs[step : step + 1].reshape(-1), 0
+@inlined
+def _buffers(opinions, contacts, p, spare):
+    words = np.empty(BLOCK, dtype=np.uint64)
+    return words, np.empty(BLOCK, dtype=np.uint32), np.empty(BLOCK, dtype=np.uint32), np.empty(BLOCK)
+
+
+def _drawer(variant: Variant) -> Callable[..., int]:
+    """Draws the next pairs of a step, and the chance of each."""
+    draw_block, in_turn = block_drawer(variant), variant.complete and variant.order != RANDOM
+
+    def draw(contacts, timing, queue, done, state, words, listeners, speakers, chances):
+        if in_turn:
+            count = min(BLOCK, timing.events - done)
+            fill(state, words[:count])
+            draw_in_turn(contacts, queue, done, words, listeners[:count], speakers[:count], chances)
+        else:
+            count = draw_block(contacts, timing, queue, done, state, words, listeners, speakers)
+            fill(state, words[:count])
+            for event in range(count):
+                chances[event] = uniform(words[event])
+        return count
+
+    return inlined(draw)
+
+
+def _make(variant: Variant) -> tuple[Callable[..., None], Callable[..., Any]]:
+    """The step, with :func:`_update` spelled out for a compiler that takes it for too large."""
+    draw, weighs = _drawer(variant), variant.option("idiosyncrasy") == _WEIGHT
+    by_oneself = _returned if variant.option("idiosyncrasy") == _INITIAL else _redrawn
+    polar, motivated = variant.option("polarity"), variant.option("motivated")
+
+    def step(opinions, before, start, contacts, timing, p, queue, state, spare, space):
+        words, listeners, speakers, chances = space
+        done = 0
         while done < timing.events:
-            if in_turn:
-                count = min(BLOCK, timing.events - done)
-                fill(state, words[:count])
-                draw_in_turn(contacts, queue, done, words, listeners[:count], speakers[:count], chances)
-            else:
-                count = draw_block(contacts, timing, given, queue, done, state, words, listeners, speakers)
-                for event in range(count):
-                    chances[event] = uniform(words[count + event])
+            count = draw(contacts, timing, queue, done, state, words, listeners, speakers, chances)
             for event in range(count):
                 i, j = np.int64(listeners[event]), np.int64(speakers[event])
-                if not weighs and chances[event] < at(p.theta, i):
-                    opinions[i] = _idiosyncratic(i, start[i], p, spare)
-                else:
-                    moved = _influenced(i, j, before[i], before[j], p)
-                    if weighs:
-                        theta = at(p.theta, i)
-                        moved = confined((1.0 - theta) * moved + theta * start[i], p)
-                    opinions[i] = moved
+                own, other, theta = before[i], before[j], at(p.theta, i)
+                if not weighs and chances[event] < theta:
+                    opinions[i] = by_oneself(i, start[i], p, spare)
+                    continue
+                change = at(p.alpha, i) * (other - at(p.rho, i) * own)
+                if at(p.group, i) != at(p.group, j):
+                    change *= at(p.credibility, i)
+                if polar:
+                    share = own / p.limits[1]
+                    change *= max(1.0 - share * share, 0.0)
+                if motivated:
+                    change /= 1.0 + _power(abs(other - own) * at(p.latitude, i), at(p.k, i))
+                moved = confined(own + change, p)
+                opinions[i] = confined((1.0 - theta) * moved + theta * start[i], p) if weighs else moved
             done += count
-        finish_step(opinions, step, timing, record)
+
+    return inlined(step), _buffers
+
+
+_free, _on_given_pairs = step_kernel(_make), pairwise_kernel(_update, draws=True)
+
+
+def _kernel(variant: Variant, stop: Stop | None, machine: Machine) -> Callable[..., None]:
+    return (_on_given_pairs if variant.given else _free)(variant, stop, machine)
 
 
 def _prepare(p: Parameters) -> Parameters:

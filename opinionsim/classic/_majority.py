@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from opinionsim.classic._groups import panel
+from opinionsim.classic._contacts import Variant
+from opinionsim.classic._groups import panel_drawer
 from opinionsim.classic._model import ENDS, ClassicModel, Parameter
 from opinionsim.classic._random import draw, index, uniform
 from opinionsim.classic._stepping import step_kernel
@@ -42,21 +44,25 @@ def _members(opinions, contacts, p, spare):
     return np.empty(p.r - 1, dtype=np.int64)
 
 
-@inlined
-def _step(opinions, before, contacts, timing, p, queue, state, spare, members):
-    # Everybody is to be in about one group a step.
-    for _ in range((timing.events + p.r - 1) // p.r):
-        agent = np.int64(contacts.firsts[index(draw(state), contacts.firsts.size)])
-        count = panel(contacts, agent, False, state, members)
-        high = np.int64(opinions[agent] > 0.5)
-        for place in range(count):
-            high += np.int64(opinions[members[place]] > 0.5)
-        decision = _decision(high, count + 1, p.ties, spare)
-        if decision < 0:
-            continue
-        opinions[agent] = decision
-        for place in range(count):
-            opinions[members[place]] = decision
+def _make(variant: Variant) -> tuple[Callable[..., None], Callable[..., Any]]:
+    draw_panel = panel_drawer(variant)
+
+    def step(opinions, before, start, contacts, timing, p, queue, state, spare, members):
+        # Everybody is to be in about one group a step.
+        for _ in range((timing.events + p.r - 1) // p.r):
+            agent = np.int64(contacts.firsts[index(draw(state), contacts.firsts.size)])
+            count = draw_panel(contacts, agent, state, members)
+            high = np.int64(opinions[agent] > 0.5)
+            for place in range(count):
+                high += np.int64(opinions[members[place]] > 0.5)
+            decision = _decision(high, count + 1, p.ties, spare)
+            if decision < 0:
+                continue
+            opinions[agent] = decision
+            for place in range(count):
+                opinions[members[place]] = decision
+
+    return inlined(step), _members
 
 
 def _transition(received: Received, p: Parameters) -> Transition:
@@ -85,7 +91,7 @@ MODEL = ClassicModel(
         "Letters 90, 238701. doi:10.1103/PhysRevLett.90.238701",
     ),
     parameters=Parameters,
-    kernel=step_kernel(_step, _members),
+    kernel=step_kernel(_make),
     transition=_transition,
     units=ENDS,
     orders=("random",),

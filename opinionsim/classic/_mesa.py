@@ -78,7 +78,7 @@ class ClassicOpinionModel(mesa.Model):
         found = find_model(model)
         self.network: Network = find_network(network, initial, n, seed, 1)
         setup = set_up(found, self.network, span=range, settings=settings, isolates=isolates)
-        self._process = Process(setup, starts_of(setup, initial, seed, 1)[0], seed)
+        self._process = Process(setup, starts_of(setup, initial, seed, [0])[0], seed)
         self._opinions = self._process.opinions
         for index in np.arange(self.network.n).tolist():
             OpinionAgent(self, index)

@@ -6,12 +6,16 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
 from opinionsim.classic._transition import Received, Transition
 from opinionsim.errors import SpecError
+
+if TYPE_CHECKING:
+    from opinionsim.classic._process import Setup
+    from opinionsim.classic._stepping import Maker, Stop
 
 #: Orders of update: at random with replacement, each agent once in random order, each once from 0, all at once.
 ORDERS = ("random", "permutation", "sequential", "synchronous")
@@ -40,6 +44,9 @@ class Parameter:
     scaled : bool
         Whether it is in units of opinion; its default then belongs to the model's default range, and grows and
         shrinks with the range that is used.
+    reaches : str
+        Where distances of opinions are compared with it, which of those that are exactly as large are within it:
+        ``threshold`` if the option of that name says ``<=``, ``beyond`` if that option says ``<``. Empty otherwise.
     """
 
     default: float | int | bool | str
@@ -49,6 +56,7 @@ class Parameter:
     choices: tuple[str, ...] = ()
     per_agent: bool = True
     scaled: bool = False
+    reaches: Literal["", "threshold", "beyond"] = ""
 
     def __post_init__(self) -> None:
         if self.choices or isinstance(self.default, bool):
@@ -115,6 +123,27 @@ class Parameter:
         return SpecError(f"{name} must be {self.valid}; got {value!r:.60}{where}")
 
 
+def strict_bound(distance: Any, span: tuple[float, float], *, inclusive: bool) -> Any:
+    """The number that distances of opinions are less than if, and only if, they are within a distance.
+
+    Opinions are rounded, so a distance d counts as exactly at a distance e if abs(d - e) <= 4 * 2^-52 * max(abs(low),
+    abs(high)), in a range from low to high: evenly spaced opinions then meet as rational numbers do.
+
+    Parameters
+    ----------
+    distance : float or ndarray
+        The distance.
+    span : (float, float)
+        Range of opinions.
+    inclusive : bool
+        Whether opinions at exactly that distance are within it.
+    """
+    largest = max(abs(span[0]), abs(span[1]))
+    rounding = 4 * 2.0**-52 * largest if math.isfinite(largest) else 0.0
+    moved = np.nextafter(distance + rounding, np.inf) if inclusive else np.asarray(distance) - rounding
+    return moved if np.ndim(moved) else float(moved)
+
+
 Coding = Callable[[np.ndarray, tuple[float, float]], np.ndarray]
 
 
@@ -176,7 +205,7 @@ class ClassicModel:
         A NamedTuple, as kernels take the parameters, whose fields have a :class:`Parameter` each as their default. A
         field `limits` beside them holds the range of opinions, for kernels that need it.
     kernel, vector : callable
-        Carry opinions (N,), or (N, D), forward; see :func:`opinionsim.classic.pairwise_kernel`.
+        Make the kernels that carry opinions (R, N), or (R, N, D), forward; see :func:`kernels.step_kernel`.
     transition : callable
         ``transition(received, p)``: the next opinions (T,) of receivers, or their distribution, a
         :class:`Transition`, in the model's units. It is written independently of the kernel.
@@ -193,8 +222,11 @@ class ClassicModel:
         Whether in the complete graph an agent may be drawn as its own partner, the default first.
     prepare : callable or None
         Puts parameters into the form that the kernel takes: ``(p) -> p``.
-    compiles : bool
-        Whether the kernel is to be compiled; others rest on compiled libraries.
+    frozen : callable or None
+        The criterion by which nothing can change any more: ``(variant) -> Stop``. It raises a SpecError where the
+        model, as it is set, never comes to rest.
+    at_rest : str
+        That criterion in words, or why there is none.
     conserves : frozenset of str
         What the default scheme conserves with one value of each parameter for all: the ``mean`` of opinions, or, of
         single numbers on the complete graph, their ``order``.
@@ -217,10 +249,10 @@ class ClassicModel:
     behaviour: str
     source: tuple[str, ...]
     parameters: type[Any]
-    kernel: Callable[..., None]
+    kernel: Maker
     transition: Callable[[Received, Any], Transition | np.ndarray]
     update: Callable[..., float] | None = None
-    vector: Callable[..., None] | None = None
+    vector: Maker | None = None
     range: tuple[float, float] = (0.0, 1.0)
     units: Units = OPINIONS
     orders: tuple[str, ...] = ()
@@ -233,7 +265,8 @@ class ClassicModel:
     states: Literal["any", "copied", "two"] = "any"
     needs: frozenset[str] = frozenset({"partners"})
     prepare: Callable[[Any], Any] | None = None
-    compiles: bool = True
+    frozen: Callable[[Setup], Stop] | None = None
+    at_rest: str = ""
     example: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -267,15 +300,23 @@ class ClassicModel:
             for name, each in self.declared.items()
         }
 
-    def arrays(self, values: Mapping[str, Any], n: int) -> Any:
-        """The values of all parameters as kernels take them: numbers, or arrays (n,).
+    def arrays(self, values: Mapping[str, Any], n: int, span: tuple[float, float]) -> Any:
+        """The values of all parameters as kernels and transitions take them: numbers, or arrays (n,).
+
+        Those that distances are compared with are moved by :func:`strict_bound`: the distance is always ``<``.
 
         Raises
         ------
         SpecError
             If one is out of range, not a number, or of another size.
         """
-        return self.parameters(**{name: each.array(name, values[name], n) for name, each in self.declared.items()})
+        found = {}
+        for name, each in self.declared.items():
+            found[name] = each.array(name, values[name], n)
+            if each.reaches:
+                inclusive = values["threshold"] == ("<=" if each.reaches == "threshold" else "<")
+                found[name] = strict_bound(found[name], span, inclusive=inclusive)
+        return self.parameters(**found)
 
     def prepared(self, p: Any) -> Any:
         """The parameters as the kernel compares and multiplies with them."""

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from opinionsim.classic._contacts import draw_pairs
+from opinionsim.classic._contacts import Variant, pair_drawer
 from opinionsim.classic._random import fill, uniform
-from opinionsim.classic._stepping import finish_step, start_step
+from opinionsim.classic._stepping import Machine, Maker, Stop, copy, copy_rows, step_kernel
 from opinionsim.compilation import inlined
 
 #: Events drawn ahead of their updates.
@@ -21,18 +21,9 @@ def _unconfined(opinion, p):
 
 
 @inlined
-def draw_block(contacts, timing, given, queue, done, state, words, listeners, speakers):
-    """Draw the next pairs of a step, or take the one that is `given`; returns how many they are.
-
-    `words` has room for one word a pair, which is used up, or for another one each behind these.
-    """
-    count = min(listeners.size, timing.events - done)
-    fill(state, words[: count * (words.size // listeners.size)])
-    if given.size > 0:
-        speakers[0], listeners[0] = given[0], given[1]
-    else:
-        draw_pairs(contacts, timing.order, queue, done, words, listeners[:count], speakers[:count])
-    return count
+def _buffers(opinions, contacts, p, spare):
+    """Room for a block of random words, listeners and speakers."""
+    return np.empty(BLOCK, dtype=np.uint64), np.empty(BLOCK, dtype=np.uint32), np.empty(BLOCK, dtype=np.uint32)
 
 
 @inlined
@@ -51,8 +42,24 @@ def draw_in_turn(contacts, queue, done, words, listeners, speakers, chances):
         chances[event] = drawn - other
 
 
-def pairwise_kernel(update: Callable[..., float], *, draws: bool = False) -> Callable[..., None]:
-    """The kernel of a model whose agents meet in pairs.
+def block_drawer(variant: Variant) -> Callable[..., int]:
+    """``draw(contacts, timing, queue, done, state, words, listeners, speakers)``: draws the next pairs of a step.
+
+    It returns how many there are: as many as there is room for, or as are left of the step.
+    """
+    draw_pairs = pair_drawer(variant)
+
+    def draw(contacts, timing, queue, done, state, words, listeners, speakers):
+        count = min(listeners.size, timing.events - done)
+        fill(state, words[:count])
+        draw_pairs(contacts, queue, done, words, listeners[:count], speakers[:count])
+        return count
+
+    return inlined(draw)
+
+
+def pairwise_kernel(update: Callable[..., float], *, draws: bool = False) -> Maker:
+    """The kernels of a model whose agents meet in pairs.
 
     Parameters
     ----------
@@ -66,36 +73,60 @@ def pairwise_kernel(update: Callable[..., float], *, draws: bool = False) -> Cal
     Returns
     -------
     callable
-        ``kernel(opinions, start, contacts, timing, p, pairs, state, spare, record)``: carries `opinions` (N,)
-        forward in place and fills `record` (K, N). `pairs` (T, 2) of (speaker, listener) takes the place of
-        drawn pairs when it is not empty.
+        As :func:`step_kernel` returns it. Where pairs are given, (speaker, listener) in rows of `pairs` (T, 2), each
+        is a step, and the listener alone updates.
     """
-    per_event = 2 if draws else 1
 
-    def kernel(opinions, start, contacts, timing, p, pairs, state, spare, record):
-        before = opinions.copy() if timing.order == 3 else opinions
-        queue, words = contacts.firsts.copy(), np.empty(per_event * BLOCK, dtype=np.uint64)
-        listeners, speakers = np.empty(BLOCK, dtype=np.uint32), np.empty(BLOCK, dtype=np.uint32)
-        for step in range(timing.steps):
-            start_step(opinions, before, contacts, timing, state, queue)
-            given, done = pairs[step : step + 1].reshape(-1), 0
+    def make(variant: Variant) -> tuple[Callable[..., None], Callable[..., object]]:
+        draw_block, two_sided = block_drawer(variant), variant.two_sided
+
+        def step(opinions, before, start, contacts, timing, p, queue, state, spare, space):
+            words, listeners, speakers = space
+            done = 0
             while done < timing.events:
-                count = draw_block(contacts, timing, given, queue, done, state, words, listeners, speakers)
+                count = draw_block(contacts, timing, queue, done, state, words, listeners, speakers)
+                if draws:
+                    fill(state, words[:count])
                 for event in range(count):
                     i, j = np.int64(listeners[event]), np.int64(speakers[event])
                     own, other = before[i], before[j]
-                    word = words[count + event] if per_event == 2 else np.uint64(0)
+                    word = words[event] if draws else np.uint64(0)
                     opinions[i] = update(i, j, own, other, start[i], p, word, spare)
-                    if timing.two_sided:
+                    if two_sided:
                         opinions[j] = update(j, i, other, own, start[j], p, word, spare)
                 done += count
-            finish_step(opinions, step, timing, record)
+
+        return inlined(step), _buffers
+
+    free = step_kernel(make)
+
+    def maker(variant: Variant, stop: Stop | None, machine: Machine) -> Callable[..., None]:
+        return machine(_on_given_pairs(update, draws)) if variant.given else free(variant, stop, machine)
+
+    return maker
+
+
+def _on_given_pairs(update: Callable[..., float], draws: bool) -> Callable[..., None]:
+    """The kernel of steps that are one given pair each."""
+
+    def kernel(rows, starts, contacts, timing, p, pairs, states, spares, moments, record, ended):
+        words = np.zeros(1, dtype=np.uint64)
+        for row in range(rows.shape[0]):
+            opinions, start, noted = rows[row], starts[row], 0
+            for number in range(timing.steps):
+                j, i = np.int64(pairs[number, 0]), np.int64(pairs[number, 1])
+                if draws:
+                    fill(states[row], words)
+                opinions[i] = update(i, j, opinions[i], opinions[j], start[i], p, words[0], spares[row])
+                if noted < moments.size and moments[noted] == number + 1:
+                    copy(opinions, record[row, noted])
+                    noted += 1
 
     return kernel
 
 
-def vector_kernel(weight: Callable[..., float], settle: Callable[..., float] = _unconfined) -> Callable[..., None]:
-    """The kernel of a model of vector opinions that move along the line between two agents.
+def vector_kernel(weight: Callable[..., float], settle: Callable[..., float] = _unconfined) -> Maker:
+    """The kernels of a model of vector opinions that move along the line between two agents.
 
     Parameters
     ----------
@@ -108,31 +139,48 @@ def vector_kernel(weight: Callable[..., float], settle: Callable[..., float] = _
     Returns
     -------
     callable
-        A kernel as :func:`pairwise_kernel` makes it, with opinions (N, D) and records (K, N, D).
+        As :func:`pairwise_kernel` returns it, for opinions (R, N, D) and records (R, K, N, D).
     """
 
-    def kernel(opinions, start, contacts, timing, p, pairs, state, spare, record):
-        before = opinions.copy() if timing.order == 3 else opinions
-        queue, words = contacts.firsts.copy(), np.empty(BLOCK, dtype=np.uint64)
-        listeners, speakers = np.empty(BLOCK, dtype=np.uint32), np.empty(BLOCK, dtype=np.uint32)
-        for step in range(timing.steps):
-            start_step(opinions, before, contacts, timing, state, queue)
-            given, done = pairs[step : step + 1].reshape(-1), 0
-            while done < timing.events:
-                count = draw_block(contacts, timing, given, queue, done, state, words, listeners, speakers)
-                for event in range(count):
-                    i, j = np.int64(listeners[event]), np.int64(speakers[event])
-                    squares = 0.0
-                    for d in range(opinions.shape[1]):
-                        squares += (before[j, d] - before[i, d]) ** 2
-                    distance = np.sqrt(squares)
-                    forth, back = weight(i, distance, p), weight(j, distance, p)
-                    for d in range(opinions.shape[1]):
-                        gap = before[j, d] - before[i, d]
-                        opinions[i, d] = settle(before[i, d] + forth * gap, p)
-                        if timing.two_sided:
-                            opinions[j, d] = settle(before[j, d] - back * gap, p)
-                done += count
-            finish_step(opinions, step, timing, record)
+    @inlined
+    def meet(opinions, before, i, j, two_sided, p):
+        squares = 0.0
+        for d in range(opinions.shape[1]):
+            squares += (before[j, d] - before[i, d]) ** 2
+        distance = np.sqrt(squares)
+        forth, back = weight(i, distance, p), weight(j, distance, p)
+        for d in range(opinions.shape[1]):
+            gap = before[j, d] - before[i, d]
+            opinions[i, d] = settle(before[i, d] + forth * gap, p)
+            if two_sided:
+                opinions[j, d] = settle(before[j, d] - back * gap, p)
 
-    return kernel
+    def make(variant: Variant) -> tuple[Callable[..., None], Callable[..., object]]:
+        draw_block, two_sided = block_drawer(variant), variant.two_sided
+
+        def step(opinions, before, start, contacts, timing, p, queue, state, spare, space):
+            words, listeners, speakers = space
+            done = 0
+            while done < timing.events:
+                count = draw_block(contacts, timing, queue, done, state, words, listeners, speakers)
+                for event in range(count):
+                    meet(opinions, before, np.int64(listeners[event]), np.int64(speakers[event]), two_sided, p)
+                done += count
+
+        return inlined(step), _buffers
+
+    free = step_kernel(make)
+
+    def on_given_pairs(rows, starts, contacts, timing, p, pairs, states, spares, moments, record, ended):
+        for row in range(rows.shape[0]):
+            noted = 0
+            for number in range(timing.steps):
+                meet(rows[row], rows[row], np.int64(pairs[number, 1]), np.int64(pairs[number, 0]), False, p)
+                if noted < moments.size and moments[noted] == number + 1:
+                    copy_rows(rows[row], record[row, noted])
+                    noted += 1
+
+    def maker(variant: Variant, stop: Stop | None, machine: Machine) -> Callable[..., None]:
+        return machine(on_given_pairs) if variant.given else free(variant, stop, machine)
+
+    return maker

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from opinionsim.classic._contacts import Contacts
 from opinionsim.classic._model import ClassicModel
-from opinionsim.classic._process import Process, Setup, set_up
+from opinionsim.classic._process import Batch, Setup, set_up
 from opinionsim.classic._registry import find_model
 from opinionsim.classic._simulate import each_of, find_network, starts_of, whole
 from opinionsim.classic._trajectories import metrics_of_runs, plain
@@ -76,7 +76,7 @@ def sweep(
     setups = _setups(found, over, joined, range, settings, isolates)
     if len(setups) * replicates > _MOST_RUNS:
         raise SpecError(f"{len(setups)} combinations make {len(setups) * replicates} runs; at most {_MOST_RUNS} do")
-    starts = starts_of(setups[0][1], initial, seed, replicates)
+    starts = starts_of(setups[0][1], initial, seed, list(np.arange(replicates)))
     begun, span = np.stack(starts), setups[0][1].range
     if not isinstance(metrics, Mapping):
         # A metric that fails on initial opinions would fail on final ones: find out before the runs.
@@ -85,9 +85,9 @@ def sweep(
 
     def one(run: int) -> None:
         combination, replicate = divmod(run, replicates)
-        process = Process(setups[combination][1], starts[replicate], seed, replicate)
-        process.advance(steps, steps + 1)  # nothing on the way is recorded
-        finals[run] = process.opinions
+        batch = Batch(setups[combination][1], starts[replicate : replicate + 1], seed, [replicate])
+        batch.advance(steps)
+        finals[run] = batch.opinions[0]
 
     each_of(len(finals), one, threads)
     columns: dict[str, Any] = {"model": found.name}

@@ -1,20 +1,22 @@
-"""One process of opinions: a model, a network and opinions, checked, and carried forward step by step."""
+"""Processes of opinions: a model, a network and opinions, checked, and carried forward step by step."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from opinionsim.classic._contacts import EDGE, LISTENER, SPEAKER, Contacts
+from opinionsim.classic._contacts import EDGE, LISTENER, SPEAKER, Contacts, Variant
 from opinionsim.classic._model import OPINIONS, ORDERS, ClassicModel
-from opinionsim.classic._random import new_states
-from opinionsim.classic._stepping import Timing
+from opinionsim.classic._random import keyed_words
+from opinionsim.classic._stepping import Maker, Stop, Timing
+from opinionsim.classic._until import CHANGE, CONSENSUS, Until, read_until
 from opinionsim.compilation import compiled
 from opinionsim.errors import SpecError
 from opinionsim.networks import Network
@@ -41,6 +43,8 @@ class Setup:
         The parameters: numbers, or arrays (N,) where agents differ.
     contacts : Contacts
         The network as the kernel takes it.
+    until : Until or None
+        The event that ends a run before its last step.
     """
 
     model: ClassicModel
@@ -50,6 +54,38 @@ class Setup:
     scheme: dict[str, Any]
     p: Any
     contacts: Contacts
+    until: Until | None = None
+
+    def variant(self, *, given: bool = False, records: bool = False, vectors: bool = False) -> Variant:
+        """What the kernel is made for, where pairs may be `given`, opinions recorded, and opinions be `vectors`."""
+        contacts, scheme, values = self.contacts, self.scheme, self.p._asdict()
+        options = {
+            name: values[name] for name, each in self.model.declared.items() if each.choices or type(each.default) is bool
+        }
+        return Variant(
+            complete=contacts.complete,
+            weighted=contacts.weights.size > 0,
+            alone=contacts.firsts.size < contacts.n,
+            with_self=contacts.with_self,
+            pick=contacts.pick,
+            order=0 if given else ORDERS.index(scheme.get("order", "random")),
+            two_sided=scheme.get("sides") == "two" and not given,
+            given=given,
+            records=records,
+            until="" if self.until is None else self.until.event,
+            options=tuple(options.items()),
+            own=tuple(name for name, value in values.items() if np.ndim(value) == 1 and name in self.model.declared),
+            vectors=vectors,
+        )
+
+    @property
+    def stop(self) -> Stop | None:
+        """The event that ends a run, as kernels check it."""
+        if self.until is None:
+            return None
+        if self.until.event == "frozen":
+            return require_frozen(self)
+        return CONSENSUS if self.until.event == "consensus" else CHANGE
 
     @property
     def events(self) -> int:
@@ -65,6 +101,7 @@ def set_up(
     settings: Mapping[str, Any] | None = None,
     isolates: str = "error",
     met: bool = False,
+    until: Any = None,
     known: dict[tuple[int, bool], Contacts] | None = None,
 ) -> Setup:
     """Check a model's parameters, scheme and network, and put them into the form its kernel takes.
@@ -83,6 +120,8 @@ def set_up(
         ``error`` refuses agents without a partner, ``keep`` lets them keep their opinion.
     met : bool
         Whether pairs are given, so that nobody is drawn: the network and the scheme then do not matter.
+    until : str, mapping or Until, optional
+        The event that ends a run, as :func:`opinionsim.classic.simulate` takes it.
     known : dict, optional
         The network in the form of kernels, as other setups on it have left it here.
 
@@ -108,10 +147,44 @@ def set_up(
     contacts = known[pick, with_self]
     if not met:
         _check_network(model, network, contacts, isolates)
-    p = model.arrays(parameters, network.n)
+    p = model.arrays(parameters, network.n, span)
     if "limits" in p._fields:
         p = p._replace(limits=span)
-    return Setup(model, network, span, parameters, scheme, p, contacts)
+    event = read_until(until, span, discrete=model.kind == "discrete")
+    setup = Setup(model, network, span, parameters, scheme, p, contacts, event)
+    model.prepared(p)
+    _check_until(setup, met=met)
+    return setup
+
+
+def _check_until(setup: Setup, *, met: bool) -> None:
+    """Refuse events that cannot come, or that are no proof of anything."""
+    model, event = setup.model, setup.until
+    if event is None:
+        return
+    if met:
+        raise SpecError("until has no effect on pairs that are given; leave it out")
+    if event.event == "frozen":
+        require_frozen(setup)
+    if event.event == "change" and model.update is not None:
+        raise SpecError(
+            f"until: change is no sign of rest where random pairs meet, as in {model.name}: a step may move nobody and "
+            f"the next one many; valid: {'frozen, ' if model.frozen else ''}consensus"
+        )
+
+
+def require_frozen(setup: Setup) -> Stop:
+    """The check of whether nothing can change any more.
+
+    Raises
+    ------
+    SpecError
+        If the model has no such criterion, or never comes to rest as it is set.
+    """
+    if setup.model.frozen is None:
+        why = setup.model.at_rest or "no exact criterion is known by which it has come to rest"
+        raise SpecError(f"until: frozen cannot come with {setup.model.name}: {why}")
+    return setup.model.frozen(setup)
 
 
 def check_names(model: ClassicModel, settings: Iterable[str], *, schemes: bool = True) -> None:
@@ -243,21 +316,38 @@ def check_opinions(model: ClassicModel, opinions: ArrayLike, n: int, span: tuple
     return np.ascontiguousarray(values)
 
 
-class Process:
-    """Opinions carried forward by a model's kernel.
+@cache
+def _kernel_of(maker: Maker, variant: Variant, stop: Stop | None, *, machine: bool) -> Callable[..., None]:
+    """The kernel of a variant; `machine` compiles it."""
+    return maker(variant, stop, compiled if machine else _as_it_is)
+
+
+def _as_it_is(function: Callable[..., Any]) -> Callable[..., Any]:
+    return function
+
+
+class Batch:
+    """Runs that differ in nothing but their replicate, carried forward together.
 
     Parameters
     ----------
     setup : Setup
         The model and what it needs.
-    initial : ndarray (N,) or (N, D)
-        Initial opinions, checked.
-    seed, replicate : int
-        Key of the random stream.
+    initial : ndarray (R, N) or (R, N, D)
+        Initial opinions of each run, checked.
+    seed : int
+        Root of all randomness.
+    replicates : sequence of int
+        Numbers of the replicates, keys of their random streams.
     pairs : ndarray (T, 2) of int, optional
         (speaker, listener) of every step, in place of drawn pairs; the listener alone updates.
     machine : bool
         Whether the kernel is compiled; otherwise it is run as the Python it is written in, with the same result.
+
+    Attributes
+    ----------
+    steps : int
+        Steps so far.
     """
 
     def __init__(
@@ -265,7 +355,7 @@ class Process:
         setup: Setup,
         initial: np.ndarray,
         seed: int,
-        replicate: int = 0,
+        replicates: Sequence[int] = (0,),
         *,
         pairs: np.ndarray | None = None,
         machine: bool = True,
@@ -276,62 +366,104 @@ class Process:
         self._start = self._states.copy()
         self._initial = initial
         self._pairs = pairs
-        kernel = setup.model.kernel if self._states.ndim == 1 else setup.model.vector
-        if kernel is None:
+        maker = setup.model.kernel if self._states.ndim == 2 else setup.model.vector
+        if maker is None:
             raise SpecError(f"{setup.model.name} takes no vectors of opinions")
-        self._machine = machine and setup.model.compiles
+        self._maker, self._machine = maker, machine
         self._p = setup.model.prepared(setup.p)
-        self._kernel = compiled(kernel) if self._machine else kernel
-        self._state, self._spare = new_states(seed, "classic", replicate)
+        words = keyed_words(seed, "classic", replicates, 8)
+        self._streams, self._spares = words[:, :4].copy(), words[:, 4:].copy()
 
     @property
     def opinions(self) -> np.ndarray:
-        """Opinions as they are, (N,) or (N, D); a copy."""
+        """Opinions as they are, (R, N) or (R, N, D); a copy."""
         return self._decoded(self._states.copy())
 
-    def advance(self, steps: int, every: int = 1, record: np.ndarray | None = None) -> np.ndarray:
+    def advance(self, steps: int, moments: Sequence[int] = (), record: np.ndarray | None = None) -> np.ndarray:
         """Carry opinions forward.
 
         Parameters
         ----------
         steps : int
             How many steps.
-        every : int
-            Steps between records.
-        record : ndarray (steps // every, N) or (steps // every, N, D), optional
-            Contiguous, of float64 or float32, to be filled; by default one of float64 is made.
+        moments : sequence of int
+            Steps after which opinions are recorded, from 1, ascending.
+        record : ndarray (R, K, N) or (R, K, N, D), optional
+            To be filled, a record for each of `moments`, in float64 or float32. What a run ended at it stays at.
 
         Returns
         -------
-        ndarray
-            The record: opinions after each `every` steps.
+        ndarray (R,) of int
+            Step after which each run came to the event that ends it; -1 where it did not. A run that has ended is
+            not carried further by another call.
+
+        Raises
+        ------
+        SpecError
+            If opinions have grown beyond all numbers.
         """
-        setup = self.setup
+        setup, given = self.setup, self._pairs is not None
+        noted = np.asarray(moments, dtype=np.int64)
         if record is None:
-            record = np.empty((steps // every, *self._states.shape))
-        given = self._pairs is not None
+            record = np.empty((len(self._states), noted.size, *self._states.shape[1:]))
         timing = Timing(
-            steps=steps,
-            events=1 if given else setup.events,
-            every=every,
-            order=ORDERS.index(setup.scheme.get("order", "random")) if not given else 0,
-            two_sided=setup.scheme.get("sides") == "two" and not given,
+            steps, 1 if given else setup.events, 0.0 if setup.until is None else setup.until.tolerance
         )
+        variant = setup.variant(given=given, records=noted.size > 0, vectors=self._states.ndim == 3)
+        kernel = _kernel_of(self._maker, variant, setup.stop, machine=self._machine)
+        ended = np.full(len(self._states), -1, dtype=np.int64)
         pairs = _NO_PAIRS if self._pairs is None else self._pairs[self.steps : self.steps + steps]
-        network = (self._states, self._start, setup.contacts, timing, self._p)
         # Machine words wrap around, which scalars of numpy otherwise warn of.
         with nullcontext() if self._machine else np.errstate(over="ignore"):
-            self._kernel(*network, pairs, self._state, self._spare, record)
+            kernel(
+                self._states, self._start, setup.contacts, timing, self._p, pairs, self._streams, self._spares, noted,
+                record, ended,
+            )  # fmt: skip
         self.steps += steps
         if not np.isfinite(self.opinions).all():
             raise SpecError(f"{setup.model.name}: opinions have grown beyond all numbers; its parameters let them")
-        if setup.model.units is not OPINIONS:
+        if setup.model.units is not OPINIONS and noted.size:
             record[...] = self._decoded(record)
-        return record
+        return ended
 
     def _decoded(self, states: np.ndarray) -> np.ndarray:
         if self.setup.model.units is OPINIONS:
             return states
         # An agent that has not moved holds the very opinion given, whatever the way there and back rounds.
-        unmoved = states == self._start.astype(states.dtype)
-        return np.where(unmoved, self._initial, self.setup.model.units.decode(states, self.setup.range))
+        start, initial = self._start.astype(states.dtype), self._initial
+        if states.ndim > start.ndim:
+            start, initial = start[:, None], initial[:, None]
+        return np.where(states == start, initial, self.setup.model.units.decode(states, self.setup.range))
+
+
+class Process:
+    """Opinions of one run, carried forward step by step.
+
+    Parameters
+    ----------
+    setup : Setup
+        The model and what it needs.
+    initial : ndarray (N,) or (N, D)
+        Initial opinions, checked.
+    seed, replicate : int
+        Key of the random stream.
+    machine : bool
+        As for :class:`Batch`.
+    """
+
+    def __init__(
+        self, setup: Setup, initial: np.ndarray, seed: int, replicate: int = 0, *, machine: bool = True
+    ) -> None:
+        self._batch = Batch(setup, initial[None], seed, [replicate], machine=machine)
+        self.setup = setup
+
+    @property
+    def opinions(self) -> np.ndarray:
+        """Opinions as they are, (N,) or (N, D); a copy."""
+        return np.asarray(self._batch.opinions[0])
+
+    def advance(self, steps: int) -> np.ndarray:
+        """Opinions (steps, N) or (steps, N, D) after each of some steps."""
+        record = np.empty((1, steps, *self.opinions.shape))
+        self._batch.advance(steps, range(1, steps + 1), record)
+        return np.asarray(record[0])

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from opinionsim.classic._contacts import partner, reach, visited
-from opinionsim.classic._groups import panel
+from opinionsim.classic._contacts import Variant, topology, visitor
+from opinionsim.classic._groups import panel_drawer
 from opinionsim.classic._model import ENDS, ORDERS, ClassicModel, Parameter
-from opinionsim.classic._random import draw, index, uniform
+from opinionsim.classic._random import draw, uniform
 from opinionsim.classic._stepping import step_kernel
 from opinionsim.classic._transition import Received, Transition
 from opinionsim.compilation import at, inlined
@@ -33,34 +34,46 @@ def _members(opinions, contacts, p, spare):
     return np.empty(p.q, dtype=np.int64)
 
 
-@inlined
-def _step(opinions, before, contacts, timing, p, queue, state, spare, members):
-    plain = p.repetition and contacts.cumulative.size == 0
-    for event in range(timing.events):
-        agent = visited(timing.order, event, state, queue)
-        if plain:
-            count, known = members.size, reach(contacts, agent)
-            for asked in range(count):
-                members[asked] = partner(contacts, agent, index(draw(state), known))
-        else:
-            count = panel(contacts, agent, p.repetition, state, members)
-        if at(p.zealot, agent) == 1:
-            continue
-        chance = uniform(draw(state))
-        if chance < at(p.independence, agent):
-            # What is left of the draw is even, and says which side the coin falls on.
-            if 2.0 * chance < at(p.independence, agent):
+def _panel_drawer(variant: Variant) -> Callable[..., int]:
+    """``draw(contacts, agent, state, members)``: draws those who are asked; returns how many they are."""
+    if not variant.option("repetition"):
+        return panel_drawer(variant)
+    meet = topology(variant).meet
+
+    def draw_members(contacts, agent, state, members):
+        for asked in range(members.size):
+            members[asked] = meet(contacts, agent, draw(state))
+        return members.size
+
+    return inlined(draw_members)
+
+
+def _make(variant: Variant) -> tuple[Callable[..., None], Callable[..., Any]]:
+    draw_members, visit = _panel_drawer(variant), visitor(variant)
+
+    def step(opinions, before, start, contacts, timing, p, queue, state, spare, members):
+        for event in range(timing.events):
+            agent = visit(event, state, queue)
+            count = draw_members(contacts, agent, state, members)
+            if at(p.zealot, agent) == 1:
+                continue
+            chance = uniform(draw(state))
+            if chance < at(p.independence, agent):
+                # What is left of the draw is even, and says which side the coin falls on.
+                if 2.0 * chance < at(p.independence, agent):
+                    opinions[agent] = 1.0 - before[agent]
+                continue
+            said = before[members[0]]
+            unanimous = True
+            for asked in range(1, count):
+                unanimous &= before[members[asked]] == said
+            if unanimous:
+                contrary = uniform(draw(spare)) < at(p.anticonformity, agent)
+                opinions[agent] = 1.0 - said if contrary else said
+            elif uniform(draw(spare)) < at(p.epsilon, agent):
                 opinions[agent] = 1.0 - before[agent]
-            continue
-        said = before[members[0]]
-        unanimous = True
-        for asked in range(1, count):
-            unanimous &= before[members[asked]] == said
-        if unanimous:
-            contrary = uniform(draw(spare)) < at(p.anticonformity, agent)
-            opinions[agent] = 1.0 - said if contrary else said
-        elif uniform(draw(spare)) < at(p.epsilon, agent):
-            opinions[agent] = 1.0 - before[agent]
+
+    return inlined(step), _members
 
 
 def _transition(received: Received, p: Parameters) -> Transition:
@@ -94,7 +107,7 @@ MODEL = ClassicModel(
         "driving. Physical Review E 86, 011105. doi:10.1103/PhysRevE.86.011105",
     ),
     parameters=Parameters,
-    kernel=step_kernel(_step, _members),
+    kernel=step_kernel(_make),
     transition=_transition,
     units=ENDS,
     orders=ORDERS,

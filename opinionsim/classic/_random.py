@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
 from opinionsim.compilation import inlined
 from opinionsim.streams import stream
+
+
+#: Version of the random streams of classic models. Results of another version have other numbers.
+STREAMS = 2
 
 
 def new_state(seed: int, purpose: str, replicate: int, *key: int) -> np.ndarray:
@@ -16,12 +22,33 @@ def new_state(seed: int, purpose: str, replicate: int, *key: int) -> np.ndarray:
 
 
 def new_states(seed: int, purpose: str, replicate: int, *key: int) -> tuple[np.ndarray, np.ndarray]:
-    """Two states: that of the stream of a process, and that of another for what is seldom drawn.
+    """Two states: that of the stream of an agent, and that of another for what is seldom drawn.
 
     A second stream keeps the first independent of opinions.
     """
     words = stream(seed, purpose, replicate, *key).integers(0, 2**64, 8, dtype=np.uint64)
     return words[:4].copy(), words[4:].copy()
+
+
+def keyed_words(seed: int, purpose: str, replicates: Sequence[int], count: int) -> np.ndarray:
+    """Random words (R, count) of replicates, from a counter: a row depends on nothing but seed, purpose and replicate.
+
+    The generator is Philox 4x64 (Salmon et al. 2011, doi:10.1145/2063384.2063405), whose key is of the purpose and
+    whose counter is of the replicate. One call draws for any number of replicates in a row.
+    """
+    key = stream(seed, purpose).integers(0, 2**64, 2, dtype=np.uint64)
+    numbers, blocks = np.asarray(replicates, dtype=np.int64), -(-count // 4)
+    words = np.empty((numbers.size, 4 * blocks), dtype=np.uint64)
+    ends = np.flatnonzero(np.diff(numbers) != 1) + 1
+    for first, end in itertools.pairwise([0, *ends.tolist(), numbers.size]):
+        generator = np.random.Philox(key=key, counter=int(numbers[first]) * blocks)
+        words[first:end] = generator.random_raw(4 * blocks * (end - first)).reshape(end - first, -1)
+    return words[:, :count]
+
+
+def uniforms(words: np.ndarray) -> np.ndarray:
+    """Numbers in [0, 1) of the upper 53 bits of random words."""
+    return np.asarray((words >> np.uint64(11)).astype(np.float64) * 2.0**-53)
 
 
 @inlined

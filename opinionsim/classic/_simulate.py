@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from opinionsim.classic._initial import drawn_rows, is_distribution
 from opinionsim.classic._model import ClassicModel
-from opinionsim.classic._process import Process, Setup, check_opinions, set_up
+from opinionsim.classic._process import Batch, Setup, check_opinions, set_up
 from opinionsim.classic._registry import find_model
 from opinionsim.classic._trajectories import Trajectories
 from opinionsim.errors import SpecError
@@ -30,12 +31,14 @@ _MOST_RECORDED = 16 * 2**30
 def simulate(
     model: str | ClassicModel,
     network: Any = None,
-    initial: ArrayLike | str = "uniform",
+    initial: ArrayLike | str | Mapping[str, Any] = "uniform",
     steps: int | None = None,
     seed: int = 0,
     *,
     n: int | None = None,
     replicates: int = 1,
+    replicate: int = 0,
+    until: Any = None,
     record_every: int = 1,
     pairs: ArrayLike | None = None,
     range: tuple[float, float] | None = None,
@@ -55,9 +58,10 @@ def simulate(
         Who hears whom. A number stands for the complete graph of so many agents; a name, or a mapping with ``kind``
         and that kind's parameters, for a network of :func:`opinionsim.networks.build_network`, drawn once for all
         replicates. Default: the complete graph.
-    initial : array_like (N,), (N, D) or (R, N), or str
-        Initial opinions; (R, N) gives every replicate its own. ``uniform`` and ``normal`` draw them for each
-        replicate: over the range, or, of discrete models, among its ends; normal ones are cut off at the ends.
+    initial : array_like (N,), (N, D) or (R, N), or str or mapping
+        Initial opinions; (R, N) gives every replicate its own. A distribution is drawn for each replicate:
+        ``uniform`` over the range or, of discrete models, among its ends, ``normal``, ``beta``, ``share``, ``even``,
+        or a mapping as ``{kind: share, high: 0.3}``: see :func:`opinionsim.classic.draw_initial`.
     steps : int, optional
         How many, each of one elementary update for each agent; default 100. Left out with `pairs`, of which each
         is a step.
@@ -67,6 +71,12 @@ def simulate(
         Number of agents, where neither a network nor opinions say it; default 100.
     replicates : int
         Simulations R with random streams of their own.
+    replicate : int
+        Number of the first of them; those of a sweep are numbered from 0.
+    until : str or mapping, optional
+        The event that ends a simulation before its last step: ``frozen`` (no cluster can change any more, by the exact
+        criterion on the model's page), ``consensus`` or ``{consensus: tolerance}``, ``{change: tolerance}`` (no opinion
+        has moved farther in a step; for models in which no random pairs meet).
     record_every : int
         Steps between records. The last opinions are always recorded.
     pairs : array_like (T, 2) of int, optional
@@ -108,39 +118,50 @@ def simulate(
     steps = whole("steps", _STEPS if steps is None else steps, 0)
     seed, replicates = whole("seed", seed, 0), whole("replicates", replicates, 1)
     record_every = whole("record_every", record_every, 1)
-    joined = find_network(network, initial, n, seed, replicates)
-    setup = set_up(found, joined, span=range, settings=settings, isolates=isolates, met=pairs is not None)
+    replicate = whole("replicate", replicate, 0)
+    joined = find_network(network, initial, n, seed, replicates, replicate)
+    setup = set_up(found, joined, span=range, settings=settings, isolates=isolates, met=pairs is not None, until=until)
     met = None if pairs is None else _given_pairs(found, pairs, joined)
     if met is not None:
         if given_steps is not None and given_steps != len(met):
             raise SpecError(f"steps are the {len(met)} of pairs; leave them out")
         steps = len(met)
         setup.scheme.update(order="given", pick="given", sides="one")
-    starts = starts_of(setup, initial, seed, replicates)
-    regular, rest = divmod(steps, record_every)
-    kept = 1 + regular + (rest > 0)
+    numbers = np.arange(replicate, replicate + replicates)
+    moments = np.arange(record_every, steps + 1, record_every)
+    if moments.size * record_every < steps:
+        moments = np.append(moments, steps)
+    kept = 1 + moments.size
     kind = str(getattr(dtype, "__name__", dtype))
     if kind not in ("float64", "float32"):
         raise SpecError(f"dtype must be 'float64' or 'float32'; got {dtype!r:.60}")
     if not isinstance(machine, bool):
         raise SpecError(f"machine must be True or False; got {machine!r:.60}")
-    if np.dtype(kind).itemsize * replicates * kept * starts[0].size > _MOST_RECORDED:
+    starts = starts_of(setup, initial, seed, numbers)
+    if np.dtype(kind).itemsize * kept * starts.size > _MOST_RECORDED:
         raise SpecError(
             f"recording {replicates} x {kept} x {starts[0].size} opinions takes more than {_MOST_RECORDED >> 30} GiB; "
             "raise record_every"
         )
-    opinions = np.empty((replicates, kept, *starts[0].shape), dtype=kind)
+    opinions = np.empty((replicates, kept, *starts.shape[1:]), dtype=kind)
+    ended = np.empty(replicates, dtype=np.int64)
+    opinions[:, 0] = starts
+    most = _cores() if threads is None else whole("threads", threads, 1)
+    parts = [part for part in np.array_split(np.arange(replicates), min(replicates, most)) if part.size]
 
-    def one(replicate: int) -> None:
-        process = Process(setup, starts[replicate], seed, replicate, pairs=met, machine=machine)
-        opinions[replicate, 0] = starts[replicate]
+    def one(place: int) -> None:
+        own = slice(parts[place][0], parts[place][-1] + 1)
+        batch = Batch(setup, starts[own], seed, numbers[own], pairs=met, machine=machine)
         # Straight into place: memory that is written for the first time costs more than most models.
-        process.advance(steps, record_every, opinions[replicate, 1 : 1 + regular])
-        opinions[replicate, -1] = process.opinions
+        ended[own] = batch.advance(steps, moments, opinions[own, 1:])
 
-    each_of(replicates, one, threads)
-    times = np.minimum(np.arange(kept) * record_every, steps)
-    return Trajectories(found.name, setup.parameters, setup.scheme, setup.range, joined, seed, times, opinions)
+    each_of(len(parts), one, threads)
+    times = np.concatenate([[0], moments])
+    if until is not None and (ended >= 0).all():
+        # Nothing happens after the last end.
+        kept = int(np.searchsorted(times, ended.max())) + 1
+        times, opinions = times[:kept], opinions[:, :kept]
+    return Trajectories(found.name, setup.parameters, setup.scheme, setup.range, joined, seed, times, opinions, ended)
 
 
 def each_of(number: int, one: Callable[[int], None], threads: int | None = None) -> None:
@@ -170,8 +191,10 @@ def whole(name: str, value: Any, low: int) -> int:
     return int(value)
 
 
-def find_network(network: Any, initial: Any, n: int | None, seed: int, replicates: int) -> Network:
-    """The network, of as many agents as are asked for, or as there are opinions."""
+def find_network(
+    network: Any, initial: Any, n: int | None, seed: int, replicates: int, replicate: int = 0
+) -> Network:
+    """The network, of as many agents as are asked for, or as there are opinions; a random one is that of a replicate."""
     shape = _shape(initial)
     if shape and shape[0] < 2:
         raise SpecError(f"initial must give opinions for at least 2 agents; got {shape[0]}")
@@ -182,7 +205,7 @@ def find_network(network: Any, initial: Any, n: int | None, seed: int, replicate
     if network is None:
         return Network.of(_AGENTS if n is None else n)
     if isinstance(network, (str, Mapping)):
-        drawn = int(stream(seed, "network").integers(2**32))
+        drawn = int(stream(seed, "network", replicate).integers(2**32))
         # Files and edges written out say themselves how many agents there are.
         given = not isinstance(network, str) and network.get("kind", "edges") in ("edges", "edge-list", "file")
         return build_network(network, _AGENTS if n is None and not given else n, drawn)
@@ -191,14 +214,14 @@ def find_network(network: Any, initial: Any, n: int | None, seed: int, replicate
 
 def _shape(initial: Any) -> tuple[int, ...]:
     """The shape of opinions that are given; empty for the name of a distribution."""
-    if isinstance(initial, str):
+    if is_distribution(initial):
         return ()
     try:
         shape: tuple[int, ...] = np.shape(initial)
     except ValueError:  # rows of different lengths
         shape = ()
     if not shape:
-        raise SpecError(f"initial must be 'uniform', 'normal' or numbers, one for each agent; got {initial!r:.60}")
+        raise SpecError(f"initial must be a distribution or numbers, one for each agent; got {initial!r:.60}")
     return shape
 
 
@@ -221,49 +244,13 @@ def _given_pairs(model: ClassicModel, pairs: ArrayLike, network: Network) -> np.
     return np.ascontiguousarray(given, dtype=np.uint32)
 
 
-def starts_of(setup: Setup, initial: ArrayLike | str, seed: int, replicates: int) -> Sequence[np.ndarray]:
-    """Initial opinions of every replicate."""
+def starts_of(setup: Setup, initial: Any, seed: int, replicates: Sequence[int]) -> np.ndarray:
+    """Initial opinions of replicates, (R, N) or (R, N, D)."""
     n = setup.network.n
-    if isinstance(initial, str):
+    if is_distribution(initial):
         discrete = setup.model.kind == "discrete"
-        return [
-            draw_opinions(initial, n, setup.range, stream(seed, "initial opinions", each), discrete=discrete)
-            for each in range(replicates)
-        ]
+        return drawn_rows(initial, n, setup.range, seed, replicates, discrete=discrete)
     given = np.asarray(initial, dtype=object if isinstance(initial, list) and not initial else None)
-    if given.ndim >= 2 and replicates > 1 and given.shape[:2] == (replicates, n):
-        return [check_opinions(setup.model, values, n, setup.range) for values in given]
-    return [check_opinions(setup.model, initial, n, setup.range)] * replicates
-
-
-def draw_opinions(
-    name: str, n: int, span: tuple[float, float], rng: np.random.Generator, *, discrete: bool = False
-) -> np.ndarray:
-    """Initial opinions of a distribution by name.
-
-    Parameters
-    ----------
-    name : str
-        ``uniform`` or ``continuous``: over the range; ``normal``: about its middle, with a seventh of the range as the
-        standard deviation, as in Lorenz et al. 2021, cut off at the ends.
-    n : int
-        Number of agents.
-    span : (float, float)
-        Range of opinions; -1 to 1 is taken where it has no ends.
-    rng : numpy.random.Generator
-        Source of chance.
-    discrete : bool
-        Whether to draw among the two ends instead.
-
-    Returns
-    -------
-    ndarray (N,)
-    """
-    if name not in ("uniform", "continuous", "normal"):
-        raise SpecError(f"initial must be 'uniform', 'normal' or numbers, one for each agent; got {name!r:.60}")
-    low, high = span if np.isfinite(span).all() else (-1.0, 1.0)
-    if discrete:
-        return np.where(rng.random(n) < 0.5, low, high)
-    if name == "normal":
-        return np.clip(rng.normal((low + high) / 2, (high - low) / 7, n), low, high)
-    return rng.uniform(low, high, n)
+    if given.ndim >= 2 and len(replicates) > 1 and given.shape[:2] == (len(replicates), n):
+        return np.stack([check_opinions(setup.model, values, n, setup.range) for values in given])
+    return np.stack([check_opinions(setup.model, initial, n, setup.range)] * len(replicates))

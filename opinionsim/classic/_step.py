@@ -68,7 +68,7 @@ def transition(
     if given.shape != said.shape:
         raise SpecError(f"weights must have the shape of messages, {said.shape}; got {given.shape}")
     check_names(found, parameters, schemes=False)
-    p = found.arrays(found.with_defaults(parameters, span), own.size)
+    p = found.arrays(found.with_defaults(parameters, span), own.size, span)
     first = None if start is None else np.asarray(start, dtype=float)
     if first is not None and "start" not in found.needs:
         raise SpecError(f"{found.name} does not go back to initial opinions; leave start out")

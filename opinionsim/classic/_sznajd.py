@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from opinionsim.classic._contacts import meet
+from opinionsim.classic._contacts import Variant, topology
 from opinionsim.classic._model import ClassicModel, Parameter
 from opinionsim.classic._random import draw, index
 from opinionsim.classic._stepping import step_kernel
@@ -55,21 +56,26 @@ def _united(opinions, contacts, p, spare):
     return np.zeros(1, dtype=np.bool_)
 
 
-@inlined
-def _step(opinions, before, contacts, timing, p, queue, state, spare, united):
-    for _ in range(timing.events):
-        one = np.int64(contacts.firsts[index(draw(state), contacts.firsts.size)])
-        two = meet(contacts, one, draw(state))
-        if contacts.complete:
-            # One pair that agrees convinces everybody; of one that disagrees everybody else hears both.
-            if not united[0] and opinions[one] == opinions[two]:
-                opinions[:] = opinions[one]
-                united[0] = True
-        elif opinions[one] == opinions[two]:
-            _convince(opinions, contacts, one, opinions[one])
-            _convince(opinions, contacts, two, opinions[one])
-        elif p.disagreeing == 1:
-            _cross(opinions, contacts, one, two)
+def _make(variant: Variant) -> tuple[Callable[..., None], Callable[..., Any]]:
+    meet, complete, cross = topology(variant).meet, variant.complete, variant.option("disagreeing") == 1
+
+    def step(opinions, before, start, contacts, timing, p, queue, state, spare, united):
+        for _ in range(timing.events):
+            one = np.int64(contacts.firsts[index(draw(state), contacts.firsts.size)])
+            two = meet(contacts, one, draw(state))
+            if complete:
+                # One pair that agrees convinces everybody; of one that disagrees everybody else hears both.
+                if not united[0] and opinions[one] == opinions[two]:
+                    for agent in range(opinions.size):
+                        opinions[agent] = opinions[one]
+                    united[0] = True
+            elif opinions[one] == opinions[two]:
+                _convince(opinions, contacts, one, opinions[one])
+                _convince(opinions, contacts, two, opinions[one])
+            elif cross:
+                _cross(opinions, contacts, one, two)
+
+    return inlined(step), _united
 
 
 def _transition(received: Received, p: Parameters) -> np.ndarray:
@@ -98,7 +104,7 @@ MODEL = ClassicModel(
         "International Journal of Modern Physics C 11, 1239-1245. doi:10.1142/S012918310000105X",
     ),
     parameters=Parameters,
-    kernel=step_kernel(_step, _united),
+    kernel=step_kernel(_make),
     transition=_transition,
     orders=("random",),
     picks=("speaker",),

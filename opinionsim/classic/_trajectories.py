@@ -63,6 +63,8 @@ class Trajectories:
         pairs where these were given.
     opinions : ndarray (R, K, N) or (R, K, N, D)
         The first moment holds the initial opinions.
+    ended : ndarray (R,) of int
+        Steps after which each run came to the event that it was to end at; -1 where it did not, or there was none.
     """
 
     model: str
@@ -73,6 +75,7 @@ class Trajectories:
     seed: int
     times: np.ndarray = field(repr=False)
     opinions: np.ndarray = field(repr=False)
+    ended: np.ndarray = field(repr=False)
 
     #: What the numbers rest on, as in the frames of a store.
     evidence = "equation"

@@ -1,0 +1,149 @@
+"""Initial opinions: distributions by name, drawn from uniform numbers, and opinions that are given."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from opinionsim.classic._random import keyed_words, uniforms
+from opinionsim.errors import SpecError
+
+Span = tuple[float, float]
+
+
+class _Kind(NamedTuple):
+    """A distribution: the names of its parameters with their defaults, and its draw.
+
+    `draw` takes uniform numbers (..., N), the range and the parameters; a default of None stands for one that the
+    range gives.
+    """
+
+    defaults: Mapping[str, float | None]
+    draw: Callable[..., np.ndarray]
+
+
+def _uniform(u: np.ndarray, span: Span, low: float | None, high: float | None) -> np.ndarray:
+    least, most = _within(span, low, high)
+    return np.asarray(least + (most - least) * u)
+
+
+def _normal(u: np.ndarray, span: Span, mean: float | None, sd: float | None) -> np.ndarray:
+    from scipy.special import ndtri
+
+    centre = (span[0] + span[1]) / 2 if mean is None else mean
+    width = (span[1] - span[0]) / 7 if sd is None else sd
+    if width <= 0:
+        raise SpecError(f"initial: sd must be above 0; got {width:g}")
+    # The least uniform number is 0, whose quantile has no end.
+    return np.clip(centre + width * ndtri(np.maximum(u, 2.0**-54)), *span)
+
+
+def _beta(u: np.ndarray, span: Span, a: float, b: float) -> np.ndarray:
+    from scipy.special import betaincinv
+
+    if a <= 0 or b <= 0:
+        raise SpecError(f"initial: a and b must be above 0; got {a:g} and {b:g}")
+    return np.asarray(span[0] + (span[1] - span[0]) * betaincinv(a, b, u))
+
+
+def _share(u: np.ndarray, span: Span, high: float) -> np.ndarray:
+    """So many agents, rounded, at the upper end, at random places; all others at the lower one."""
+    if not 0 <= high <= 1:
+        raise SpecError(f"initial: high must be from 0 to 1; got {high:g}")
+    found = np.full(u.shape, span[0])
+    chosen = np.argsort(u, axis=-1, kind="stable")[..., : math.floor(high * u.shape[-1] + 0.5)]
+    np.put_along_axis(found, chosen, span[1], axis=-1)
+    return found
+
+
+def _even(u: np.ndarray, span: Span) -> np.ndarray:
+    return np.broadcast_to(np.linspace(*span, u.shape[-1]), u.shape).copy()
+
+
+def _within(span: Span, low: float | None, high: float | None) -> Span:
+    least, most = span[0] if low is None else low, span[1] if high is None else high
+    if not span[0] <= least < most <= span[1]:
+        raise SpecError(f"initial: low and high must be in the range {span[0]:g} to {span[1]:g}; got {least:g}, {most:g}")
+    return least, most
+
+
+#: Distributions of initial opinions by name.
+INITIAL: Mapping[str, _Kind] = {
+    "uniform": _Kind({"low": None, "high": None}, _uniform),
+    "normal": _Kind({"mean": None, "sd": None}, _normal),
+    "beta": _Kind({"a": 2.0, "b": 2.0}, _beta),
+    "share": _Kind({"high": 0.5}, _share),
+    "even": _Kind({}, _even),
+}
+
+
+def is_distribution(initial: Any) -> bool:
+    """Whether initial opinions are a distribution, not numbers."""
+    return isinstance(initial, (str, Mapping))
+
+
+def draw_initial(initial: str | Mapping[str, Any], u: np.ndarray, span: Span, *, discrete: bool = False) -> np.ndarray:
+    """Initial opinions of a distribution.
+
+    Parameters
+    ----------
+    initial : str or mapping
+        ``uniform`` (with ``low`` and ``high``; default the range), ``normal`` (with ``mean`` and ``sd``; default the
+        middle of the range and a seventh of it, as in Lorenz et al. 2021; cut off at the ends), ``beta`` (with ``a``
+        and ``b``, over the range), ``share`` (the part ``high`` of the agents, rounded, at the upper end, all others
+        at the lower one), ``even`` (from end to end at equal distances, agent 0 at the lower end); with parameters a
+        mapping as ``{kind: share, high: 0.3}``. ``continuous`` is another word for ``uniform``.
+    u : ndarray (..., N)
+        Uniform numbers in [0, 1), one for each agent.
+    span : (float, float)
+        Range of opinions; -1 to 1 is taken where it has no ends.
+    discrete : bool
+        Whether the model is discrete; ``uniform`` then draws among the two ends.
+
+    Returns
+    -------
+    ndarray (..., N)
+
+    Raises
+    ------
+    SpecError
+        If there is no such distribution, or it has no such parameter.
+    """
+    settings = dict(initial) if isinstance(initial, Mapping) else {"kind": initial}
+    name = settings.pop("kind", None)
+    name = "uniform" if name == "continuous" else name
+    if name not in INITIAL:
+        close = get_close_matches(str(name), INITIAL, 1)
+        meant = f" (did you mean {close[0]!r}?)" if close else ""
+        raise SpecError(f"initial must be one of {', '.join(INITIAL)}, or numbers; got {name!r:.60}{meant}")
+    kind = INITIAL[name]
+    for key, value in settings.items():
+        if key not in kind.defaults:
+            raise SpecError(f"initial: {name} has no {key!r:.60}; valid: {', '.join(kind.defaults) or 'none'}")
+        if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not np.isfinite(value):
+            raise SpecError(f"initial: {key} must be a number; got {value!r:.60}")
+    ends = span if np.isfinite(span).all() else (-1.0, 1.0)
+    if discrete and name == "uniform" and not settings:
+        return np.where(u < 0.5, *ends)
+    if discrete and name not in ("share",):
+        raise SpecError(f"initial: opinions of this model are the two ends of the range; got {name}; valid: uniform, share")
+    return kind.draw(u, ends, **{**kind.defaults, **settings})
+
+
+def draw_opinions(
+    initial: str | Mapping[str, Any], n: int, span: Span, rng: np.random.Generator, *, discrete: bool = False
+) -> np.ndarray:
+    """Initial opinions (n,) of a distribution, as :func:`draw_initial` has them, from a generator."""
+    return draw_initial(initial, rng.random(n), span, discrete=discrete)
+
+
+def drawn_rows(
+    initial: str | Mapping[str, Any], n: int, span: Span, seed: int, replicates: Sequence[int], *, discrete: bool
+) -> np.ndarray:
+    """Initial opinions (R, n) of replicates; a row depends on nothing but the seed and the replicate."""
+    u = uniforms(keyed_words(seed, "initial opinions", replicates, n))
+    return draw_initial(initial, u, span, discrete=discrete)
