@@ -58,10 +58,9 @@ class Setup:
 
     def variant(self, *, given: bool = False, records: bool = False, vectors: bool = False) -> Variant:
         """What the kernel is made for, where pairs may be `given`, opinions recorded, and opinions be `vectors`."""
-        contacts, scheme, values = self.contacts, self.scheme, self.p._asdict()
-        options = {
-            name: values[name] for name, each in self.model.declared.items() if each.choices or type(each.default) is bool
-        }
+        contacts, scheme, values, declared = self.contacts, self.scheme, self.p._asdict(), self.model.declared
+        options = {name: values[name] for name, each in declared.items() if each.choices or type(each.default) is bool}
+        options |= {name: bool(np.any(values[name])) for name, each in declared.items() if each.idle}
         return Variant(
             complete=contacts.complete,
             weighted=contacts.weights.size > 0,
@@ -74,7 +73,7 @@ class Setup:
             records=records,
             until="" if self.until is None else self.until.event,
             options=tuple(options.items()),
-            own=tuple(name for name, value in values.items() if np.ndim(value) == 1 and name in self.model.declared),
+            own=tuple(name for name, each in declared.items() if each.per_agent and np.ndim(values[name]) == 1),
             vectors=vectors,
         )
 
@@ -181,6 +180,9 @@ def require_frozen(setup: Setup) -> Stop:
     SpecError
         If the model has no such criterion, or never comes to rest as it is set.
     """
+    for name in ("noise", "media"):
+        if setup.variant().option(name):
+            raise SpecError(f"until: frozen cannot come with {setup.model.name} where {name} is above 0: nothing rests")
     if setup.model.frozen is None:
         why = setup.model.at_rest or "no exact criterion is known by which it has come to rest"
         raise SpecError(f"until: frozen cannot come with {setup.model.name}: {why}")
@@ -367,6 +369,8 @@ class Batch:
         self._initial = initial
         self._pairs = pairs
         maker = setup.model.kernel if self._states.ndim == 2 else setup.model.vector
+        if self._states.ndim == 3 and setup.variant().option("media"):
+            raise SpecError(f"{setup.model.name}: media speak of one dimension; opinions have {self._states.shape[2]}")
         if maker is None:
             raise SpecError(f"{setup.model.name} takes no vectors of opinions")
         self._maker, self._machine = maker, machine
