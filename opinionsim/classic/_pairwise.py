@@ -113,6 +113,9 @@ def _on_given_pairs(update: Callable[..., float], draws: bool) -> Callable[..., 
         words = np.zeros(1, dtype=np.uint64)
         for row in range(rows.shape[0]):
             opinions, start, noted = rows[row], starts[row], 0
+            if moments.size > 0 and moments[0] == 0:
+                copy(opinions, record[row, 0])
+                noted = 1
             for number in range(timing.steps):
                 j, i = np.int64(pairs[number, 0]), np.int64(pairs[number, 1])
                 if draws:
@@ -174,6 +177,9 @@ def vector_kernel(weight: Callable[..., float], settle: Callable[..., float] = _
     def on_given_pairs(rows, starts, contacts, timing, p, pairs, states, spares, moments, record, ended):
         for row in range(rows.shape[0]):
             noted = 0
+            if moments.size > 0 and moments[0] == 0:
+                copy_rows(rows[row], record[row, 0])
+                noted = 1
             for number in range(timing.steps):
                 meet(rows[row], rows[row], np.int64(pairs[number, 1]), np.int64(pairs[number, 0]), False, p)
                 if noted < moments.size and moments[noted] == number + 1:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from opinionsim.classic._frozen import NO_DISCORD, no_discord
 from opinionsim.classic._model import ORDERS, PICKS, ClassicModel, Parameter
 from opinionsim.classic._pairwise import pairwise_kernel
 from opinionsim.classic._transition import Received
@@ -49,6 +50,8 @@ MODEL = ClassicModel(
     kernel=pairwise_kernel(_update),
     update=_update,
     transition=_transition,
+    frozen=no_discord,
+    at_rest=NO_DISCORD,
     orders=ORDERS,
     picks=PICKS,
     states="copied",
