@@ -6,13 +6,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from opinionsim.classic._frozen import BOUNDED_CONFIDENCE, bounded_confidence
 from opinionsim.classic._model import ORDERS, ClassicModel, Parameter
 from opinionsim.classic._outside import MEDIA, MEDIA_OPINIONS, NOISE, ZEALOT, disturbed
 from opinionsim.classic._pairwise import pairwise_kernel, vector_kernel
 from opinionsim.classic._transition import Received
 from opinionsim.compilation import at, inlined
 
-EPSILON = Parameter(0.2, "confidence: largest distance at which opinions meet", r"\varepsilon", scaled=True, reaches="threshold")
+EPSILON = Parameter(
+    0.2, "confidence: largest distance at which opinions meet", r"\varepsilon", scaled=True, reaches="threshold"
+)
 MU = Parameter(0.5, "part of the way that is gone", r"\mu", "(0, 1]")
 THRESHOLD = Parameter("<=", "whether opinions at exactly that distance meet", choices=("<=", "<"))
 
@@ -68,6 +71,8 @@ MODEL = ClassicModel(
     vector=vector_kernel(_weight),
     update=update,
     transition=disturbed(_transition),
+    frozen=bounded_confidence,
+    at_rest=BOUNDED_CONFIDENCE,
     orders=ORDERS,
     picks=("edge", "listener", "speaker"),
     sides=("two", "one"),

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from opinionsim.classic._contacts import Variant
+from opinionsim.classic._frozen import by_agents
 from opinionsim.classic._groups import panel_drawer
 from opinionsim.classic._model import ENDS, ClassicModel, Parameter
 from opinionsim.classic._random import draw, index, uniform
-from opinionsim.classic._stepping import step_kernel
+from opinionsim.classic._stepping import Stop, step_kernel
 from opinionsim.classic._transition import Received, Transition
 from opinionsim.compilation import inlined
+
+if TYPE_CHECKING:
+    from opinionsim.classic._process import Setup
 
 
 class Parameters(NamedTuple):
@@ -65,6 +69,21 @@ def _make(variant: Variant) -> tuple[Callable[..., None], Callable[..., Any]]:
     return inlined(step), _members
 
 
+@inlined
+def _flips(agent, high, known, n_high, p):
+    """Whether a group that an agent can call is split, and comes to a decision."""
+    called = min(p.r - 1, known)
+    fewest, most = max(0, called - (known - n_high)) + high, min(called, n_high) + high
+    for upper in range(max(fewest, 1), min(most, called) + 1):
+        if 2 * upper != called + 1 or p.ties != 0:
+            return True
+    return False
+
+
+def _frozen(setup: Setup) -> Stop:
+    return by_agents(setup.variant(), _flips)
+
+
 def _transition(received: Received, p: Parameters) -> Transition:
     """Messages are what the others of the group say."""
     lead = received.said.sum(axis=1) + received.own - (1 + received.present.sum(axis=1)) / 2
@@ -94,6 +113,8 @@ MODEL = ClassicModel(
     kernel=step_kernel(_make),
     transition=_transition,
     units=ENDS,
+    frozen=_frozen,
+    at_rest="no group that can be called is split and comes to a decision, be it by a tie that chance or bias decides.",
     orders=("random",),
     states="two",
     example={"n": 225, "steps": 30, "r": 5},

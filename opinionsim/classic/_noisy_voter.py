@@ -43,6 +43,7 @@ MODEL = replace(
         "doi:10.1038/srep24775",
     ),
     parameters=Parameters,
+    at_rest=f"without noise, {voter.MODEL.at_rest}",
     keeps_consensus=False,
     states="two",
     example={"n": 100, "steps": 2000, "noise": 0.005},

@@ -124,6 +124,9 @@ def _on_given_pairs(update: Callable[..., float], draws: bool) -> Callable[..., 
         words = np.zeros(1, dtype=np.uint64)
         for row in range(rows.shape[0]):
             opinions, start, noted = rows[row], starts[row], 0
+            if moments.size > 0 and moments[0] == 0:
+                copy(opinions, record[row, 0])
+                noted = 1
             for number in range(timing.steps):
                 j, i = np.int64(pairs[number, 0]), np.int64(pairs[number, 1])
                 if draws:
@@ -210,6 +213,9 @@ def _vectors_on_given_pairs(meet: Callable[..., None]) -> Callable[..., None]:
     def kernel(rows, starts, contacts, timing, p, pairs, states, spares, moments, record, ended):
         for row in range(rows.shape[0]):
             opinions, noted = rows[row], 0
+            if moments.size > 0 and moments[0] == 0:
+                copy_rows(opinions, record[row, 0])
+                noted = 1
             for number in range(timing.steps):
                 j, i = np.int64(pairs[number, 0]), np.int64(pairs[number, 1])
                 meet(opinions, opinions, i, j, False, p, spares[row])

@@ -172,6 +172,24 @@ def _check_until(setup: Setup, *, met: bool) -> None:
         )
 
 
+def _check_reachable(setup: Setup, initial: np.ndarray) -> None:
+    """Refuse events that cannot come from the opinions (R, N) or (R, N, D) at the start."""
+    model, event = setup.model.name, setup.until
+    if event is None or event.event == "change":
+        return
+    if event.event == "frozen" and initial.ndim == 3:
+        raise SpecError(f"until: frozen is known of single numbers alone; opinions of {model} have {initial.shape[2]}")
+    zealots = np.flatnonzero(np.broadcast_to(getattr(setup.p, "zealot", 0), setup.network.n))
+    if not zealots.size:
+        return
+    apart = np.abs(initial[:, zealots] - initial[:, zealots[:1]]) > event.tolerance
+    if apart.any():
+        other = zealots[np.argmax(apart.reshape(len(initial), zealots.size, -1).any(axis=(0, 2)))]
+        raise SpecError(
+            f"until: {event.event} cannot come: agents {zealots[0]} and {other} never change, and differ at the start"
+        )
+
+
 def require_frozen(setup: Setup) -> Stop:
     """The check of whether nothing can change any more.
 
@@ -374,6 +392,8 @@ class Batch:
         if maker is None:
             raise SpecError(f"{setup.model.name} takes no vectors of opinions")
         self._maker, self._machine = maker, machine
+        if setup.until is not None:
+            _check_reachable(setup, initial)
         self._p = setup.model.prepared(setup.p)
         words = keyed_words(seed, "classic", replicates, 8)
         self._streams, self._spares = words[:, :4].copy(), words[:, 4:].copy()
@@ -391,9 +411,9 @@ class Batch:
         steps : int
             How many steps.
         moments : sequence of int
-            Steps after which opinions are recorded, from 1, ascending.
+            Steps after which opinions are recorded, ascending; 0 is the start of this call.
         record : ndarray (R, K, N) or (R, K, N, D), optional
-            To be filled, a record for each of `moments`, in float64 or float32. What a run ended at it stays at.
+            Contiguous, to be filled, a record for each of `moments`, in float64 or float32. What a run ended at it stays at.
 
         Returns
         -------

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from opinionsim.classic._contacts import Variant, topology, visitor
+from opinionsim.classic._frozen import NO_DISCORD, by_agents, no_discord
 from opinionsim.classic._groups import panel_drawer
 from opinionsim.classic._model import ENDS, ORDERS, ClassicModel, Parameter
 from opinionsim.classic._random import draw, uniform
-from opinionsim.classic._stepping import step_kernel
+from opinionsim.classic._stepping import Stop, step_kernel
 from opinionsim.classic._transition import Received, Transition
 from opinionsim.compilation import at, inlined
+from opinionsim.errors import SpecError
+
+if TYPE_CHECKING:
+    from opinionsim.classic._process import Setup
 
 
 class Parameters(NamedTuple):
@@ -76,6 +81,21 @@ def _make(variant: Variant) -> tuple[Callable[..., None], Callable[..., Any]]:
     return inlined(step), _members
 
 
+def _frozen(setup: Setup) -> Stop:
+    variant, p = setup.variant(), setup.p
+    for name in ("independence", "anticonformity"):
+        if np.any(np.asarray(getattr(p, name)) > 0):
+            raise SpecError(f"until: frozen cannot come with {name} above 0 in q-voter: agents change for ever")
+    if p.repetition or np.any(np.asarray(p.epsilon) > 0):
+        return no_discord(setup)
+
+    def restless(agent, high, known, n_high, p):
+        against = known - n_high if high else n_high
+        return at(p.zealot, agent) == 0 and against >= min(p.q, known)
+
+    return by_agents(variant, inlined(restless))
+
+
 def _transition(received: Received, p: Parameters) -> Transition:
     """Messages are what the panel says."""
     own = received.own
@@ -110,6 +130,9 @@ MODEL = ClassicModel(
     kernel=step_kernel(_make),
     transition=_transition,
     units=ENDS,
+    frozen=_frozen,
+    at_rest=f"with repetition or epsilon: {NO_DISCORD} Without: no agent that can change has min(q, degree) opponents "
+    "among those it hears. With independence or anticonformity agents never come to rest.",
     orders=ORDERS,
     states="two",
     example={"steps": 60, "q": 3, "independence": 0.1},

@@ -128,24 +128,22 @@ def simulate(
         steps = len(met)
         setup.scheme.update(order="given", pick="given", sides="one")
     numbers = np.arange(replicate, replicate + replicates)
-    moments = np.arange(record_every, steps + 1, record_every)
-    if moments.size * record_every < steps:
-        moments = np.append(moments, steps)
-    kept = 1 + moments.size
+    times = np.arange(0, steps + 1, record_every)
+    if times[-1] < steps:
+        times = np.append(times, steps)
     kind = str(getattr(dtype, "__name__", dtype))
     if kind not in ("float64", "float32"):
         raise SpecError(f"dtype must be 'float64' or 'float32'; got {dtype!r:.60}")
     if not isinstance(machine, bool):
         raise SpecError(f"machine must be True or False; got {machine!r:.60}")
     starts = starts_of(setup, initial, seed, numbers)
-    if np.dtype(kind).itemsize * kept * starts.size > _MOST_RECORDED:
+    if np.dtype(kind).itemsize * times.size * starts.size > _MOST_RECORDED:
         raise SpecError(
-            f"recording {replicates} x {kept} x {starts[0].size} opinions takes more than {_MOST_RECORDED >> 30} GiB; "
+            f"recording {replicates} x {times.size} x {starts[0].size} opinions takes more than {_MOST_RECORDED >> 30} GiB; "
             "raise record_every"
         )
-    opinions = np.empty((replicates, kept, *starts.shape[1:]), dtype=kind)
+    opinions = np.empty((replicates, times.size, *starts.shape[1:]), dtype=kind)
     ended = np.empty(replicates, dtype=np.int64)
-    opinions[:, 0] = starts
     most = _cores() if threads is None else whole("threads", threads, 1)
     parts = [part for part in np.array_split(np.arange(replicates), min(replicates, most)) if part.size]
 
@@ -153,10 +151,9 @@ def simulate(
         own = slice(parts[place][0], parts[place][-1] + 1)
         batch = Batch(setup, starts[own], seed, numbers[own], pairs=met, machine=machine)
         # Straight into place: memory that is written for the first time costs more than most models.
-        ended[own] = batch.advance(steps, moments, opinions[own, 1:])
+        ended[own] = batch.advance(steps, times, opinions[own])
 
     each_of(len(parts), one, threads)
-    times = np.concatenate([[0], moments])
     if until is not None and (ended >= 0).all():
         # Nothing happens after the last end.
         kept = int(np.searchsorted(times, ended.max())) + 1

@@ -127,6 +127,10 @@ def _loop(
             before = previous if at_once else opinions
             space = room(opinions, contacts, p, spare)
             looked, noted = 0, 0
+            if records:
+                if moments[0] == 0:
+                    copied(opinions, record[row, 0])
+                    noted = 1
             if stops:
                 memory = memory_of(opinions, contacts, p)
             if checks_start:
@@ -190,6 +194,9 @@ def array_kernel(make: Callable[..., Begin]) -> Maker:
                 step, low, high = begin(starts[row])
                 now, noted = rows[row], 0
                 memory = None if room is None else room(now, contacts, p)
+                if moments.size and moments[0] == 0:
+                    record[row, 0] = now
+                    noted = 1
                 if checks_start and check(now, now, contacts, p, timing, memory) < 0:
                     ended[row] = 0
                 for number in range(1, timing.steps + 1):

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from opinionsim.classic._frozen import NO_DISCORD, no_discord
 from opinionsim.classic._model import ORDERS, PICKS, ClassicModel
 from opinionsim.classic._outside import BIAS, MEDIA, MEDIA_OPINIONS, STATE_NOISE, ZEALOT, disturbed
 from opinionsim.classic._pairwise import pairwise_kernel
@@ -58,6 +59,8 @@ MODEL = ClassicModel(
     kernel=pairwise_kernel(update, discrete=True),
     update=update,
     transition=transition,
+    frozen=no_discord,
+    at_rest=NO_DISCORD,
     orders=ORDERS,
     picks=PICKS,
     states="copied",

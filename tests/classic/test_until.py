@@ -1,0 +1,232 @@
+"""Runs that end at an event: criteria of rest against brute force, times, and what cannot come."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from itertools import combinations, product
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from opinionsim.classic import Batch, Setup, find_model, set_up, simulate, transition
+from opinionsim.errors import SpecError
+from opinionsim.networks import Network, build_network
+
+#: Opinions on a grid so coarse that distances of exactly epsilon are common.
+_GRID = st.integers(0, 20).map(lambda place: place / 20)
+
+
+def _rests(setup: Setup, opinions: np.ndarray) -> bool:
+    """Whether a run from these opinions has ended before its first step."""
+    return bool(Batch(setup, opinions[None], 0, machine=False).advance(0)[0] == 0)
+
+
+@st.composite
+def _networks(draw: st.DrawFn) -> Network:
+    n = draw(st.integers(2, 7))
+    pairs = list(combinations(range(n), 2))
+    edges = draw(st.lists(st.sampled_from(pairs), min_size=1, unique=True))
+    return Network.of(n) if draw(st.booleans()) else Network.from_edges(edges, n)
+
+
+def _opinions(network: Network, values: st.SearchStrategy[float]) -> st.SearchStrategy[np.ndarray]:
+    return st.lists(values, min_size=network.n, max_size=network.n).map(np.array)
+
+
+def _ties(network: Network) -> list[tuple[int, int]]:
+    """Pairs (listener, speaker)."""
+    if network.complete:
+        return [(i, j) for i, j in product(range(network.n), repeat=2) if i != j]
+    return list(zip(network.listeners.tolist(), network.speakers.tolist(), strict=True))
+
+
+def _confined(network: Network, opinions: np.ndarray, epsilon: np.ndarray) -> bool:
+    """The criterion of bounded confidence, from the definition."""
+    graph = nx.Graph()
+    graph.add_nodes_from(range(network.n))
+    exact = [Fraction(int(round(20 * value)), 20) for value in opinions]
+    reach = [Fraction(int(round(20 * value)), 20) for value in epsilon]
+    active = [(i, j) for i, j in _ties(network) if abs(exact[i] - exact[j]) <= reach[i]]
+    graph.add_edges_from(active)
+    ends = {}
+    for part in nx.connected_components(graph):
+        values = [exact[agent] for agent in part]
+        ends |= dict.fromkeys(part, (min(values), max(values)))
+    if any(ends[i][1] - ends[i][0] > reach[i] for i, _ in active):
+        return False
+    apart = [(i, j) for i, j in _ties(network) if not nx.has_path(graph, i, j)]
+    return not any(max(ends[i][0] - ends[j][1], ends[j][0] - ends[i][1]) <= reach[i] for i, j in apart)
+
+
+@given(st.data())
+def test_bounded_confidence_is_at_rest_where_its_definition_says(data: st.DataObject) -> None:
+    network = data.draw(_networks())
+    opinions = data.draw(_opinions(network, _GRID))
+    one = data.draw(st.booleans())
+    epsilon = data.draw(st.integers(1, 12)) / 20 if one else data.draw(_opinions(network, _GRID))
+    setup = set_up(
+        find_model("deffuant"), network, settings={"epsilon": epsilon}, until="frozen", isolates="keep"
+    )
+    assert _rests(setup, opinions) == _confined(network, opinions, np.broadcast_to(epsilon, network.n))
+
+
+@pytest.mark.parametrize("n", [200, 3000])
+def test_blocks_of_many_agents(n: int) -> None:
+    rng = np.random.default_rng(n)
+    for epsilon in (0.05, 0.11, 0.4):
+        setup = set_up(find_model("deffuant"), Network.of(n), settings={"epsilon": epsilon}, until="frozen")
+        for _ in range(20):
+            middles = rng.random(3)
+            opinions = np.clip(rng.choice(middles, n) + rng.uniform(-epsilon, epsilon, n) / 2, 0, 1)
+            ranked = np.sort(opinions)
+            blocks = np.split(ranked, np.flatnonzero(np.diff(ranked) > epsilon) + 1)
+            expected = max(block[-1] - block[0] for block in blocks) <= epsilon
+            assert bool(Batch(setup, opinions[None], 0).advance(0)[0] == 0) == expected
+
+
+def _copies_for_ever(network: Network, states: np.ndarray, q: int, ties: str) -> dict[str, bool]:
+    """Whether each rule of two states may still change somebody, by going through all panels."""
+    heard: list[list[int]] = [[] for _ in range(network.n)]
+    for i, j in _ties(network):
+        heard[i].append(j)
+    voter = any(states[i] != states[j] for i, j in _ties(network))
+    panels = {i: list(combinations(own, min(q, len(own)))) for i, own in enumerate(heard) if own}
+    qvoter = any(
+        all(states[j] != states[i] for j in panel) for i, drawn in panels.items() for panel in drawn
+    )
+    majority = False
+    for i, own in enumerate(heard):
+        for panel in combinations(own, min(q - 1, len(own))) if own else []:
+            group = [states[i], *(states[j] for j in panel)]
+            decided = 2 * sum(group) != len(group) or ties != "keep"
+            majority |= decided and 0 < sum(group) < len(group)
+    return {"voter": voter, "q-voter": qvoter, "majority": majority}
+
+
+@given(st.data(), st.integers(2, 4), st.sampled_from(["keep", "random", "bias"]))
+def test_rules_of_two_states_are_at_rest_where_no_panel_changes_anybody(
+    data: st.DataObject, q: int, ties: str
+) -> None:
+    network = data.draw(_networks())
+    states = data.draw(_opinions(network, st.sampled_from([0.0, 1.0])))
+    goes_on = _copies_for_ever(network, states, q, ties)
+    settings: dict[str, dict[str, Any]] = {
+        "voter": {},
+        "q-voter": {"q": q, "repetition": False},
+        "majority": {"r": q, "ties": ties},
+    }
+    for name, own in settings.items():
+        setup = set_up(find_model(name), network, settings=own, until="frozen", isolates="keep")
+        assert _rests(setup, states) != goes_on[name], name
+    repeated = set_up(find_model("q-voter"), network, settings={"q": q}, until="frozen", isolates="keep")
+    assert _rests(repeated, states) != goes_on["voter"]
+
+
+@pytest.mark.parametrize(
+    ("model", "options"),
+    [
+        ("deffuant", {"epsilon": 0.2}),
+        ("deffuant", {"epsilon": 0.2, "network": {"kind": "watts-strogatz", "k": 6, "p": 0.1}}),
+        ("algorithmic-bias", {"epsilon": 0.3}),
+        ("hegselmann-krause", {"epsilon": 0.1}),
+        ("hegselmann-krause", {"epsilon": 0.1, "order": "random"}),
+        ("hegselmann-krause", {"epsilon": 0.1, "order": "permutation"}),
+        ("voter", {"network": {"kind": "ring", "k": 4}}),
+        ("q-voter", {"q": 3}),
+        ("majority", {"r": 5}),
+    ],
+)
+def test_nothing_changes_after_the_end(model: str, options: dict[str, Any]) -> None:
+    """Runs end at the same opinions as longer ones, whose clusters stay what they were at the end."""
+    options = dict(options)
+    network = build_network(options.pop("network", "complete"), 60, 1)
+    common = {"network": network, "seed": 4, "replicates": 5, **options}
+    ended = simulate(model, steps=5000, until="frozen", record_every=5000, **common)
+    assert (ended.ended > 0).all()
+    for run, end in enumerate(ended.ended.tolist()):
+        longer = simulate(model, steps=end + 200, record_every=end, **{**common, "replicates": 1, "replicate": run})
+        np.testing.assert_array_equal(longer.opinions[0, 1], ended.final[run])
+        if model in ("deffuant", "algorithmic-bias"):
+            parts = [_parts(longer.network, longer.opinions[0, moment], options["epsilon"]) for moment in (0, 1, -1)]
+            assert parts[0] != parts[1] == parts[2]
+        else:
+            np.testing.assert_allclose(longer.final[0], ended.final[run], rtol=0, atol=1e-12)
+
+
+def _parts(network: Network, opinions: np.ndarray, epsilon: float) -> set[frozenset[int]]:
+    """Agents that are joined by ties within reach."""
+    graph = nx.Graph((i, j) for i, j in _ties(network) if abs(opinions[i] - opinions[j]) <= epsilon)
+    return {frozenset(part) for part in nx.connected_components(graph)}
+
+
+def test_a_run_that_has_ended_stays_where_it_is_recorded() -> None:
+    found = simulate("voter", 20, steps=500, seed=2, replicates=4, until="consensus")
+    assert (found.ended >= 0).all()
+    assert len(found.times) == found.ended.max() + 1
+    for run, end in enumerate(found.ended):
+        assert (found.opinions[run, end:] == found.opinions[run, end]).all()
+        assert len(set(found.opinions[run, end])) == 1
+    late = simulate("voter", 20, steps=3, seed=2, replicates=4, until="consensus")
+    assert (late.ended == -1).all()
+    assert len(late.times) == 4
+
+
+def test_small_changes_end_a_run_of_averages() -> None:
+    found = simulate("degroot", {"kind": "ring"}, n=10, steps=10_000, seed=1, until={"change": 1e-6})
+    steps = np.abs(np.diff(found.opinions[0], axis=0)).max(axis=1)
+    assert found.ended[0] == len(steps)
+    assert steps[-1] <= 1e-6 < steps[-2]
+    agreed = simulate("degroot", {"kind": "ring"}, n=10, steps=10_000, seed=1, until={"consensus": 0.01})
+    spread = np.ptp(agreed.opinions[0], axis=1)
+    assert spread[-1] <= 0.01 < spread[-2]
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "message"),
+    [
+        ("lorenz", {"until": "frozen"}, "until: frozen cannot come with lorenz"),
+        ("q-voter", {"until": "frozen", "independence": 0.1}, "independence above 0"),
+        ("q-voter", {"until": "frozen", "anticonformity": 0.1}, "anticonformity above 0"),
+        ("deffuant", {"until": {"change": 1e-3}}, "change is no sign of rest where random pairs meet"),
+        ("deffuant", {"until": "asleep"}, "until must name the event that ends a run; got 'asleep'"),
+        ("deffuant", {"until": {"change": 0}}, "change must be a number above 0"),
+        ("degroot", {"until": {"change": "small"}}, "change must be a number above 0"),
+        ("degroot", {"until": {"consensus": -1.0}}, "consensus must be a number of at least 0"),
+        ("deffuant", {"until": "frozen", "epsilon": 1e-9}, "takes at most 4,194,304; epsilon 1e-09"),
+        ("deffuant", {"until": "frozen", "initial": [[0.1, 0.2]] * 5}, "known of single numbers alone"),
+        ("voter", {"until": "consensus", "initial": [0, 1, 0, 1, 1], "zealot": [1, 0, 0, 1, 0]},
+         "agents 0 and 3 never change, and differ at the start"),
+        ("deffuant", {"until": "frozen", "pairs": [[0, 1]], "steps": None}, "until has no effect on pairs"),
+    ],
+)  # fmt: skip
+def test_events_that_cannot_come_are_refused(model: str, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(SpecError, match=message):
+        simulate(model, **{"n": 5, "steps": 10, **options})
+
+
+@pytest.mark.parametrize("n", [11, 51, 101, 201])
+@pytest.mark.parametrize("places", [(1, 10), (3, 20), (1, 5), (1, 4), (3, 10)])
+@pytest.mark.parametrize("threshold", ["<=", "<"])
+def test_evenly_spaced_agents_meet_as_rational_numbers_do(n: int, places: tuple[int, int], threshold: str) -> None:
+    """Pairs at exactly epsilon are judged as their fractions are, by kernels and by the one-step view."""
+    exact, reach = [Fraction(agent, n - 1) for agent in range(n)], Fraction(*places)
+    opinions, epsilon = np.linspace(0, 1, n), places[0] / places[1]
+    near = _within(reach, threshold)
+    pairs = [(i, j) for i in range(n) for j in range(n) if i != j]
+    expected = np.array([near(abs(exact[i] - exact[j])) for i, j in pairs])
+    own, said = opinions[[i for i, _ in pairs]], opinions[[j for _, j in pairs]]
+    moved = transition("deffuant", own, said, epsilon=epsilon, threshold=threshold).values[:, 0] != own
+    np.testing.assert_array_equal(moved, expected)
+    step = simulate("hegselmann-krause", n, opinions, 1, epsilon=epsilon, threshold=threshold).final[0]
+    means = [np.mean([float(b) for b in exact if near(abs(a - b)) or a == b]) for a in exact]
+    np.testing.assert_allclose(step, means, rtol=0, atol=1e-13)
+    np.testing.assert_allclose(step + step[::-1], 1.0, rtol=0, atol=1e-13)
+
+
+def _within(reach: Fraction, threshold: str) -> Callable[[Fraction], bool]:
+    return (lambda distance: distance <= reach) if threshold == "<=" else (lambda distance: distance < reach)
