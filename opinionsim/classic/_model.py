@@ -247,8 +247,8 @@ class ClassicModel:
     states : str
         ``any`` number, ``copied`` (no value but those present at first) or ``two`` (the ends of the range).
     needs : frozenset of str
-        ``partners``: the network must give every agent a partner. ``signs``: its weights may be negative. ``start``:
-        the transition takes initial opinions.
+        ``partners``: the network must give every agent a partner. ``signs``: its weights may be negative. ``shares``:
+        they must be at most 1. ``start``: the transition takes initial opinions.
     example : mapping
         Arguments of :func:`opinionsim.classic.simulate` for a small run in the documentation.
     """

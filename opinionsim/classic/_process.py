@@ -285,6 +285,8 @@ def _check_network(model: ClassicModel, network: Network, contacts: Contacts, is
             f"{model.name} takes no negative weights; the edge from agent {network.speakers[place]} to agent "
             f"{network.listeners[place]} has {weights[place]:g}"
         )
+    if weights is not None and "shares" in model.needs and (weights > 1).any():
+        raise SpecError(f"weights are shares of trust in {model.name}, from 0 to 1; got {weights.max():g}")
     if weights is not None and "signs" not in model.needs:
         heard = np.bincount(network.listeners, weights=weights, minlength=network.n)
         silent = np.bincount(network.listeners, minlength=network.n).astype(bool) & (heard <= 0)

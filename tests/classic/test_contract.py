@@ -19,8 +19,10 @@ CASES: dict[str, dict[str, Any]] = {
     "activity-driven": {"m": 2},
     "algorithmic-bias": {"gamma": 1.2, "epsilon": 0.4},
     "altafini": {},
+    "attraction-repulsion": {"epsilon": 0.6},
     "biased-assimilation": {"b": 0.7},
     "coda": {},
+    "cognitive": {"information": 0.3, "sensitivity": 1, "beta": 0.5},
     "deffuant": {"epsilon": 0.4},
     "degroot": {},
     "friedkin-johnsen": {},
@@ -28,9 +30,11 @@ CASES: dict[str, dict[str, Any]] = {
     "jager-amblard": {},
     "lorenz": {"theta": 0.2, "rho": 0.5, "k": 3, "polarity": True},
     "majority": {},
+    "noisy-voter": {"noise": 0.2, "bias": 0.6},
     "q-voter": {"q": 2},
     "sznajd": {},
     "voter": {},
+    "weighted-hegselmann-krause": {"epsilon": 0.6, "trust": 0.5},
     "weighted-linear": {"h": 1.5},
 }
 
