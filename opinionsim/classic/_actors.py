@@ -68,7 +68,9 @@ class MeetingActor:
         # Machine words wrap around, which scalars of numpy otherwise warn of.
         with np.errstate(over="ignore"):
             fill(self._state, word)
-            self._own = float(self._update(self.agent, author, self._own, other, self._start, self._p, word[0], self._spare))
+            self._own = float(
+                self._update(self.agent, author, self._own, other, self._start, self._p, word[0], self._spare)
+            )
 
     def _encoded(self, opinion: float) -> float:
         return float(self._setup.model.units.encode(np.array([opinion]), self._setup.range)[0])

@@ -25,7 +25,10 @@ class Parameters(NamedTuple):
     )
     trust: Any = Parameter(0.5, "trust in the institution; that in other agents is what is left to 1", "T_i", "[0, 1]")
     sensitivity: Any = Parameter(
-        0, "risk sensitivity: 1 for an agent that alarms itself, -1 that calms itself, 0 for a neutral one", "R_i", "[-1, 1]"
+        0,
+        "risk sensitivity: 1 for an agent that alarms itself, -1 that calms itself, 0 for a neutral one",
+        "R_i",
+        "[-1, 1]",
     )
     beta: Any = Parameter(1.0, "tendency to inform others", r"\beta_i", "(0, 1]")
 
@@ -73,9 +76,8 @@ def _make(variant: Variant) -> tuple[Callable[..., None], Callable[..., Any]]:
                 own, other = opinions[i], opinions[j]
                 if _talks(j, other, p, state):
                     opinions[i] = _told(i, own, other, 1.0 - at(p.trust, i), p)
-                if two_sided:
-                    if _talks(i, own, p, state):
-                        opinions[j] = _told(j, other, own, 1.0 - at(p.trust, j), p)
+                if two_sided and _talks(i, own, p, state):
+                    opinions[j] = _told(j, other, own, 1.0 - at(p.trust, j), p)
             done += count
 
     return inlined(step), _buffers
@@ -105,10 +107,11 @@ MODEL = ClassicModel(
     equation=r"x \leftarrow F_R(x_i + T_i (I - x_i)),\quad \text{then with probability } x_j^{1/\beta_j}:\ x_i "
     r"\leftarrow F_R(x_i + (1 - T_i)(x_j - x_i)),\quad F_R(x) = \begin{cases} (1 + x) / 2 & R_i = 1\\ x & R_i = 0\\ "
     r"x / 2 & R_i = -1 \end{cases}",
-    behaviour="Neutral agents that trust the institution at all come to agree with it. Left alone with it, an agent that "
-    "alarms itself comes to (1 + T I) / (1 + T) and one that calms itself to T I / (1 + T); every message of another "
-    "agent takes them farther. Sensitivity decides more than trust, and alarm spreads more easily than calm, since who is "
-    "alarmed talks. NDlib's model of this name takes one of two opinions in a meeting from the step before.",
+    behaviour="Neutral agents that trust the institution at all come to agree with it. Left alone with it, an agent "
+    "that alarms itself comes to (1 + T I) / (1 + T) and one that calms itself to T I / (1 + T); every message of "
+    "another agent takes them farther. Sensitivity decides more than trust, and alarm spreads more easily than calm, "
+    "since who is alarmed talks. NDlib's model of this name takes one of two opinions in a meeting from the step "
+    "before.",
     source=(
         "Vilone, Giardini, Paolucci & Conte (2016). Reducing individuals' risk sensitiveness can promote positive and "
         "non-alarmist views about catastrophic events in an agent-based simulation. arXiv:1609.04566",

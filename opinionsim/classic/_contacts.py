@@ -70,7 +70,7 @@ class Variant(NamedTuple):
     vectors: bool
 
     def option(self, name: str) -> Any:
-        """The value of an option or switch: its place among the choices, or whether it is on; False if there is none."""
+        """An option's place among its choices, or whether a switch is on; False where there is none of that name."""
         return dict(self.options).get(name, False)
 
 

@@ -57,9 +57,9 @@ MODEL = ClassicModel(
     r"x_j \leftarrow x_j + \mu (x_i - x_j)",
     behaviour="With mu up to 0.5, as published, about 1/(2 epsilon) clusters survive on the complete graph "
     "from uniform opinions on [0, 1]; consensus from epsilon = 0.5 on. With mu = 1 two agents swap opinions. The mean "
-    "is conserved by two-sided meetings of equal mu. With noise opinions never rest: clusters lose and gain agents, and "
-    "above a critical noise, which grows with epsilon, opinions are spread evenly. Zealots and media draw those within "
-    "confidence to their own opinions.",
+    "is conserved by two-sided meetings of equal mu. With noise opinions never rest: clusters lose and gain agents, "
+    "and dissolve above a critical noise, which is about 1.15 epsilon / (1 + 1.15 epsilon) for two-sided meetings of "
+    "mu = 0.5 on a range of width 1. Zealots and media draw those within confidence to their own opinions.",
     source=(
         "Deffuant, Neau, Amblard & Weisbuch (2000). Mixing beliefs among interacting agents. Advances in Complex "
         "Systems 3, 87-98. doi:10.1142/S0219525900000078",

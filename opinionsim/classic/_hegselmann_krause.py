@@ -292,11 +292,10 @@ def _by_neighbours(variant: Variant) -> tuple[Callable[..., None], Callable[...,
     def step(opinions, before, start, contacts, timing, p, queue, state, spare, space):
         for event in range(timing.events):
             agent = visit(event, state, queue)
-            if vary:
-                if fate_of(agent, p, spare) != MEETS:
-                    if not rests(agent, p):
-                        opinions[agent] = jump(agent, p, spare)
-                    continue
+            if vary and fate_of(agent, p, spare) != MEETS:
+                if not rests(agent, p):
+                    opinions[agent] = jump(agent, p, spare)
+                continue
             opinions[agent] = next_opinion(before, contacts, p, agent)
 
     return inlined(step), no_room
@@ -319,11 +318,10 @@ def _by_vectors(variant: Variant) -> tuple[Callable[..., None], Callable[..., An
             agent = visit(event, state, queue)
             if rests(agent, p):
                 continue
-            if vary:
-                if fate_of(agent, p, spare) != MEETS:
-                    for d in range(moved.size):
-                        opinions[agent, d] = jump(agent, p, spare)
-                    continue
+            if vary and fate_of(agent, p, spare) != MEETS:
+                for d in range(moved.size):
+                    opinions[agent, d] = jump(agent, p, spare)
+                continue
             reach, weighed = p.epsilon[own_confidence * agent], np.float64(p.with_self)
             for d in range(moved.size):
                 moved[d] = 0.0
@@ -400,8 +398,8 @@ MODEL = ClassicModel(
     r"I_i = \{j \in N(i) \cup \{i\} : |x_j - x_i| \le \varepsilon\}",
     behaviour="Opinions on the complete graph come to rest after finitely many steps, in clusters farther apart than "
     "epsilon; synchronous steps keep their order there. From uniform opinions on [0, 1] there is consensus for "
-    "epsilon well above 0.2, and about 1/(2 epsilon) clusters or fewer below. With noise opinions never rest, and above "
-    "a critical noise they are spread evenly.",
+    "epsilon well above 0.2, and about 1/(2 epsilon) clusters or fewer below. With noise opinions never rest, and "
+    "above a critical noise they are spread evenly.",
     source=(
         "Hegselmann & Krause (2002). Opinion dynamics and bounded confidence models, analysis, and simulation. "
         "Journal of Artificial Societies and Social Simulation 5(3), 2",

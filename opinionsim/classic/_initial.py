@@ -67,7 +67,9 @@ def _even(u: np.ndarray, span: Span) -> np.ndarray:
 def _within(span: Span, low: float | None, high: float | None) -> Span:
     least, most = span[0] if low is None else low, span[1] if high is None else high
     if not span[0] <= least < most <= span[1]:
-        raise SpecError(f"initial: low and high must be in the range {span[0]:g} to {span[1]:g}; got {least:g}, {most:g}")
+        raise SpecError(
+            f"initial: low and high must be in the range {span[0]:g} to {span[1]:g}; got {least:g}, {most:g}"
+        )
     return least, most
 
 
@@ -130,7 +132,9 @@ def draw_initial(initial: str | Mapping[str, Any], u: np.ndarray, span: Span, *,
     if discrete and name == "uniform" and not settings:
         return np.where(u < 0.5, *ends)
     if discrete and name not in ("share",):
-        raise SpecError(f"initial: opinions of this model are the two ends of the range; got {name}; valid: uniform, share")
+        raise SpecError(
+            f"initial: opinions of this model are the two ends of the range; got {name}; valid: uniform, share"
+        )
     return kind.draw(u, ends, **{**kind.defaults, **settings})
 
 

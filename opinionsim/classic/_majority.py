@@ -60,13 +60,11 @@ def _make(variant: Variant) -> tuple[Callable[..., None], Callable[..., Any]]:
 
     def settle(opinions, agent, decision, p, spare):
         """What becomes of a member of a group that has decided, or, at -1, has not."""
-        if zealots:
-            if at(p.zealot, agent) == 1:
-                return
-        if noisy:
-            if uniform(draw(spare)) < at(p.noise, agent):
-                opinions[agent] = np.float64(uniform(draw(spare)) < 0.5)
-                return
+        if zealots and at(p.zealot, agent) == 1:
+            return
+        if noisy and uniform(draw(spare)) < at(p.noise, agent):
+            opinions[agent] = np.float64(uniform(draw(spare)) < 0.5)
+            return
         if decision >= 0:
             opinions[agent] = decision
 
@@ -130,8 +128,8 @@ MODEL = ClassicModel(
         "doi:10.1140/epjb/e20020045",
         "Krapivsky & Redner (2003). Dynamics of majority rule in two-state interacting spin systems. Physical Review "
         "Letters 90, 238701. doi:10.1103/PhysRevLett.90.238701",
-        "Galam & Jacobs (2007). The role of inflexible minorities in the breaking of democratic opinion dynamics. Physica "
-        "A 381, 366-376. doi:10.1016/j.physa.2007.03.034",
+        "Galam & Jacobs (2007). The role of inflexible minorities in the breaking of democratic opinion dynamics. "
+        "Physica A 381, 366-376. doi:10.1016/j.physa.2007.03.034",
     ),
     parameters=Parameters,
     kernel=step_kernel(_make),

@@ -81,12 +81,10 @@ def turns(variant: Variant, *, discrete: bool = False) -> Turns:
 
     def fate(i, p, spare):
         # From the second stream, so that who meets whom is the same without.
-        if noisy:
-            if uniform(draw(spare)) < at(p.noise, i):
-                return ALONE
-        if mediated:
-            if uniform(draw(spare)) < at(p.media, i):
-                return MEDIUM
+        if noisy and uniform(draw(spare)) < at(p.noise, i):
+            return ALONE
+        if mediated and uniform(draw(spare)) < at(p.media, i):
+            return MEDIUM
         return MEETS
 
     rests = _zealot if variant.option("zealot") else _nobody
@@ -123,12 +121,10 @@ def meeting(update: Callable[..., float], variant: Variant, *, discrete: bool = 
 
     def alone(fate, i, own, start, p, word, spare):
         opinion = own
-        if noisy:
-            if fate == ALONE and not rests(i, p):
-                opinion = jump(i, p, spare)
-        if mediated:
-            if fate == MEDIUM:
-                opinion = kept(i, i, own, medium_of(p, spare), start, p, word, spare)
+        if noisy and fate == ALONE and not rests(i, p):
+            opinion = jump(i, p, spare)
+        if mediated and fate == MEDIUM:
+            opinion = kept(i, i, own, medium_of(p, spare), start, p, word, spare)
         return opinion
 
     return Meeting(found, kept, inlined(alone))

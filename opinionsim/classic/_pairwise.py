@@ -165,17 +165,18 @@ def vector_kernel(weight: Callable[..., float], settle: Callable[..., float] = _
     return maker
 
 
-def _vector_meeting(variant: Variant, weight: Callable[..., float], settle: Callable[..., float]) -> Callable[..., None]:
+def _vector_meeting(
+    variant: Variant, weight: Callable[..., float], settle: Callable[..., float]
+) -> Callable[..., None]:
     """``meet(opinions, before, i, j, two_sided, p, spare)``: the turn of agent i, in which it meets agent j."""
     vary, fate_of, jump, rests = turns(variant)
 
     def meet(opinions, before, i, j, two_sided, p, spare):
-        if vary:
-            if fate_of(i, p, spare) != MEETS:
-                if not rests(i, p):
-                    for d in range(opinions.shape[1]):
-                        opinions[i, d] = jump(i, p, spare)
-                return
+        if vary and fate_of(i, p, spare) != MEETS:
+            if not rests(i, p):
+                for d in range(opinions.shape[1]):
+                    opinions[i, d] = jump(i, p, spare)
+            return
         squares = 0.0
         for d in range(opinions.shape[1]):
             squares += (before[j, d] - before[i, d]) ** 2
@@ -185,9 +186,8 @@ def _vector_meeting(variant: Variant, weight: Callable[..., float], settle: Call
             gap = before[j, d] - before[i, d]
             if not rests(i, p):
                 opinions[i, d] = settle(before[i, d] + forth * gap, p)
-            if two_sided:
-                if not rests(j, p):
-                    opinions[j, d] = settle(before[j, d] - back * gap, p)
+            if two_sided and not rests(j, p):
+                opinions[j, d] = settle(before[j, d] - back * gap, p)
 
     return inlined(meet)
 

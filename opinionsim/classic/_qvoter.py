@@ -67,9 +67,8 @@ def _make(variant: Variant) -> tuple[Callable[..., None], Callable[..., Any]]:
         for event in range(timing.events):
             agent = visit(event, state, queue)
             count = draw_members(contacts, agent, state, members)
-            if zealots:
-                if at(p.zealot, agent) == 1:
-                    continue
+            if zealots and at(p.zealot, agent) == 1:
+                continue
             chance = uniform(draw(state))
             if chance < at(p.independence, agent):
                 # What is left of the draw is even, and says which side the coin falls on.
@@ -80,9 +79,8 @@ def _make(variant: Variant) -> tuple[Callable[..., None], Callable[..., Any]]:
             unanimous = True
             for asked in range(1, count):
                 unanimous &= before[members[asked]] == said
-            if mediated:
-                if uniform(draw(spare)) < at(p.media, agent):
-                    said, unanimous = medium_of(p, spare), True
+            if mediated and uniform(draw(spare)) < at(p.media, agent):
+                said, unanimous = medium_of(p, spare), True
             if unanimous:
                 contrary = uniform(draw(spare)) < at(p.anticonformity, agent)
                 opinions[agent] = 1.0 - said if contrary else said

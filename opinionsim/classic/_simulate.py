@@ -189,9 +189,7 @@ def whole(name: str, value: Any, low: int) -> int:
     return int(value)
 
 
-def find_network(
-    network: Any, initial: Any, n: int | None, seed: int, replicates: int, replicate: int = 0
-) -> Network:
+def find_network(network: Any, initial: Any, n: int | None, seed: int, replicates: int, replicate: int = 0) -> Network:
     """The network, of as many agents as are asked for, or as there are opinions; a random one is that of a replicate."""
     shape = _shape(initial)
     if shape and shape[0] < 2:

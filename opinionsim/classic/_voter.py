@@ -47,8 +47,8 @@ MODEL = ClassicModel(
     "the probability that an opinion wins is its share at first: the plain share where pairs are drawn, the share "
     "weighted by degree where listeners are drawn first, and by 1/degree where speakers are. On the complete graph "
     "these are one. Other orders differ: all at once, a bipartite network can alternate for ever, and in sequence "
-    "those who come first lose their say. With noise there is no end: that is the noisy voter model, which has a page of "
-    "its own. Media act as zealots whom everybody hears.",
+    "those who come first lose their say. With noise there is no end: that is the noisy voter model, which has a "
+    "page of its own. Media act as zealots whom everybody hears.",
     source=(
         "Holley & Liggett (1975). Ergodic theorems for weakly interacting infinite systems and the voter model. "
         "Annals of Probability 3, 643-663. doi:10.1214/aop/1176996306",

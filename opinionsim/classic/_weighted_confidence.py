@@ -1,4 +1,4 @@
-"""Bounded confidence by trust and by sign: the weighted Hegselmann-Krause family of Toccaceli, Milli & Rossetti 2020."""
+"""Bounded confidence by trust and by sign: the family of Toccaceli, Milli & Rossetti 2020."""
 
 from __future__ import annotations
 
@@ -155,12 +155,13 @@ WEIGHTED = ClassicModel(
     name="weighted-hegselmann-krause",
     title="Weighted Hegselmann-Krause bounded confidence",
     family="reinforcing",
-    summary="An agent adds the mean of the near opinions it hears, each times the trust in it, to its own; the closer it "
-    "is to an end of the range, the less it moves. Opinions have a sign: the middle of the range is 0.",
+    summary="An agent adds the mean of the near opinions it hears, each times the trust in it, to its own; the closer "
+    "it is to an end of the range, the less it moves. Opinions have a sign: the middle of the range is 0.",
     equation=r"x_i \leftarrow x_i + (1 - |x_i|) \frac{1}{|\Gamma_i|} \sum_{j \in \Gamma_i} w_{ij} x_j,\quad "
     r"\Gamma_i = \{j \in N(i) : |x_j - x_i| \le \varepsilon\}",
-    behaviour="Those who agree on x > 0 do not stay: they follow x + w x (1 - |x|) to the end of the range, as those below "
-    "0 do to the other. Confidence decides whether one sign wins before. Zealots are the stubborn agents of the source.",
+    behaviour="Those who agree on x > 0 do not stay: they follow x + w x (1 - |x|) to the end of the range, as those "
+    "below 0 do to the other. Confidence decides whether one sign wins before. Zealots are the stubborn agents of the "
+    "source.",
     source=_SOURCES,
     parameters=Group,
     range=(-1.0, 1.0),
@@ -179,15 +180,14 @@ ATTRACTION_REPULSION = ClassicModel(
     name="attraction-repulsion",
     title="Attraction-repulsion weighted bounded confidence",
     family="repulsive",
-    summary="An agent meets one of those it hears, and moves towards it if their opinions are near, else away from it, by "
-    "half of what its own opinion and the trusted part of the other one add up to; the closer it is to an end of the "
-    "range, the less. Opinions have a sign: the middle of the range is 0.",
+    summary="An agent meets one of those it hears, and moves towards it if their opinions are near, else away from it, "
+    "by half of what its own opinion and the trusted part of the other one add up to; the closer it is to an end of "
+    "the range, the less. Opinions have a sign: the middle of the range is 0.",
     equation=r"s = x_i + w_{ij} x_j:\quad x_i \leftarrow x_i \pm \operatorname{sign}(x_j - x_i) \frac{|s|}{2} "
     r"(1 - |x_i|),\quad + \text{ where } |x_j - x_i| \le \varepsilon,\ - \text{ elsewhere}",
-    behaviour="The step does not shrink with the distance, so that attraction can take an agent past the other, and those "
-    "who disagree never meet exactly. Repulsion takes opinions to both ends. With the rule sum agents drift to the end on "
-    "their side, as in the weighted Hegselmann-Krause model. NDlib sets the opinion to 0 where its variant does nothing, "
-    "which is in none of the sources.",
+    behaviour="The step does not shrink with the distance, so that attraction can take an agent past the other. "
+    "Repulsion takes opinions to both ends. With the rule sum agents drift to the end on their side, as in the "
+    "weighted Hegselmann-Krause model. NDlib sets an opinion to 0 where its variant does nothing; here it stays.",
     source=_SOURCES,
     parameters=Pair,
     range=(-1.0, 1.0),

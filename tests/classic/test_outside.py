@@ -202,7 +202,11 @@ def test_actors_on_schedules_know_noise_zealots_and_media() -> None:
         ("deffuant", {"noise": 1.5}, "noise must be a number >= 0 and <= 1"),
         ("deffuant", {"noise": [0.1, 0.2]}, "noise must be one number or 4 of them"),
         ("deffuant", {"media": 0.1}, "media_opinions of deffuant must name an opinion"),
-        ("deffuant", {"media": 0.1, "media_opinions": [0.5, 1.5]}, "media_opinions must be opinions from 0 to 1; got 1.5"),
+        (
+            "deffuant",
+            {"media": 0.1, "media_opinions": [0.5, 1.5]},
+            "media_opinions must be opinions from 0 to 1; got 1.5",
+        ),
         ("deffuant", {"media_opinions": [[0.5]]}, "media_opinions must be an opinion, or a list of them"),
         ("deffuant", {"media_opinions": [0.5, float("nan")]}, "media_opinions must be an opinion, or a list of them"),
         ("noisy-voter", {"media": 0.1, "media_opinions": 0.5}, "media_opinions must be 0 or 1; got 0.5"),
@@ -270,7 +274,9 @@ def test_voters_among_opposing_zealots_are_beta_binomial(high: int, low: int) ->
     free = 15
     initial = np.concatenate([np.ones(high), np.zeros(low), np.arange(free) % 2])
     zealot = np.concatenate([np.ones(high + low, dtype=int), np.zeros(free, dtype=int)])
-    found = simulate("voter", initial.size, initial, 250, 8, replicates=3000, record_every=250, threads=1, zealot=zealot)
+    found = simulate(
+        "voter", initial.size, initial, 250, 8, replicates=3000, record_every=250, threads=1, zealot=zealot
+    )
     _beta_binomial_fits(found.final[:, high + low :].sum(axis=1).astype(int), free, high, low)
 
 
