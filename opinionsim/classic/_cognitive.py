@@ -127,5 +127,5 @@ MODEL = ClassicModel(
     picks=("listener", "speaker", "edge"),
     sides=("two", "one"),
     keeps_consensus=False,
-    example={"steps": 30, "information": 0.2, "trust": 0.3, "beta": 0.3},
+    example={"steps": 60, "information": 0.2, "trust": 0.05, "beta": 0.5},
 )

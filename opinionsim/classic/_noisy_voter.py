@@ -46,5 +46,5 @@ MODEL = replace(
     at_rest=f"without noise, {voter.MODEL.at_rest}",
     keeps_consensus=False,
     states="two",
-    example={"n": 100, "steps": 2000, "noise": 0.005},
+    example={"n": 100, "steps": 300, "noise": 0.005},
 )
