@@ -58,6 +58,7 @@ def simulate(
     initial : array_like (N,), (N, D) or (R, N), or str
         Initial opinions; (R, N) gives every replicate its own. ``uniform`` and ``normal`` draw them for each
         replicate: over the range, or, of discrete models, among its ends; normal ones are cut off at the ends.
+        Discrete models take booleans: False for the lower end of the range, True for the upper.
     steps : int, optional
         How many, each of one elementary update for each agent; default 100. Left out with `pairs`, of which each
         is a step.
