@@ -300,6 +300,8 @@ def _check_network(model: ClassicModel, network: Network, contacts: Contacts, is
 def check_opinions(model: ClassicModel, opinions: ArrayLike, n: int, span: tuple[float, float]) -> np.ndarray:
     """Initial opinions as floats, (N,) or (N, D).
 
+    Models that copy opinions or have two states take booleans: False is the lower end of the range, True the upper.
+
     Raises
     ------
     SpecError
@@ -309,6 +311,8 @@ def check_opinions(model: ClassicModel, opinions: ArrayLike, n: int, span: tuple
         given = np.asarray(opinions)
     except (TypeError, ValueError):
         given = np.empty(0, dtype=object)
+    if given.dtype == bool and model.states != "any":
+        given = np.where(given, span[1], span[0])
     # A masked value is missing, but would be read as the number behind the mask.
     if given.dtype.kind not in "iuf" or np.ma.is_masked(opinions):
         raise SpecError(f"initial must be numbers, one for each agent; got {opinions!r:.60}")

@@ -62,6 +62,7 @@ def simulate(
         Initial opinions; (R, N) gives every replicate its own. A distribution is drawn for each replicate:
         ``uniform`` over the range or, of discrete models, among its ends, ``normal``, ``beta``, ``share``, ``even``,
         or a mapping as ``{kind: share, high: 0.3}``: see :func:`opinionsim.classic.draw_initial`.
+        Discrete models take booleans: False for the lower end of the range, True for the upper.
     steps : int, optional
         How many, each of one elementary update for each agent; default 100. Left out with `pairs`, of which each
         is a step.

@@ -470,3 +470,17 @@ def test_a_sweep_measures_against_the_start_and_refuses_first_what_it_cannot_mea
         assert table["internal_conflict"][row] == pytest.approx(((run[-1] - run[0]) ** 2).sum())
     with pytest.raises(osim.MeasurementError, match="nonsense"):
         sweep("deffuant", {"epsilon": [0.1]}, 10, steps=10**12, metrics=["nonsense"])
+
+
+@pytest.mark.parametrize("model", ["voter", "sznajd", "q-voter", "majority"])
+def test_booleans_are_the_ends_of_the_range_in_discrete_models(model: str) -> None:
+    start = np.arange(30) % 3 == 0
+    for initial in (start, start.tolist()):
+        found = simulate(model, n=30, initial=initial, steps=4, seed=3, range=(-1, 2))
+        same = simulate(model, n=30, initial=np.where(start, 2.0, -1.0), steps=4, seed=3, range=(-1, 2))
+        np.testing.assert_array_equal(found.opinions, same.opinions)
+    with pytest.raises(SpecError, match="initial must be numbers"):
+        simulate("hegselmann-krause", n=30, initial=start, steps=4)
+    masked = np.ma.array(start, mask=np.arange(30) == 4)
+    with pytest.raises(SpecError, match="initial must be numbers"):
+        simulate(model, n=30, initial=masked, steps=4)
