@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
-from matplotlib.axis import Axis
+from matplotlib.axis import Axis, XAxis
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
 from opinionsim import metrics
@@ -32,19 +32,17 @@ def parameter_name(column: str) -> str:
     return f"{words} at step {step}" if step else words
 
 
-def number_text(value: float) -> str:
+def number_text(value: float, digits: int = 4) -> str:
     """A number as written at an axis, without formulas."""
-    text = f"{value:,.0f}" if value == round(value) and abs(value) < 1e6 else f"{value:.4g}"
+    text = f"{value:,.0f}" if value == round(value) and abs(value) < 1e6 else f"{value:.{digits}g}"
     mantissa, _, power = text.partition("e")
     return (f"{mantissa}e{int(power)}" if power else mantissa).replace("-", "\N{MINUS SIGN}")
 
 
-def level_text(level: Any, titles: Mapping[str, str] | None = None) -> str:
+def level_text(level: Any, digits: int = 4) -> str:
     """Name of a level, cut where it is long."""
-    if isinstance(level, str) and titles and level in titles:
-        return titles[level]
     if _is_number(level):
-        return number_text(level)
+        return number_text(level, digits)
     text = str(level)
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
@@ -95,8 +93,13 @@ class Levels:
 
     @property
     def texts(self) -> list[str]:
-        """Names of the levels."""
-        return [level_text(level, self.titles) for level in self.levels]
+        """Names of the levels, with as many digits as tell them apart."""
+        named = [self.titles.get(level, level) if isinstance(level, str) else level for level in self.levels]
+        for digits in (4, 7, 17):
+            texts = [level_text(level, digits) for level in named]
+            if len(set(texts)) == len(texts):
+                return texts
+        return [f"{text} ({at})" for at, text in enumerate(texts, start=1)]
 
     def index(self, values: Iterable[Any]) -> list[int]:
         """Position of each value among the levels."""
@@ -143,7 +146,7 @@ def levels_of(
 
 def set_levels(axis: Axis, levels: Levels, ends: tuple[float, float], inches: float) -> None:
     """Scale an axis of a length in inches to the given ends and tick it: at the levels if there is room for all."""
-    across = axis.axis_name == "x"
+    across = isinstance(axis, XAxis)
     set_limits: Any = axis.axes.set_xlim if across else axis.axes.set_ylim
     set_scale: Any = axis.axes.set_xscale if across else axis.axes.set_yscale
     set_scale("log" if levels.log else "linear")

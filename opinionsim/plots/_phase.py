@@ -140,7 +140,8 @@ class _Drawing:
         if theory and uneven:
             raise SpecError(f"theory needs axes of numbers; levels of {' and '.join(uneven)} are none")
         edges = self.x.edges if self.y is not None or len(self.x.levels) == 1 else self.x.places
-        self.theory = curves(theory, (float(edges[0]), float(edges[-1])), log=self.x.log)
+        up = None if self.y is None else (float(self.y.edges[0]), float(self.y.edges[-1]))
+        self.theory = curves(theory, (float(edges[0]), float(edges[-1])), up, log=self.x.log)
 
     @property
     def band(self) -> str:
@@ -188,9 +189,12 @@ def _new_figure(
     else:
         axes[0].set_title(stated, fontsize=9, loc="left")
     if handles:
-        widest = max(len(label) for label in handles) * _CHARACTER + 0.55
+        for handle in handles.values():
+            handle.set_label(heading([str(handle.get_label())], inches - 0.6))
+        texts = [str(handle.get_label()).split("\n") for handle in handles.values()]
+        widest = max(len(line) for text in texts for line in text) * _CHARACTER + 0.55
         columns = min(max(int(inches // widest), 1), len(handles))
-        entries = -(-len(handles) // columns) + (drawing.legend_title is not None)
+        entries = -(-len(handles) // columns) * max(map(len, texts)) + (drawing.legend_title is not None)
         figure.set_figheight(figure.get_figheight() + _LINE * entries + 0.1)
         figure.legend(
             handles=list(handles.values()), loc="outside lower left", ncols=columns, fontsize=8, frameon=False,

@@ -131,9 +131,8 @@ def phase_data(
     """
     told = say_band(band, level)
     axes, values = _asked(x, y, lines, value)
-    swept = source if isinstance(source, pd.DataFrame) else getattr(source, "points", None)
-    of_frame = isinstance(swept, pd.DataFrame) and (swept is source or not swept.empty)
-    if of_frame:
+    swept = _sweep_of(source)
+    if swept is not None:
         if kind is not None or wording is not None:
             raise SpecError("kind and wording choose runs of a store; a frame with one row a run is drawn whole")
         table, notes = _of_frame(swept, axes, values, where or {})
@@ -157,7 +156,7 @@ def phase_data(
                          for at, part in known.groupby(axes, sort=False) for name in values)  # fmt: skip
     # The measures stay in the order asked for, and so do their crossings in that of the levels.
     frame = pd.concat([metrics.in_order(frame[frame["measure"] == name], axes) for name in values], ignore_index=True)
-    sweep = of_frame and "replicate" in swept.columns and "model" in swept.attrs
+    of_sweep = swept is not None and "replicate" in swept.columns and "model" in swept.attrs
     return PhaseData(
         frame,
         x,
@@ -166,9 +165,21 @@ def phase_data(
         labels,
         told if (frame["n_runs"] > 1).any() else "",
         evidence_statement(known["evidence"]),
-        (*notes, _counted(frame, "replicates" if sweep else "runs")),
-        topic_titles(swept if of_frame else source.runs) if "topic" in axes else {},  # type: ignore[arg-type, union-attr]
+        (*notes, _counted(frame, "replicates" if of_sweep else "runs")),
+        topic_titles(_runs_of(source)) if "topic" in axes else {},
     )
+
+
+def _sweep_of(source: HasFrames | pd.DataFrame) -> pd.DataFrame | None:
+    """The frame with one row a run that is given, or that results of a sweep hold."""
+    if isinstance(source, pd.DataFrame):
+        return source
+    points = getattr(source, "points", None)
+    return points if isinstance(points, pd.DataFrame) and not points.empty else None
+
+
+def _runs_of(source: HasFrames | pd.DataFrame) -> pd.DataFrame:
+    return source if isinstance(source, pd.DataFrame) else source.runs
 
 
 def _asked(x: str, y: str | None, lines: str | None, value: str | Sequence[str]) -> tuple[list[str], list[str]]:
@@ -255,7 +266,7 @@ def _can_be_told(value: Any) -> bool:
     return value is not None and not (isinstance(value, float) and not math.isfinite(value))
 
 
-def _length(attributes: Mapping[str, Any], runs: pd.DataFrame, without: Collection[str]) -> str:
+def _length(attributes: Mapping[Any, Any], runs: pd.DataFrame, without: Collection[str]) -> str:
     """Steps of the runs, or what stops them and their limit."""
     found = {}
     for name in ("steps", "until"):
@@ -313,7 +324,7 @@ def _check_alike(chosen: pd.DataFrame, axes: Sequence[str]) -> None:
         )
 
 
-def _censoring(table: pd.DataFrame, values: Sequence[str], attributes: Mapping[str, Any]) -> str:
+def _censoring(table: pd.DataFrame, values: Sequence[str], attributes: Mapping[Any, Any]) -> str:
     """Note on runs that had not stopped at their limit, where that matters to what is drawn."""
     n = int(table[_CENSORED].sum())
     if not n or not ("time" in values or attributes.get("until") is not None):

@@ -83,10 +83,15 @@ def draw_phase_lines(
             f"{measure} cannot have a logarithmic axis, which takes numbers above 0; its least mean is "
             f"{rows['mean'].min():g}"
         )
-    handles, many = [], len(colours) > MOST_LINES
+    handles: list[Line2D] = []
+    many = len(colours) > MOST_LINES
     for at, colour in enumerate(colours):
         part = rows if lines is None else rows[rows[lines.column] == lines.levels[at]]
-        look = {"color": colour, "marker": _MARKS[at % len(_MARKS)], "linestyle": LINES[at % len(LINES)]}
+        look: dict[str, Any] = {
+            "color": colour,
+            "marker": _MARKS[at % len(_MARKS)],
+            "linestyle": LINES[at % len(LINES)],
+        }
         if many or (lines is None and x.numeric):
             look |= {"marker": "o", "linestyle": "-"}
         # Where lines are points, they stand side by side within the place of their level.
@@ -97,7 +102,13 @@ def draw_phase_lines(
             shown = look if x.numeric else {**look, "linestyle": "none"}
             handles.append(Line2D([], [], **shown, markersize=4, label=lines.texts[at]))
     if measure == "time" and quantity == "mean" and rows["n_censored"].any():
-        hollow = {"color": INK, "marker": "o", "markersize": 4.5, "markerfacecolor": "white", "linestyle": "none"}
+        hollow: dict[str, Any] = {
+            "color": INK,
+            "marker": "o",
+            "markersize": 4.5,
+            "markerfacecolor": "white",
+            "linestyle": "none",
+        }
         handles.append(Line2D([], [], **hollow, label="some runs had not stopped"))
     _set_axes(data, measure, quantity, x, theory, ax, size, log=log and quantity == "mean")
     handles += _draw_theory(theory, ax)

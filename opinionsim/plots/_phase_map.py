@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, ListedColormap, LogNorm
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.patheffects import withStroke
+from matplotlib.patheffects import AbstractPathEffect, withStroke
 
 from opinionsim.errors import SpecError
 from opinionsim.plots._levels import Levels, number_text, set_levels, tick_log
@@ -24,7 +24,7 @@ _MOST_PRINTED, _CHARACTER, _LINE = 64, 0.068, 0.16
 _SHADES = LinearSegmentedColormap.from_list("shades", SHARES(np.linspace(0.1, 1, 256)))
 #: Places without a value, which no colour of a map resembles.
 _MISSING: Mapping[str, Any] = {"facecolor": "#DDDDDD", "edgecolor": "#B5B5B5", "hatch": "////"}
-_HALO = [withStroke(linewidth=3, foreground="white", alpha=0.8)]
+_HALO: list[AbstractPathEffect] = [withStroke(linewidth=3, foreground="white", alpha=0.8)]
 _DOT: Mapping[str, Any] = {"marker": "o", "color": "white", "markeredgecolor": "black", "markeredgewidth": 0.7}
 
 
@@ -73,7 +73,12 @@ def draw_phase_map(
         _print(table, mesh, x, y, ax, size)
     _draw_contours(table_of(data, measure, "mean", x, y), contours, x, y, ax)
     for place, (label, (at, values)) in enumerate(theory.items(), start=1):
-        look = {"color": "black", "linewidth": 1.5, "linestyle": LINES[place % len(LINES)], "path_effects": _HALO}
+        look: dict[str, Any] = {
+            "color": "black",
+            "linewidth": 1.5,
+            "linestyle": LINES[place % len(LINES)],
+            "path_effects": _HALO,
+        }
         ax.plot(at, values, **look, scalex=False, scaley=False)
         handles.append(Line2D([], [], **look, label=label))
     _add_bar(mesh, table, heading([data.label_of(measure, quantity)], size[1]), ax)

@@ -63,14 +63,15 @@ def _is_number(text: str) -> bool:
 
 
 def curves(
-    theory: Mapping[str, Curve] | None, ends: tuple[float, float], *, log: bool
+    theory: Mapping[str, Curve] | None, ends: tuple[float, float], up: tuple[float, float] | None, *, log: bool
 ) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Points of each curve by its label; functions are evaluated between two ends, evenly on the axis.
+    """Points of each curve by its label; functions are evaluated between the ends of x, evenly on its axis.
 
     Raises
     ------
     SpecError
-        If `theory` is no mapping of labels to functions or pairs of arrays, or a curve has no numbers.
+        If `theory` is no mapping of labels to functions or pairs of arrays, or no point of a curve lies
+        between the ends of x, and of y where `up` gives them.
     """
     if theory is None:
         return {}
@@ -95,7 +96,12 @@ def curves(
             raise SpecError(f"theory {label!r} must give a number for each x: {error}") from error
         if x.ndim != 1 or x.shape != y.shape:
             raise SpecError(f"theory {label!r}: x and y must be lists of equal length; got {x.shape} and {y.shape}")
-        if not np.isfinite(x + y).any():
-            raise SpecError(f"theory {label!r} has no point with a finite x and y")
+        inside = (x >= ends[0]) & (x <= ends[1]) & np.isfinite(y)
+        if not (inside if up is None else inside & (y >= up[0]) & (y <= up[1])).any():
+            spans = [
+                f"{name} from {low:.4g} to {high:.4g}"
+                for name, (low, high) in zip("xy", filter(None, (ends, up)), strict=False)
+            ]
+            raise SpecError(f"theory {label!r} has no point in the figure, which shows {' and '.join(spans)}")
         found[str(label)] = (x, y)
     return found
