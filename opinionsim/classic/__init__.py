@@ -22,7 +22,7 @@ from opinionsim.classic._transition import Received, Transition
 
 if TYPE_CHECKING:
     from opinionsim.classic._mesa import ClassicOpinionModel, OpinionAgent
-    from opinionsim.classic._parameter_sweep import sweep
+    from opinionsim.classic._sweep import sweep
 
 __all__ = ["MODELS", "ClassicModel", "ClassicOpinionModel", "OpinionAgent", "Parameter", "Process", "Received",
            "RecordedActor", "Setup", "Trajectories", "Transition", "Units", "check_names", "check_opinions",
@@ -30,7 +30,7 @@ __all__ = ["MODELS", "ClassicModel", "ClassicOpinionModel", "OpinionAgent", "Par
            "lorenz_agents", "meeting_actors", "set_up", "simulate", "sweep", "transition"]  # fmt: skip
 
 #: Names whose modules load mesa or pandas, and are loaded when asked for.
-_LATER = {"ClassicOpinionModel": "_mesa", "OpinionAgent": "_mesa", "sweep": "_parameter_sweep"}
+_LATER = {"ClassicOpinionModel": "_mesa", "OpinionAgent": "_mesa", "sweep": "_sweep"}
 
 
 def __getattr__(name: str) -> Any:
