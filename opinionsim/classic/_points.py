@@ -209,7 +209,9 @@ def points_of(
                 points[place] = _checked(point, held, metrics, checked)
             except OpinionSimError as error:
                 raise type(error)(f"{_where(values)}{error}") from None
-    return [points[place] for place, _ in enumerate(grid)]
+    found = [points[place] for place, _ in enumerate(grid)]
+    _check_distinct(found)
+    return found
 
 
 def check_until(until: Any) -> Any:
@@ -372,6 +374,15 @@ def _checked(point: Point, held: _Held, metrics: Metrics, checked: set[Any]) -> 
             metrics_of_runs(begun, begun, metrics, setup.range, held.network)
         checked.add(start)
     return replace(point, key=key)
+
+
+def _check_distinct(points: Sequence[Point]) -> None:
+    """Refuse points that stand for the same runs."""
+    seen: dict[str, Point] = {}
+    for point in points:
+        other = seen.setdefault(point.id, point)
+        if other is not point:
+            raise SpecError(f"{_where(point.values)}this point stands for the same runs as {_where(other.values)[:-2]}")
 
 
 def _keyed(value: Any) -> Any:

@@ -125,7 +125,7 @@ def shared(points: Sequence[Point]) -> dict[str, Any]:
     setup = points[0].setup(points[0].network_of(0))
     found["parameters"] = {name: plain(value) for name, value in setup.parameters.items() if name not in over}
     found["scheme"] = {name: value for name, value in setup.scheme.items() if name not in over}
-    for name, value in (("range", list(setup.range)), ("n", points[0].n)):
+    for name, value in (("range", first["range"]), ("n", points[0].n)):
         if all(point.key[name] == first[name] for point in points):
             found[name] = value
     return found | {"steps": points[0].steps, "seed": points[0].seed}

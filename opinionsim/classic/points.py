@@ -1,7 +1,7 @@
 """What carries out sweeps of classic models point by point: points, batches of their runs, and the frame of runs."""
 
 from opinionsim.classic._point_runs import Batch, Cache, RunOfPoint, batches, carried_out, on_threads, run_point
-from opinionsim.classic._points import AXES, STREAMS, Point, points_of
+from opinionsim.classic._points import AXES, STREAMS, Point, check_until, points_of
 from opinionsim.classic._ranges import moments_of, values_of
 from opinionsim.classic._sweep import described, shared, sweep_frame
 
@@ -14,6 +14,7 @@ __all__ = [
     "RunOfPoint",
     "batches",
     "carried_out",
+    "check_until",
     "described",
     "moments_of",
     "on_threads",

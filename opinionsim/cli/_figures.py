@@ -70,6 +70,21 @@ def options_of(what: Figures, given: Mapping[str, Any]) -> dict[str, Any]:
     return {names.get(option, option[2:].replace("-", "_")): value for option, value in present.items()}
 
 
+def _source(results: Results, what: Figures) -> Results | pd.DataFrame:
+    """What a figure is drawn from: results, or of a classic sweep the frame of its runs.
+
+    Raises
+    ------
+    SpecError
+        If it shows opinions or texts of a classic sweep, which keeps neither.
+    """
+    if not results.swept:
+        return results
+    if what != Figures.PHASE:
+        raise SpecError(f"{results.name} is a classic sweep, which keeps measures alone: --what phase draws them")
+    return results.points[results.points["error"] == ""]
+
+
 def draw(results: Results, what: Figures, options: Mapping[str, Any]) -> Figure | Axes:
     """Draw a figure; `options` are those of its function."""
     from opinionsim import plots
@@ -85,7 +100,7 @@ def draw(results: Results, what: Figures, options: Mapping[str, Any]) -> Figure 
         Figures.PHASE: plots.phase_diagram,
         Figures.BEFORE_AFTER: plots.before_after,
     }
-    drawn: Figure | Axes = functions[what](results, **options)
+    drawn: Figure | Axes = functions[what](_source(results, what), **options)
     return drawn
 
 
@@ -102,5 +117,5 @@ def numbers(results: Results, what: Figures, options: Mapping[str, Any]) -> pd.D
         Figures.PHASE: plots.phase_data,
         Figures.BEFORE_AFTER: plots.before_after_data,
     }
-    frame: pd.DataFrame = functions[what](results, **options).frame
+    frame: pd.DataFrame = functions[what](_source(results, what), **options).frame
     return frame
