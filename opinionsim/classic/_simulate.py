@@ -140,8 +140,8 @@ def simulate(
     starts = starts_of(setup, initial, seed, numbers)
     if np.dtype(kind).itemsize * times.size * starts.size > _MOST_RECORDED:
         raise SpecError(
-            f"recording {replicates} x {times.size} x {starts[0].size} opinions takes more than {_MOST_RECORDED >> 30} GiB; "
-            "raise record_every"
+            f"recording {replicates} x {times.size} x {starts[0].size} opinions takes more than "
+            f"{_MOST_RECORDED >> 30} GiB; raise record_every"
         )
     opinions = np.empty((replicates, times.size, *starts.shape[1:]), dtype=kind)
     ended = np.empty(replicates, dtype=np.int64)
@@ -189,10 +189,8 @@ def whole(name: str, value: Any, low: int) -> int:
     return int(value)
 
 
-def find_network(
-    network: Any, initial: Any, n: int | None, seed: int, replicates: int, replicate: int = 0
-) -> Network:
-    """The network, of as many agents as are asked for, or as there are opinions; a random one is that of a replicate."""
+def find_network(network: Any, initial: Any, n: int | None, seed: int, replicates: int, replicate: int = 0) -> Network:
+    """The network, of as many agents as are asked for, or as there are opinions; a random one is of a replicate."""
     shape = _shape(initial)
     if shape and shape[0] < 2:
         raise SpecError(f"initial must give opinions for at least 2 agents; got {shape[0]}")

@@ -101,6 +101,21 @@ def _curves(files: Sequence[Path]) -> dict[str, Any]:
     return found
 
 
+def _source(results: Results, what: Figures) -> Results | pd.DataFrame:
+    """What a figure is drawn from: results, or of a classic sweep the frame of its runs.
+
+    Raises
+    ------
+    SpecError
+        If it shows opinions or texts of a classic sweep, which keeps neither.
+    """
+    if not results.swept:
+        return results
+    if what != Figures.PHASE:
+        raise SpecError(f"{results.name} is a classic sweep, which keeps measures alone: --what phase draws them")
+    return results.points[results.points["error"] == ""]
+
+
 def draw(results: Results, what: Figures, options: Mapping[str, Any]) -> Figure | Axes:
     """Draw a figure; `options` are those of its function."""
     from opinionsim import plots
@@ -116,7 +131,7 @@ def draw(results: Results, what: Figures, options: Mapping[str, Any]) -> Figure 
         Figures.PHASE: plots.phase_diagram,
         Figures.BEFORE_AFTER: plots.before_after,
     }
-    drawn: Figure | Axes = functions[what](results, **options)
+    drawn: Figure | Axes = functions[what](_source(results, what), **options)
     return drawn
 
 
@@ -134,5 +149,5 @@ def numbers(results: Results, what: Figures, options: Mapping[str, Any]) -> pd.D
         Figures.BEFORE_AFTER: plots.before_after_data,
     }
     counted = {name: value for name, value in options.items() if name not in _LOOKS}
-    frame: pd.DataFrame = functions[what](results, **counted).frame
+    frame: pd.DataFrame = functions[what](_source(results, what), **counted).frame
     return frame

@@ -13,6 +13,7 @@ from opinionsim.cli._console import note, say, say_json
 from opinionsim.cli._figures import Figures, draw, numbers, options_of
 from opinionsim.cli._options import AsJson, DesignNumber, ExperimentName, StorePath, TextKind, assignments, own_modules
 from opinionsim.cli._stores import note_standing, read_results, row_of
+from opinionsim.cli._sweeps import say_frame
 from opinionsim.errors import SpecError
 
 if TYPE_CHECKING:
@@ -84,6 +85,11 @@ def table(
     from opinionsim.metrics import named_metrics, run_metrics, scale_of
 
     results = read_results(store, experiment, design)
+    if results.swept:
+        say_frame(results.points, as_json=as_json)
+        if csv is not None:
+            _write_numbers(results.points, csv)
+        return
     frames = (results.runs, results.opinions, results.agents)
     measured = run_metrics(*frames, ddof, turns=results.turns)
     chosen = None if kind is None else kind.value

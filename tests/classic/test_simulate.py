@@ -252,7 +252,8 @@ def test_bad_input_is_one_clear_error(options: dict[str, object], message: str) 
 
 def test_a_sweep_is_the_simulations_it_stands_for() -> None:
     table = sweep("deffuant", {"epsilon": [0.1, 0.4], "mu": [0.2, 0.5]}, 30, steps=5, seed=3, replicates=2)
-    assert list(table.columns) == ["model", "epsilon", "mu", "replicate", "bias", "diversity", "evidence"]
+    assert list(table.columns) == ["model", "epsilon", "mu", "replicate", "bias", "diversity", "time", "stopped",
+                                   "evidence"]  # fmt: skip
     assert len(table) == 8
     for _, row in table.iterrows():
         found = simulate("deffuant", 30, steps=5, seed=3, replicates=2, epsilon=row["epsilon"], mu=row["mu"])

@@ -114,7 +114,7 @@ def test_lists_name_models_networks_and_measures(invoke: Invoke) -> None:
         (["deffuant", "--over", "mu=[0.1, 0.1]"], "mu repeats a value"),
         (["deffuant", "--over", "mu=[0.1]", "--record-every", "2"], "--record-every cannot be given with --over"),
         (["deffuant", "--over", "epsilon=[0.1]", "--over", "mu=[0.1]", "--over", "order=[random]", "--figure", "x.png"],
-         "--figure shows one or two parameters of --over"),
+         "--figure shows one or two axes; this sweep has 3"),
     ],
 )  # fmt: skip
 def test_bad_input_is_one_clear_error(invoke: Invoke, arguments: list[str], message: str) -> None:
