@@ -49,8 +49,8 @@ def _confined(network: Network, opinions: np.ndarray, epsilon: np.ndarray) -> bo
     """The criterion of bounded confidence, from the definition."""
     graph = nx.Graph()
     graph.add_nodes_from(range(network.n))
-    exact = [Fraction(int(round(20 * value)), 20) for value in opinions]
-    reach = [Fraction(int(round(20 * value)), 20) for value in epsilon]
+    exact = [Fraction(round(20 * value), 20) for value in opinions]
+    reach = [Fraction(round(20 * value), 20) for value in epsilon]
     active = [(i, j) for i, j in _ties(network) if abs(exact[i] - exact[j]) <= reach[i]]
     graph.add_edges_from(active)
     ends = {}
