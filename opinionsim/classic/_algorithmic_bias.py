@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from opinionsim.classic import _deffuant as deffuant
-from opinionsim.classic._contacts import heaviest, partner, reach
+from opinionsim.classic._closeness import closeness_room, meet_in_tree, meet_on_rows, plant
 from opinionsim.classic._model import ClassicModel, Parameter
-from opinionsim.classic._pairwise import draw_block
-from opinionsim.classic._random import draw
+from opinionsim.classic._pairwise import BLOCK, draw_block
 from opinionsim.classic._stepping import finish_step, start_step
-from opinionsim.compilation import at, inlined
 
 
 class Parameters(NamedTuple):
@@ -26,48 +23,29 @@ class Parameters(NamedTuple):
     epsilon: Any = deffuant.EPSILON
     mu: Any = deffuant.MU
     threshold: Any = deffuant.THRESHOLD
-
-
-@inlined
-def _closeness(distance, nearest, gamma):
-    """The closeness of a partner as a part of that of the nearest, so that no power goes beyond what a float holds."""
-    ratio = nearest / distance
-    return ratio if gamma == 1.0 else math.pow(ratio, gamma)
-
-
-@inlined
-def _partner(contacts, first, opinions, gamma, floor, word, space):
-    """One of those whom an agent hears, in proportion to weight and to similarity."""
-    distances, sums = space
-    own, nearest, count = opinions[first], np.inf, reach(contacts, first)
-    row, weighted = np.int64(0) if contacts.complete else contacts.starts[first], contacts.weights.size > 0
-    for place in range(count):
-        distances[place] = max(abs(opinions[partner(contacts, first, place)] - own), floor)
-        if not weighted or contacts.weights[row + place] > 0.0:
-            nearest = min(nearest, distances[place])
-    sums[0] = 0.0
-    for place in range(count):
-        closeness = _closeness(distances[place], nearest, gamma)
-        sums[place + 1] = sums[place] + (contacts.weights[row + place] * closeness if weighted else closeness)
-    return partner(contacts, first, heaviest(sums, 0, count, word))
+    limits: tuple[float, float] = (0.0, 1.0)
 
 
 def _kernel(opinions, start, contacts, timing, p, pairs, state, spare, record):
-    queue, space = contacts.firsts.copy(), (np.empty(contacts.n), np.empty(contacts.n + 1))
-    words, listeners, speakers = np.empty(1, np.uint64), np.empty(1, np.uint32), np.empty(1, np.uint32)
+    queue, words = contacts.firsts.copy(), np.empty(BLOCK, np.uint64)
+    listeners, speakers = np.empty(BLOCK, np.uint32), np.empty(BLOCK, np.uint32)
+    space = closeness_room(contacts, p)
     for step in range(timing.steps):
         start_step(opinions, opinions, contacts, timing, state, queue)
-        given = pairs[step : step + 1].reshape(-1)
-        for event in range(timing.events):
-            # A pair as without bias, and the partner once more where there is one.
-            draw_block(contacts, timing, given, queue, event, state, words, listeners, speakers)
-            i, j = np.int64(listeners[0]), np.int64(speakers[0])
-            if given.size == 0 and at(p.gamma, i) > 0.0:
-                j = _partner(contacts, i, opinions, at(p.gamma, i), at(p.d_min, i), draw(state), space)
-            own, other = opinions[i], opinions[j]
-            opinions[i] = deffuant.update(i, j, own, other, start[i], p, np.uint64(0), spare)
-            if timing.two_sided:
-                opinions[j] = deffuant.update(j, i, other, own, start[j], p, np.uint64(0), spare)
+        given, done = pairs[step : step + 1].reshape(-1), 0
+        if contacts.complete and given.size == 0:
+            plant(space, opinions)
+        while done < timing.events:
+            # Pairs as without bias; where there is one, the speaker is drawn once more.
+            count = draw_block(contacts, timing, given, queue, done, state, words, listeners, speakers)
+            i, j = listeners[:count], speakers[:count]
+            if given.size > 0:
+                opinions[i[0]] = deffuant.update(i[0], j[0], opinions[i[0]], opinions[j[0]], start[i[0]], p, np.uint64(0), spare)
+            elif contacts.complete:
+                meet_in_tree(space, contacts, i, j, opinions, start, p, timing.two_sided, spare)
+            else:
+                meet_on_rows(space, contacts, i, j, opinions, start, p, timing.two_sided, spare)
+            done += count
         finish_step(opinions, step, timing, record)
 
 
