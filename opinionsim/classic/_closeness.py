@@ -28,11 +28,13 @@ _INTERVALS, _COVERED = 2**15, 4096
 #: The strongest bias that is drawn by bounds: a stronger one makes them too loose.
 _STRONGEST = 32.0
 #: A cell is drawn as a whole if it is no wider than this, over gamma, times its distance.
-_WIDTH = 1.5
+_WIDTH = 6.0
 #: Cells of a level that may lie too near for that.
 _NEAR = 2 * int(_STRONGEST / _WIDTH + 3) + 1
 #: Cells of the lowest level for each agent, at most.
-_CELLS = 40
+_CELLS = 5
+#: Members of a cell that cost as much as to draw once more.
+_CROWD = 16.0
 #: A sum of weights that is large enough not to have lost any to underflow.
 _LEAST = 1e-280
 #: Unsigned, for a signed index could count from the end, and is looked at for it.
@@ -114,7 +116,7 @@ def closeness_room(contacts, p):
     levels, cells, lowest = 0, 1, 0
     while contacts.complete and (levels < 2 or cells * 8 <= _CELLS * n):
         levels, cells, lowest = levels + 1, cells * 8, 8 * (lowest + 1)
-    most, marks = n + 1 + 8 * _NEAR * levels, np.zeros(3, np.uint64)
+    most, marks = n + 2 + 8 * _NEAR * levels, np.zeros(3, np.uint64)
     marks[0], marks[1] = levels, lowest
     listed, leaves = (n, cells) if contacts.complete else (0, 0)
     return Closeness(
@@ -122,7 +124,7 @@ def closeness_room(contacts, p):
         np.empty(most),
         np.empty(most),
         np.empty(most, np.uint32),
-        np.empty(_NEAR * levels + 1, np.uint32),
+        np.empty(_NEAR * levels + 2, np.uint32),
         np.zeros(lowest + leaves, np.uint32),
         np.zeros(leaves, np.uint32),
         np.zeros(leaves, np.uint32),
@@ -163,7 +165,7 @@ def meet_on_rows(space, contacts, listeners, speakers, opinions, start, p, two_s
     space : Closeness
     contacts : Contacts
     listeners, speakers : ndarray (E,) of uint32
-        Who meets in each event; speakers take part where gamma of the listener is 0, and are drawn otherwise.
+        Who meets in each event. Speakers are drawn and written down here, save where gamma of the listener is 0.
     opinions, start : ndarray (N,)
         Opinions, which are carried forward, and initial opinions.
     p : Parameters
@@ -201,7 +203,7 @@ def meet_on_rows(space, contacts, listeners, speakers, opinions, start, p, two_s
                     break
         elif gamma > 0.0:
             j = _partner_by_powers(sums, contacts, np.int64(i), opinions, floor, gamma, state)
-        other = opinions[j]
+        speakers[event], other = j, opinions[j]
         opinions[i] = update(i, j, own, other, start[i], p, np.uint64(0), state)
         if two_sided:
             opinions[j] = update(j, i, other, own, start[j], p, np.uint64(0), state)
@@ -275,55 +277,59 @@ def meet_in_tree(space, contacts, listeners, speakers, opinions, start, p, two_s
             cell = (cell >> _THREE) - _ONE
         counts[0] -= 1
         if 0.0 < gamma <= _STRONGEST:
-            # Candidates, level by level: cells that are narrow enough for their distance, and the members of those of
-            # the lowest level that are not.
+            # Candidates, level by level: cells that are narrow enough for their distance. Nothing branches on what cannot
+            # be guessed: each cell is written down, and kept by counting on.
             ahead, width, slack, share = own - frame[0], frame[1] - frame[0], frame[3], _WIDTH / gamma
-            done, end, zero = np.uint64(0), np.uint64(1), np.uint64(0)
-            near[0] = 0
+            done, end, zero, level = np.uint64(0), _ONE, np.uint64(0), np.uint64(0)
+            near[0], heights[0], drawn[0], sums[0] = 0, 1.0, 0, 0.0
             if width <= share * floor:
-                heights[0], drawn[0], sums[0], count = 1.0, 0, 0.0, _ONE
-                total, done = np.float64(counts[0]), _ONE
-            while done < end:
+                total, count, done = np.float64(counts[0]), _ONE, _ONE
+            while level < levels:
+                level += _ONE
                 width *= 0.125
                 zero, stop = (zero + _ONE) * _EIGHT, end
                 while done < stop:
-                    lower = (np.uint64(near[done]) + _ONE) * _EIGHT
+                    first = (np.uint64(near[done]) + _ONE) * _EIGHT
+                    edge = np.float64(np.int64(first - zero)) * width - ahead
                     done += _ONE
                     for each in range(_EIGHT):
-                        cell = lower + np.uint64(each)
+                        cell = first + np.uint64(each)
                         inside = counts[cell]
-                        if inside == 0:
-                            continue
-                        edge = np.float64(np.int64(cell - zero)) * width - ahead
                         distance = max(max(edge, -edge - width) - slack, floor)
-                        if width <= share * distance:
-                            bound = bounds[_interval(distance)] if tabled else _closeness(distance, floor, gamma)
-                            heights[count], drawn[count], sums[count] = bound, cell, total
-                            total += np.float64(inside) * bound
-                            count += _ONE
-                        elif cell < lowest:
-                            near[end] = cell
-                            end += _ONE
-                        else:
-                            begin = np.uint64(begins[cell - lowest])
-                            room = np.uint64(inside) + np.uint64(cell == homes[i])
-                            for place in range(begin, begin + room):
-                                other_agent = np.uint64(members[np.uint64(place)])
-                                if other_agent != i:
-                                    distance = max(abs(opinions[other_agent] - own), floor)
-                                    bound = bounds[_interval(distance)] if tabled else _closeness(distance, floor, gamma)
-                                    heights[count], drawn[count], sums[count] = bound, cells + other_agent, total
-                                    total += bound
-                                    count += _ONE
+                        edge += width
+                        bound = bounds[_interval(distance)] if tabled else _closeness(distance, floor, gamma)
+                        whole, full = width <= share * distance, inside > 0
+                        heights[count], drawn[count], sums[count], near[end] = bound, cell, total, cell
+                        total += np.float64(inside) * (bound if whole else 0.0)
+                        count += np.uint64(whole & full)
+                        end += np.uint64(full & (not whole))
+            # Cells of the lowest level that are too wide: their members, or, of a crowd, the cell all the same.
+            for left in range(done, end):
+                cell = np.uint64(near[np.uint64(left)])
+                edge = np.float64(np.int64(cell - zero)) * width - ahead
+                distance = max(max(edge, -edge - width) - slack, floor)
+                bound = _closeness(distance, floor, gamma)
+                if _CROWD * bound < np.float64(counts[cell]) * _closeness(distance + width, floor, gamma):
+                    heights[count], drawn[count], sums[count] = bound, cell, total
+                    total += np.float64(counts[cell]) * bound
+                    count += _ONE
+                    continue
+                begin = np.uint64(begins[cell - lowest])
+                room = np.uint64(counts[cell]) + np.uint64(cell == homes[i])
+                for place in range(begin, begin + room):
+                    j = np.uint64(members[np.uint64(place)])
+                    distance = max(abs(opinions[j] - own), floor)
+                    bound = bounds[_interval(distance)] if tabled else _closeness(distance, floor, gamma)
+                    heights[count], drawn[count], sums[count] = bound, cells + j, total
+                    total += bound if j != i else 0.0
+                    count += np.uint64(j != i)
         if total > _LEAST:
             while True:
-                target, place, above = uniform(draw(state)) * total, np.uint64(0), count
-                while place + _ONE < above:
-                    middle = (place + above) >> _ONE
-                    if sums[middle] <= target:
-                        place = middle
-                    else:
-                        above = middle
+                target, place, size = uniform(draw(state)) * total, np.uint64(0), count
+                while size > _ONE:
+                    half = size >> _ONE
+                    place += half * np.uint64(sums[place + half] <= target)
+                    size -= half
                 point, cell = target - sums[place], np.uint64(drawn[place])
                 if cell < cells:
                     rank = min(np.uint64(point / heights[place]), np.uint64(counts[cell]) - _ONE)
@@ -355,7 +361,7 @@ def meet_in_tree(space, contacts, listeners, speakers, opinions, start, p, two_s
             counts[cell] += 1
             cell = (cell >> _THREE) - _ONE
         counts[0] += 1
-        other = opinions[j]
+        speakers[event], other = j, opinions[j]
         opinions[i] = update(i, j, own, other, start[i], p, np.uint64(0), state)
         if two_sided:
             opinions[j] = update(j, i, other, own, start[j], p, np.uint64(0), state)
