@@ -38,13 +38,17 @@ def _kernel(opinions, start, contacts, timing, p, pairs, state, spare, record):
         while done < timing.events:
             # Pairs as without bias; where there is one, the speaker is drawn once more.
             count = draw_block(contacts, timing, given, queue, done, state, words, listeners, speakers)
-            i, j = listeners[:count], speakers[:count]
             if given.size > 0:
-                opinions[i[0]] = deffuant.update(i[0], j[0], opinions[i[0]], opinions[j[0]], start[i[0]], p, np.uint64(0), spare)
+                i, j = np.int64(listeners[0]), np.int64(speakers[0])
+                opinions[i] = deffuant.update(i, j, opinions[i], opinions[j], start[i], p, np.uint64(0), spare)
             elif contacts.complete:
-                meet_in_tree(space, contacts, i, j, opinions, start, p, timing.two_sided, spare)
+                meet_in_tree(
+                    space, contacts, listeners[:count], speakers[:count], opinions, start, p, timing.two_sided, spare
+                )
             else:
-                meet_on_rows(space, contacts, i, j, opinions, start, p, timing.two_sided, spare)
+                meet_on_rows(
+                    space, contacts, listeners[:count], speakers[:count], opinions, start, p, timing.two_sided, spare
+                )
             done += count
         finish_step(opinions, step, timing, record)
 

@@ -2,8 +2,8 @@
 
 The weight of an agent at distance d is w max(d, floor)^-gamma. Bounds of the power are read from a table, by the
 exponent and the first mantissa bits of the distance. A partner is drawn in proportion to the upper bounds, by a point
-between 0 and their sum, and stays drawn if the point lies within its weight. The lower bound settles most draws, so that
-few need the power itself.
+between 0 and their sum, and stays drawn if the point lies within its weight. The lower bound settles most draws, so
+that few need the power itself.
 
 On the complete graph agents lie in the cells of a tree over the range of their opinions, eight to a cell of the level
 above. Far agents are bounded together by the nearest end of a cell, large cells far away and small ones nearby.
@@ -97,6 +97,17 @@ def _closeness(distance, floor, gamma):
 
 
 @inlined
+def _numbers(size):
+    """So many zeros; in one place, for the compiler is slow at each."""
+    return np.zeros(size)
+
+
+@inlined
+def _indices(size):
+    return np.zeros(size, np.uint32)
+
+
+@inlined
 def closeness_room(contacts, p):
     """The space of draws.
 
@@ -108,7 +119,7 @@ def closeness_room(contacts, p):
     gamma, floor = at(p.gamma, 0), at(p.d_min, 0)
     first, last = _interval(floor), _interval(2.0 * max(p.limits[1] - p.limits[0], floor)) + _ONE
     tabled = alike and gamma <= _STRONGEST and last - first < _COVERED
-    bounds = np.empty(_INTERVALS if tabled else 0)
+    bounds = _numbers(_INTERVALS if tabled else 0)
     if tabled:
         for each in range(first, last + _ONE):
             end = np.uint64(np.uint64(each) << _SHIFT).view(np.float64)
@@ -121,17 +132,17 @@ def closeness_room(contacts, p):
     listed, leaves = (n, cells) if contacts.complete else (0, 0)
     return Closeness(
         bounds,
-        np.empty(most),
-        np.empty(most),
-        np.empty(most, np.uint32),
-        np.empty(_NEAR * levels + 2, np.uint32),
-        np.zeros(lowest + leaves, np.uint32),
-        np.zeros(leaves, np.uint32),
-        np.zeros(leaves, np.uint32),
-        np.empty(8 * listed, np.uint32),
-        np.zeros(listed, np.uint32),
-        np.zeros(listed, np.uint32),
-        np.zeros(4),
+        _numbers(most),
+        _numbers(most),
+        _indices(most),
+        _indices(_NEAR * levels + 2),
+        _indices(lowest + leaves),
+        _indices(leaves),
+        _indices(leaves),
+        _indices(8 * listed),
+        _indices(listed),
+        _indices(listed),
+        _numbers(4),
         marks,
     )
 
@@ -277,8 +288,8 @@ def meet_in_tree(space, contacts, listeners, speakers, opinions, start, p, two_s
             cell = (cell >> _THREE) - _ONE
         counts[0] -= 1
         if 0.0 < gamma <= _STRONGEST:
-            # Candidates, level by level: cells that are narrow enough for their distance. Nothing branches on what cannot
-            # be guessed: each cell is written down, and kept by counting on.
+            # Candidates, level by level: cells that are narrow enough for their distance. Nothing branches on what
+            # cannot be guessed: each cell is written down, and kept by counting on.
             ahead, width, slack, share = own - frame[0], frame[1] - frame[0], frame[3], _WIDTH / gamma
             done, end, zero, level = np.uint64(0), _ONE, np.uint64(0), np.uint64(0)
             near[0], heights[0], drawn[0], sums[0] = 0, 1.0, 0, 0.0
