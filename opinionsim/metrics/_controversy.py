@@ -16,7 +16,7 @@ from opinionsim.metrics._network import TieArrays, Ties, sides
 #: with their cube.
 _ELIMINATED = 500
 #: Steps of the iteration in the place of elimination. Where it needs more, the network has narrow places.
-_ITERATIONS = 200
+_ITERATIONS = 100
 
 
 def random_walk_controversy(
@@ -89,7 +89,7 @@ def _controversy(ended: np.ndarray) -> float:
 def _ends_of_all(side: np.ndarray) -> np.ndarray:
     """Ends of walks in a complete network, where all degrees are equal: every agent is a hub."""
     sizes = tally(side[None], 2)[0].astype(float)
-    return sizes[:, None] * (sizes - np.eye(2))
+    return np.asarray(sizes[:, None] * (sizes - np.eye(2)))
 
 
 def _ends(side: np.ndarray, ties: TieArrays, k: int) -> np.ndarray:
