@@ -22,6 +22,8 @@ from opinionsim.networks import Network
 
 #: Numbers that the opinions of a batch are, at most, unless a single run has more.
 _BATCH = 1 << 16
+#: Elementary updates of a batch, at most, unless a run has more: a stopped sweep waits for batches under way.
+_UPDATES = 1 << 27
 #: Numbers that networks kept for further points are, at most, beside those of one batch.
 _KEPT = 1 << 22
 #: Measures whose last bit depends on the runs they are computed beside; they are computed run by run, so that results
@@ -117,7 +119,8 @@ def batches(points: Sequence[Point], missing: Sequence[Sequence[int]]) -> Iterat
         Replicates of each point that are to be carried out, ascending.
     """
     for members in by_group(points):
-        each = max(1, _BATCH // max(points[place].size for place in members))
+        each = max(1, min(_BATCH // points[place].size for place in members))
+        each = min(each, *(max(1, _UPDATES // (points[place].n * max(points[place].steps, 1))) for place in members))
         most = max((missing[place][-1] for place in members if missing[place]), default=-1)
         for first in range(0, most + 1, each):
             for place in members:

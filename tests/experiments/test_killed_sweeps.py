@@ -24,13 +24,13 @@ from tests._postgres import Server
 SPEC: dict[str, Any] = {
     "name": "diagram",
     "seed": 3,
-    "replicates": 100,
+    "replicates": 48,
     "model": {"classic": "deffuant", "parameters": {"mu": 0.3}},
-    "interaction": {"network": {"kind": "watts-strogatz", "k": 4, "p": 0.1}, "steps": 3000},
+    "interaction": {"network": {"kind": "watts-strogatz", "k": 4, "p": 0.1}, "steps": 100},
     "measurement": {"metrics": ["diversity", "disagreement"], "at": [4]},
-    "sweep": {"model.parameters.epsilon": "0.1:0.4:0.1", "population.size": [20, 30]},
+    "sweep": {"model.parameters.epsilon": "0.1:0.4:0.1", "population.size": [3000, 4000]},
 }
-TOTAL = 800
+TOTAL = 384
 
 
 def rows(url: str) -> list[PointRow]:
