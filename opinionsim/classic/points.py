@@ -2,12 +2,14 @@
 
 from opinionsim.classic._point_runs import Batch, Cache, RunOfPoint, batches, carried_out, on_threads, run_point
 from opinionsim.classic._points import AXES, Point, points_of
+from opinionsim.classic._random import STREAMS
 from opinionsim.classic._ranges import moments_of, values_of
 from opinionsim.classic._sweep import described, shared, sweep_frame
 from opinionsim.classic._until import read_until
 
 __all__ = [
     "AXES",
+    "STREAMS",
     "Batch",
     "Cache",
     "Point",
