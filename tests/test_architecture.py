@@ -48,7 +48,7 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
 LEVEL = {room: level for level, layer in enumerate(LAYERS) for room in layer}
 
 #: Public modules inside rooms: what those who write models or tests need, apart from what everybody needs.
-PUBLIC_MODULES = frozenset({"classic/kernels.py", "llm/phrases.py", "testing/rows.py"})
+PUBLIC_MODULES = frozenset({"classic/kernels.py", "classic/points.py", "llm/phrases.py", "testing/rows.py"})
 
 #: Where code that uses the package stands, beside the package itself.
 USERS = ("benchmarks", "docs", "notebooks", "tests", "verification")

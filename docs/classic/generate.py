@@ -111,6 +111,7 @@ def page(model: ClassicModel) -> str:
             "",
             _text(model.behaviour),
             "",
+            *_rest(model),
             *_examples(model),
             "## Sources",
             "",
@@ -118,6 +119,17 @@ def page(model: ClassicModel) -> str:
             "",
         ]
     )
+
+
+def _rest(model: ClassicModel) -> Iterator[str]:
+    """When a run that lasts until it is frozen ends."""
+    if model.frozen is not None:
+        yield from (
+            "## At rest",
+            "",
+            _text(f"`until: frozen` ends a run when {model.at_rest[0].lower()}{model.at_rest[1:]}"),
+            "",
+        )
 
 
 def _spelled(equation: str) -> str:

@@ -29,12 +29,18 @@ def deffuant(n: int, replicates: int, epsilon: float, *, steps: int = 40, mu: fl
 
 def swept() -> pd.DataFrame:
     """Spread of final opinions over bound and step size, one row a run."""
-    return pd.DataFrame(
-        {"epsilon": epsilon, "mu": mu, "replicate": replicate, "diversity": final.std(), "evidence": found.evidence}
-        for epsilon in np.round(np.arange(0.05, 0.51, 0.05), 2).tolist()
-        for mu in (0.1, 0.3, 0.5)
-        for found in [deffuant(100, 5, epsilon, mu=mu, steps=60)]
-        for replicate, final in enumerate(found.final)
+    over = {"epsilon": [0.05, 0.1, 0.15, 0.2, 0.22, 0.24, 0.26, 0.28, 0.3, 0.35, 0.4, 0.5], "mu": [0.05, 0.1, 0.2, 0.5]}
+    return osim.classic.sweep("deffuant", over, n=200, steps=60, seed=SEED, replicates=10, metrics=["diversity"])
+
+
+def sized() -> pd.DataFrame:
+    """Largest cluster over bound and number of agents, one row a run."""
+    epsilons = np.round(np.arange(0.1, 0.41, 0.02), 2).tolist()
+    return pd.concat(
+        osim.classic.sweep(
+            "deffuant", {"epsilon": epsilons}, n=n, steps=60, seed=SEED, replicates=20, metrics=["largest_cluster"]
+        ).assign(n=n)
+        for n in (50, 200, 1000)
     )
 
 
@@ -61,7 +67,8 @@ def main() -> None:
             "density": plots.density(conditions),
             "network": plots.network_snapshots(small_world, steps=[0, 5, 20, 60]),
             "transitions": plots.transition_matrix(demo),
-            "phase": plots.phase_diagram(swept(), "epsilon", "mu", "diversity"),
+            "phase": plots.phase_diagram(swept(), "epsilon", "mu", "diversity", show="both", contours=[0.1]),
+            "phase_lines": plots.phase_diagram(sized(), "epsilon", value="largest_cluster", lines="n"),
             "before_after": plots.before_after(probed, by="interaction"),
         }
         for name, figure in drawn.items():

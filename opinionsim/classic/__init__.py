@@ -23,15 +23,16 @@ from opinionsim.classic._transition import Received, Transition
 
 if TYPE_CHECKING:
     from opinionsim.classic._mesa import ClassicOpinionModel, OpinionAgent
-    from opinionsim.classic._parameter_sweep import sweep
+    from opinionsim.classic._sweep import sweep
 
-__all__ = ["MODELS", "Batch", "ClassicModel", "ClassicOpinionModel", "OpinionAgent", "Parameter", "Process", "Received",
-           "RecordedActor", "Setup", "Trajectories", "Transition", "Units", "check_names", "check_opinions",
-           "draw_initial", "draw_opinions", "find_model", "follower_network", "friedkin_johnsen_equilibrium", "influence_matrix",
-           "lorenz_agents", "meeting_actors", "set_up", "simulate", "sweep", "transition"]  # fmt: skip
+__all__ = ["MODELS", "Batch", "ClassicModel", "ClassicOpinionModel", "OpinionAgent", "Parameter", "Process",
+           "Received", "RecordedActor", "Setup", "Trajectories", "Transition", "Units", "check_names",
+           "check_opinions", "draw_initial", "draw_opinions", "find_model", "follower_network",
+           "friedkin_johnsen_equilibrium", "influence_matrix", "lorenz_agents", "meeting_actors", "set_up",
+           "simulate", "sweep", "transition"]  # fmt: skip
 
 #: Names whose modules load mesa or pandas, and are loaded when asked for.
-_LATER = {"ClassicOpinionModel": "_mesa", "OpinionAgent": "_mesa", "sweep": "_parameter_sweep"}
+_LATER = {"ClassicOpinionModel": "_mesa", "OpinionAgent": "_mesa", "sweep": "_sweep"}
 
 
 def __getattr__(name: str) -> Any:

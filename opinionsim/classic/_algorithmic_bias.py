@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from opinionsim.classic import _deffuant as deffuant
-from opinionsim.classic._contacts import Variant, heaviest, topology
+from opinionsim.classic._closeness import meetings_in_tree, meetings_on_rows, plant, rows_room, tree_room
+from opinionsim.classic._contacts import Variant
 from opinionsim.classic._model import ClassicModel, Parameter
-from opinionsim.classic._pairwise import block_drawer, pairwise_kernel
-from opinionsim.classic._random import draw
+from opinionsim.classic._pairwise import block_drawer, pair_buffers, pairwise_kernel
 from opinionsim.classic._stepping import Machine, Stop, step_kernel
-from opinionsim.compilation import at, inlined
+from opinionsim.compilation import inlined
 
 
 class Parameters(NamedTuple):
@@ -27,56 +24,28 @@ class Parameters(NamedTuple):
     epsilon: Any = deffuant.EPSILON
     mu: Any = deffuant.MU
     threshold: Any = deffuant.THRESHOLD
-
-
-@inlined
-def _closeness(distance, nearest, gamma):
-    """The closeness of a partner as a part of that of the nearest, so that no power goes beyond what a float holds."""
-    ratio = nearest / distance
-    return ratio if gamma == 1.0 else math.pow(ratio, gamma)
-
-
-@inlined
-def _room(opinions, contacts, p, spare):
-    n = contacts.n
-    words, firsts, seconds = np.empty(1, np.uint64), np.empty(1, np.uint32), np.empty(1, np.uint32)
-    return words, firsts, seconds, np.empty(n), np.empty(n + 1)
+    limits: tuple[float, float] = (0.0, 1.0)
 
 
 def _make(variant: Variant) -> tuple[Callable[..., None], Callable[..., Any]]:
-    reach, partner, _ = topology(variant)
-    draw_block, weighted, two_sided = block_drawer(variant), variant.weighted, variant.two_sided
+    draw_block, complete = block_drawer(variant), variant.complete
+    meet, make_room = (meetings_in_tree(variant), tree_room) if complete else (meetings_on_rows(variant), rows_room)
 
-    def biased(contacts, first, opinions, gamma, floor, word, distances, sums):
-        """One of those whom an agent hears, in proportion to weight and to similarity."""
-        own, nearest, count = opinions[first], np.inf, reach(contacts, first)
-        row = contacts.starts[first] if weighted else np.int64(0)
-        for place in range(count):
-            distances[place] = max(abs(opinions[partner(contacts, first, place)] - own), floor)
-            if not weighted or contacts.weights[row + place] > 0.0:
-                nearest = min(nearest, distances[place])
-        sums[0] = 0.0
-        for place in range(count):
-            closeness = _closeness(distances[place], nearest, gamma)
-            sums[place + 1] = sums[place] + (contacts.weights[row + place] * closeness if weighted else closeness)
-        return partner(contacts, first, heaviest(sums, 0, count, word))
-
-    biased = inlined(biased)
+    def room(opinions, contacts, p, spare):
+        return pair_buffers(opinions, contacts, p, spare), make_room(contacts, p)
 
     def step(opinions, before, start, contacts, timing, p, queue, state, spare, space):
-        words, firsts, seconds, distances, sums = space
-        for event in range(timing.events):
-            # A pair as without bias, and the partner once more where there is one.
-            draw_block(contacts, timing, queue, event, state, words, firsts, seconds)
-            i, j = np.int64(firsts[0]), np.int64(seconds[0])
-            if at(p.gamma, i) > 0.0:
-                j = biased(contacts, i, opinions, at(p.gamma, i), at(p.d_min, i), draw(state), distances, sums)
-            own, other = opinions[i], opinions[j]
-            opinions[i] = deffuant.update(i, j, own, other, start[i], p, np.uint64(0), spare)
-            if two_sided:
-                opinions[j] = deffuant.update(j, i, other, own, start[j], p, np.uint64(0), spare)
+        (words, listeners, speakers), closeness = space
+        if complete:
+            plant(closeness, opinions)
+        done = 0
+        while done < timing.events:
+            # Pairs as without bias; where there is one, the speaker is drawn once more.
+            count = draw_block(contacts, timing, queue, done, state, words, listeners, speakers)
+            meet(closeness, contacts, listeners[:count], speakers[:count], opinions, start, p, spare)
+            done += count
 
-    return inlined(step), _room
+    return inlined(step), inlined(room)
 
 
 _free, _on_given_pairs = step_kernel(_make), pairwise_kernel(deffuant.update)

@@ -10,7 +10,7 @@ import numpy as np
 
 from opinionsim.classic._contacts import Variant
 from opinionsim.classic._model import SHARES, ClassicModel, Parameter
-from opinionsim.classic._pairwise import BLOCK, block_drawer
+from opinionsim.classic._pairwise import block_drawer, pair_buffers
 from opinionsim.classic._random import draw, uniform
 from opinionsim.classic._stepping import step_kernel
 from opinionsim.classic._transition import Received
@@ -53,11 +53,6 @@ def _talks(agent, opinion, p, state):
     return uniform(draw(state)) < math.pow(opinion, 1.0 / at(p.beta, agent))
 
 
-@inlined
-def _buffers(opinions, contacts, p, spare):
-    return np.empty(BLOCK, dtype=np.uint64), np.empty(BLOCK, dtype=np.uint32), np.empty(BLOCK, dtype=np.uint32)
-
-
 def _make(variant: Variant) -> tuple[Callable[..., None], Callable[..., Any]]:
     draw_block, two_sided = block_drawer(variant), variant.two_sided
 
@@ -80,7 +75,7 @@ def _make(variant: Variant) -> tuple[Callable[..., None], Callable[..., Any]]:
                     opinions[j] = _told(j, other, own, 1.0 - at(p.trust, j), p)
             done += count
 
-    return inlined(step), _buffers
+    return inlined(step), pair_buffers
 
 
 def _transition(received: Received, p: Parameters) -> np.ndarray:

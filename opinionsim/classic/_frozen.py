@@ -23,10 +23,10 @@ _FIRST, _SHOWN = 256, 64
 
 #: The criteria of bounded confidence in words.
 BOUNDED_CONFIDENCE = (
-    "On the complete graph with one confidence for all: sorted opinions, split where neighbours are farther apart than "
-    "the confidence, are in blocks no wider than it; blocks only shrink, so none can split or meet another. Otherwise: "
-    "take the components of the ties within reach; no component is wider than the confidence by which one of its ties "
-    "is within reach, and no tie between components is within reach of the opinions in both."
+    "no cluster can split or meet another. On the complete graph with one confidence for all: opinions, sorted and "
+    "split where two in a row are farther apart than the confidence, are in blocks no wider than it, which can but "
+    "shrink. Otherwise, in the components of the ties within reach: no component is wider than the confidence by which "
+    "a tie of it is within reach, and no tie between two components is within reach of the range that both take up."
 )
 #: The criterion of copying in words.
 NO_DISCORD = "no agent that can change hears another opinion than its own."

@@ -67,8 +67,9 @@ def _even(u: np.ndarray, span: Span) -> np.ndarray:
 def _within(span: Span, low: float | None, high: float | None) -> Span:
     least, most = span[0] if low is None else low, span[1] if high is None else high
     if not span[0] <= least < most <= span[1]:
+        ends = f"{span[0]:g} to {span[1]:g}"
         raise SpecError(
-            f"initial: low and high must be in the range {span[0]:g} to {span[1]:g}; got {least:g}, {most:g}"
+            f"initial: low and high must be in the range {ends}, low below high; got {least:g} and {most:g}"
         )
     return least, most
 
@@ -131,10 +132,8 @@ def draw_initial(initial: str | Mapping[str, Any], u: np.ndarray, span: Span, *,
     ends = span if np.isfinite(span).all() else (-1.0, 1.0)
     if discrete and name == "uniform" and not settings:
         return np.where(u < 0.5, *ends)
-    if discrete and name not in ("share",):
-        raise SpecError(
-            f"initial: opinions of this model are the two ends of the range; got {name}; valid: uniform, share"
-        )
+    if discrete and name != "share":
+        raise SpecError(f"initial: this model has opinions at the ends of the range; got {name}; valid: uniform, share")
     return kind.draw(u, ends, **{**kind.defaults, **settings})
 
 

@@ -91,7 +91,7 @@ def _flips(agent, high, known, n_high, p):
     """Whether a group that an agent can call is split, and comes to a decision."""
     called = min(p.r - 1, known)
     fewest, most = max(0, called - (known - n_high)) + high, min(called, n_high) + high
-    for upper in range(max(fewest, 1), min(most, called) + 1):
+    for upper in range(max(fewest, 1), min(most, called) + 1):  # noqa: SIM110 - compiled, which generators are not
         if 2 * upper != called + 1 or p.ties != 0:
             return True
     return False

@@ -22,7 +22,7 @@ def _unconfined(opinion, p):
 
 
 @inlined
-def _buffers(opinions, contacts, p, spare):
+def pair_buffers(opinions, contacts, p, spare):
     """Room for a block of random words, listeners and speakers."""
     return np.empty(BLOCK, dtype=np.uint64), np.empty(BLOCK, dtype=np.uint32), np.empty(BLOCK, dtype=np.uint32)
 
@@ -105,7 +105,7 @@ def pairwise_kernel(update: Callable[..., float], *, draws: bool = False, discre
                         opinions[j] = met(j, i, other, own, start[j], p, word, spare)
                 done += count
 
-        return inlined(step), _buffers
+        return inlined(step), pair_buffers
 
     free = step_kernel(make)
 
@@ -204,7 +204,7 @@ def _vector_step(variant: Variant, meet: Callable[..., None]) -> tuple[Callable[
                 meet(opinions, before, np.int64(listeners[event]), np.int64(speakers[event]), two_sided, p, spare)
             done += count
 
-    return inlined(step), _buffers
+    return inlined(step), pair_buffers
 
 
 def _vectors_on_given_pairs(meet: Callable[..., None]) -> Callable[..., None]:

@@ -304,6 +304,8 @@ def _check_network(model: ClassicModel, network: Network, contacts: Contacts, is
 def check_opinions(model: ClassicModel, opinions: ArrayLike, n: int, span: tuple[float, float]) -> np.ndarray:
     """Initial opinions as floats, (N,) or (N, D).
 
+    Models that copy opinions or have two states take booleans: False is the lower end of the range, True the upper.
+
     Raises
     ------
     SpecError
@@ -313,6 +315,8 @@ def check_opinions(model: ClassicModel, opinions: ArrayLike, n: int, span: tuple
         given = np.asarray(opinions)
     except (TypeError, ValueError):
         given = np.empty(0, dtype=object)
+    if given.dtype == bool and model.states != "any":
+        given = np.where(given, span[1], span[0])
     # A masked value is missing, but would be read as the number behind the mask.
     if given.dtype.kind not in "iuf" or np.ma.is_masked(opinions):
         raise SpecError(f"initial must be numbers, one for each agent; got {opinions!r:.60}")
@@ -415,7 +419,8 @@ class Batch:
         moments : sequence of int
             Steps after which opinions are recorded, ascending; 0 is the start of this call.
         record : ndarray (R, K, N) or (R, K, N, D), optional
-            Contiguous, to be filled, a record for each of `moments`, in float64 or float32. What a run ended at it stays at.
+            Contiguous, to be filled, a record for each of `moments`, in float64 or float32. A run that has ended stays
+            as it is.
 
         Returns
         -------

@@ -63,6 +63,7 @@ def simulate(
         ``uniform`` over the range or, of discrete models, among its ends, ``normal``, ``beta``, ``share``, ``even``,
         or a mapping as ``{kind: share, high: 0.3}``; with ``dimensions: D`` in it opinions are (N, D), for models that
         take vectors. See :func:`opinionsim.classic.draw_initial`.
+        Discrete models take booleans: False for the lower end of the range, True for the upper.
     steps : int, optional
         How many, each of one elementary update for each agent; default 100. Left out with `pairs`, of which each
         is a step.
@@ -140,8 +141,8 @@ def simulate(
     starts = starts_of(setup, initial, seed, numbers)
     if np.dtype(kind).itemsize * times.size * starts.size > _MOST_RECORDED:
         raise SpecError(
-            f"recording {replicates} x {times.size} x {starts[0].size} opinions takes more than {_MOST_RECORDED >> 30} GiB; "
-            "raise record_every"
+            f"recording {replicates} x {times.size} x {starts[0].size} opinions takes more than "
+            f"{_MOST_RECORDED >> 30} GiB; raise record_every"
         )
     opinions = np.empty((replicates, times.size, *starts.shape[1:]), dtype=kind)
     ended = np.empty(replicates, dtype=np.int64)
@@ -190,7 +191,7 @@ def whole(name: str, value: Any, low: int) -> int:
 
 
 def find_network(network: Any, initial: Any, n: int | None, seed: int, replicates: int, replicate: int = 0) -> Network:
-    """The network, of as many agents as are asked for, or as there are opinions; a random one is that of a replicate."""
+    """The network, of as many agents as are asked for, or as there are opinions; a random one is of a replicate."""
     shape = _shape(initial)
     if shape and shape[0] < 2:
         raise SpecError(f"initial must give opinions for at least 2 agents; got {shape[0]}")

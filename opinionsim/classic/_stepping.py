@@ -127,10 +127,9 @@ def _loop(
             before = previous if at_once else opinions
             space = room(opinions, contacts, p, spare)
             looked, noted = 0, 0
-            if records:
-                if moments[0] == 0:
-                    copied(opinions, record[row, 0])
-                    noted = 1
+            if records and moments[0] == 0:
+                copied(opinions, record[row, 0])
+                noted = 1
             if stops:
                 memory = memory_of(opinions, contacts, p)
             if checks_start:
@@ -138,24 +137,21 @@ def _loop(
                 if looked < 0:
                     ended[row] = 0
             for number in range(1, timing.steps + 1):
-                if stops:
-                    if ended[row] >= 0:
-                        break
+                if stops and ended[row] >= 0:
+                    break
                 if keeps:
                     copied(opinions, previous)
                 if shuffles:
                     shuffle(contacts, state, queue)
                 step(opinions, before, start, contacts, timing, p, queue, state, spare, space)
-                if records:
-                    if noted < moments.size and moments[noted] == number:
-                        copied(opinions, record[row, noted])
-                        noted += 1
-                if stops:
-                    if looked << _SPARING <= number * timing.events:
-                        cost = check(opinions, previous, contacts, p, timing, memory)
-                        looked += cost
-                        if cost < 0:
-                            ended[row] = number
+                if records and noted < moments.size and moments[noted] == number:
+                    copied(opinions, record[row, noted])
+                    noted += 1
+                if stops and looked << _SPARING <= number * timing.events:
+                    cost = check(opinions, previous, contacts, p, timing, memory)
+                    looked += cost
+                    if cost < 0:
+                        ended[row] = number
             if records:
                 while noted < moments.size:
                     copied(opinions, record[row, noted])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,114 +12,233 @@ import typer
 
 from opinionsim.cli._console import aligned, note, say, say_json
 from opinionsim.cli._options import AsJson, assignments
+from opinionsim.cli._sweeps import carry_out_sweep, end_sweep, mean, say_frame, say_plan, spell_all
 from opinionsim.errors import SpecError
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from opinionsim.classic import ClassicModel, Trajectories
+    from opinionsim.experiments import Sweep
+
+#: Endings of specifications.
+_SPECS = (".yaml", ".yml", ".json")
 
 
 def abm(
     model: Annotated[
         str,
-        typer.Argument(metavar="MODEL", help="Name of the model (see: opinionsim list abm)."),
+        typer.Argument(
+            metavar="MODEL|SPEC",
+            help="Name of the model (see: opinionsim list abm), or path of the specification of a sweep (.yaml).",
+        ),
     ],
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="A parameter or scheme option; may be repeated."),
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="A parameter or scheme option; of a specification, a field, as in interaction.steps=50. "
+            "May be repeated.",
+        ),
     ] = None,
     over: Annotated[
         list[str] | None,
         typer.Option(
             "--over",
-            metavar="NAME=LIST",
-            help="Run every value, as in epsilon=[0.1,0.2]; may be repeated: every combination.",
+            metavar="NAME=VALUES",
+            help="Run every value of a parameter, a scheme option, n, network, network.k, initial or range: a list, "
+            "epsilon=[0.1,0.2], or a range with its ends, epsilon=0.05:0.5:0.05. May be repeated: every combination.",
         ),
     ] = None,
     agents: Annotated[
         int | None, typer.Option("--agents", metavar="N", min=2, help="Number of agents; default 100.")
     ] = None,
     network: Annotated[
-        str,
+        str | None,
         typer.Option(
-            "--network", metavar="SPEC", help="Name of a network, or '{kind: watts-strogatz, k: 10, p: 0.1}'."
+            "--network",
+            metavar="SPEC",
+            help="Name of a network, or '{kind: watts-strogatz, k: 10, p: 0.1}'. Default: complete.",
         ),
-    ] = "complete",
+    ] = None,
     initial: Annotated[
-        str, typer.Option("--initial", metavar="SPEC", help="uniform, normal, or a list of one number an agent.")
-    ] = "uniform",
+        str | None,
+        typer.Option(
+            "--initial", metavar="SPEC", help="uniform, normal, or a list of one number an agent. Default: uniform."
+        ),
+    ] = None,
     span: Annotated[
         str | None,
         typer.Option("--range", metavar="[LOW,HIGH]", help="Range of opinions. Default: that of the model."),
     ] = None,
-    steps: Annotated[int, typer.Option("--steps", min=0, help="Steps, each of one update an agent.")] = 100,
-    replicates: Annotated[int, typer.Option("--replicates", min=1, help="Number of simulations.")] = 1,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Root of all randomness.")] = 0,
+    steps: Annotated[
+        int | None, typer.Option("--steps", min=0, help="Steps, each of one update an agent. Default: 100.")
+    ] = None,
+    until: Annotated[
+        str | None,
+        typer.Option("--until", metavar="SPEC", help="End runs before: frozen, consensus or '{change: 1e-4}'."),
+    ] = None,
+    at: Annotated[
+        str | None,
+        typer.Option(
+            "--at",
+            metavar="STEPS",
+            help="Also measure after these steps: [10,100], 10:100:10, or '{log: 20}' for 20 spaced logarithmically.",
+        ),
+    ] = None,
+    replicates: Annotated[
+        int | None, typer.Option("--replicates", min=1, help="Number of simulations, of each point. Default: 1.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option("--seed", min=0, help="Root of all randomness. Default: 0.")] = None,
     every: Annotated[int, typer.Option("--record-every", min=1, help="Steps between records.")] = 1,
     metrics: Annotated[
         list[str] | None,
         typer.Option("--metric", metavar="NAME", help="May be repeated. Default: bias and diversity."),
     ] = None,
     isolates: Annotated[
-        str, typer.Option("--isolates", help="Agents without a partner: an error, or keep their opinions.")
-    ] = "error",
+        str | None,
+        typer.Option("--isolates", help="Agents without a partner: error (default), or keep their opinions."),
+    ] = None,
+    store: Annotated[
+        str | None,
+        typer.Option(
+            "--store",
+            metavar="STORE",
+            help="Keep measures in a store, as runs are done; the same command later goes on where this one was. "
+            "Default: nothing is kept; of a specification, results/NAME.sqlite.",
+        ),
+    ] = None,
+    threads: Annotated[
+        int | None, typer.Option("--threads", min=1, help="Simulations at a time. Default: one a processor.")
+    ] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            "--cluster",
+            metavar="ADDRESS",
+            help="Dask scheduler whose workers simulate, as tcp://HOST:8786; this process keeps what they find.",
+        ),
+    ] = None,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Print points, runs, time and memory of a sweep; carry out a pilot only.")
+    ] = False,
     csv: Annotated[
         Path | None,
-        typer.Option("--csv", metavar="FILE", help="Save every opinion; with --over, every run."),
+        typer.Option("--csv", metavar="FILE", help="Save every opinion; of a sweep, every run."),
     ] = None,
     figure: Annotated[Path | None, typer.Option("--figure", metavar="FILE", help="Draw into this file.")] = None,
     describe: Annotated[bool, typer.Option("--describe", help="Describe the model; simulate nothing.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Simulate a classic opinion model."""  # fmt: skip
-    from opinionsim.classic import check_names, find_model, simulate, sweep
+    """Simulate a classic opinion model once, or a sweep of it: every combination of values."""  # fmt: skip
+    from opinionsim.classic import check_names, find_model, simulate
     from opinionsim.documents import parse_value
+    from opinionsim.experiments import default_sweep_store, load_sweep, path_of
 
-    found = find_model(model)
-    if describe:
-        say(_description(found))
-        return
     if figure is not None:
         from opinionsim.plots import check_suffix
 
         check_suffix(figure)
-    varied, set_to = assignments(over, "--over"), assignments(settings, "--set")
-    check_names(found, [*varied, *set_to])
-    if varied and every != 1:
-        raise SpecError("--record-every cannot be given with --over, which keeps final opinions only")
-    if figure is not None and len(varied) > 2:
-        raise SpecError("--figure shows one or two parameters of --over; save more with --csv")
+    given = {
+        "--over": over, "--agents": agents, "--network": network, "--initial": initial, "--range": span,
+        "--steps": steps, "--until": until, "--at": at, "--isolates": isolates,
+    }  # fmt: skip
+    if Path(model).suffix in _SPECS:
+        if stated := [name for name, value in given.items() if value is not None]:
+            raise SpecError(f"{stated[0]} stands in the specification; change it as in --set interaction.steps=50")
+        changes = {"replicates": replicates, "seed": seed, "measurement.metrics": metrics}
+        spelled = [f"{path}={json.dumps(value)}" for path, value in changes.items() if value is not None]
+        sweep = load_sweep(model, [*(settings or ()), *spelled])
+        return _sweep(sweep, store or default_sweep_store(sweep), threads, cluster, plan, csv, figure, as_json)
+    found = find_model(model)
+    if describe:
+        say(_description(found))
+        return
+    set_to = assignments(settings, "--set")
+    check_names(found, set_to)
     common: dict[str, Any] = {
-        "network": parse_value(network, "--network"),
-        "initial": parse_value(initial, "--initial"),
-        "steps": steps,
-        "seed": seed,
-        "n": agents,
-        "replicates": replicates,
+        "network": "complete" if network is None else parse_value(network, "--network"),
+        "initial": "uniform" if initial is None else parse_value(initial, "--initial"),
         "range": None if span is None else parse_value(span, "--range"),
-        "isolates": isolates,
-        **set_to,
+        "isolates": isolates or "error",
+        "steps": 100 if steps is None else steps,
+        "seed": seed or 0,
+        "replicates": replicates or 1,
     }
     names = metrics or ["bias", "diversity"]
-    if varied:
-        table = sweep(found, varied, metrics=names, **common)
-        names = _report_sweep(table, list(varied), as_json=as_json)
-    else:
-        # Metrics that fail at the start fail at the end too: find out before the simulation.
-        simulate(found, **{**common, "steps": 0}).metrics(names)
-        run = simulate(found, record_every=every, **common)
-        _report_run(found, run, names, as_json=as_json)
+    if any((over, until, at, store, cluster, plan)):
+        if every != 1:
+            raise SpecError("--record-every cannot be given with --over, which keeps final opinions only")
+        varied = assignments(over, "--over")
+        if both := sorted({*varied} & {*set_to}):
+            raise SpecError(f"{both[0]} is given twice: as a value, and as one that varies")
+        moments = [] if at is None else parse_value(at, "--at")
+        sweep = load_sweep(
+            {
+                "name": found.name,
+                "seed": common["seed"],
+                "replicates": common["replicates"],
+                "model": {"classic": found.name, "parameters": set_to},
+                "population": {"size": agents, "initial_opinions": common["initial"], "range": common["range"]},
+                "interaction": {
+                    "network": common["network"],
+                    "steps": common["steps"],
+                    "until": None if until is None else parse_value(until, "--until"),
+                    "isolates": common["isolates"],
+                },
+                "measurement": {"metrics": names, "at": [moments] if isinstance(moments, int) else moments},
+                "sweep": {path_of(name): values for name, values in varied.items()},
+            }
+        )
+        return _sweep(sweep, store, threads, cluster, plan, csv, figure, as_json)
+    common = {**common, "n": agents, **set_to}
+    # Metrics that fail at the start fail at the end too: find out before the simulation.
+    simulate(found, **{**common, "steps": 0}).metrics(names)
+    run = simulate(found, record_every=every, threads=threads, **common)
+    _report_run(found, run, names, as_json=as_json)
     if csv is not None:
-        csv.parent.mkdir(parents=True, exist_ok=True)
-        (table if varied else run.frame()).to_csv(csv, index=False)
-        note(f"wrote {csv}")
+        _write_csv(run.frame(), csv)
     if figure is not None:
-        from opinionsim.plots import phase_diagram, save, trajectories
+        from opinionsim.plots import save, trajectories
 
-        x, y = [*varied, None, None][:2]
-        axes = phase_diagram(table, x=x, y=y, value=names[0]) if x else trajectories(run)
-        note(f"wrote {save(axes, figure)}")
+        note(f"wrote {save(trajectories(run), figure)}")
+
+
+def _sweep(
+    sweep: Sweep,
+    store: str | None,
+    threads: int | None,
+    cluster: str | None,
+    plan: bool,
+    csv: Path | None,
+    figure: Path | None,
+    as_json: bool,
+) -> None:
+    """Carry out a sweep, or plan it, and report it."""
+    if figure is not None and not 1 <= len(sweep.axes) <= 2:
+        raise SpecError(f"--figure shows one or two axes; this sweep has {len(sweep.axes)}; save its runs with --csv")
+    if plan:
+        say_plan(sweep, store, threads)
+        return
+    summary = carry_out_sweep(sweep, store, threads=threads, cluster=cluster)
+    frame = summary.frame
+    if len(frame):
+        say_frame(frame, as_json=as_json)
+    if csv is not None:
+        _write_csv(frame, csv)
+    if figure is not None and len(frame):
+        from opinionsim.plots import phase_diagram, save
+
+        x, y = [*sweep.axes, None][:2]
+        note(f"wrote {save(phase_diagram(frame, x=x, y=y, value=sweep.measures[0]), figure)}")
+    end_sweep(summary, kept=store is not None)
+
+
+def _write_csv(frame: pd.DataFrame, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    frame.to_csv(target, index=False)
+    note(f"wrote {target}")
 
 
 def _description(model: ClassicModel) -> str:
@@ -157,47 +277,13 @@ def _report_run(model: ClassicModel, found: Trajectories, names: list[str], *, a
             }
         )
         return
-    say(f"{model.title} ({model.name}): {_spell_all(found.parameters, found.scheme) or 'no parameters'}")
+    say(f"{model.title} ({model.name}): {spell_all(found.parameters, found.scheme) or 'no parameters'}")
     say(f"Evidence: equation. {found.network.n} agents, {found.times[-1]} steps, {len(found.opinions)} replicates")
-    say(aligned([["metric", "start", "end"], *([name, _mean(start[name]), _mean(end[name])] for name in end)]))
+    say(aligned([["metric", "start", "end"], *([name, mean(start[name]), mean(end[name])] for name in end)]))
     if len(found.opinions) > 1:
         say("mean ± standard deviation over replicates")
-
-
-def _report_sweep(table: pd.DataFrame, varied: list[str], *, as_json: bool) -> list[str]:
-    """Print the mean of every metric by combination; return the columns of metrics."""
-    names = [name for name in table.columns if name not in ("model", *varied, "replicate", "evidence")]
-    if as_json:
-        say_json(table.to_dict(orient="records"))
-        return names
-    same = _spell_all(table.attrs["parameters"], table.attrs["scheme"])
-    say(f"{table.attrs['model']}: {same or 'nothing else to set'}")
-    say(f"{table.attrs['n']} agents, {table.attrs['steps']} steps, {table.attrs['replicates']} replicates")
-    rows = [[*varied, *names]]
-    for values, group in table.groupby(varied, sort=False):
-        rows.append([*(_spell(value) for value in values), *(_mean(group[name].to_numpy()) for name in names)])
-    say(aligned(rows))
-    say("Evidence: equation. Mean ± standard deviation over replicates, final opinions")
-    return names
 
 
 def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
     """Values for JSON, with arrays as lists."""
     return {name: value.tolist() if hasattr(value, "tolist") else value for name, value in values.items()}
-
-
-def _spell_all(*settings: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name}={_spell(value)}" for each in settings for name, value in each.items())
-
-
-def _spell(value: Any) -> str:
-    if hasattr(value, "__len__") and not isinstance(value, str):
-        return f"[{len(value)} values]"
-    return str(value).lower() if isinstance(value, bool) else f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _mean(values: Any) -> str:
-    """Mean, with the standard deviation if there are several values."""
-    if len(values) == 1:
-        return f"{values[0]:.4g}"
-    return f"{values.mean():.4g} ± {values.std(ddof=1):.2g}"

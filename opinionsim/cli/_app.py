@@ -65,7 +65,9 @@ _COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
             "Rebuild every complete run from its stored calls, without a model, and compare.",
         ),
     },
-    "Classic models": {"abm": ("_abm:abm", "Simulate a classic opinion model.")},
+    "Classic models": {
+        "abm": ("_abm:abm", "Simulate a classic opinion model, or a sweep of it: once, or every combination of values.")
+    },
     "Tools": {
         "classify": ("_classify:classify", "Code the opinion each text expresses of a claim; prints CSV."),
         "list": (

@@ -41,6 +41,7 @@ _EXTRAS = {
     "postgres": ("psycopg",),
     "cluster": ("distributed",),
     "surveys": ("pyarrow", "pyreadstat"),
+    "networks": ("igraph",),
 }
 #: LangChain packages of further providers.
 _PROVIDERS = (

@@ -13,9 +13,10 @@ from opinionsim.errors import SpecError
 from opinionsim.store import Results
 
 _FRAMES = ("runs", "agents", "edges", "turns", "opinions", "calls", "metrics")
+_POINTS = "points"
 _MANIFEST = "manifest.json"
 #: In the order of writing: a folder with a manifest is complete.
-_NAMES = (*(f"{name}.csv" for name in _FRAMES), _MANIFEST)
+_NAMES = (*(f"{name}.csv" for name in (*_FRAMES, _POINTS)), _MANIFEST)
 
 
 def write_export(results: Results, folder: Path) -> list[Path]:
@@ -54,13 +55,15 @@ def write_export(results: Results, folder: Path) -> list[Path]:
     with tempfile.TemporaryDirectory(prefix=f".{place.name}-", dir=place.parent) as scratch:
         _write(results, Path(scratch))
         place.mkdir(exist_ok=True)
-        for name in _NAMES:
+        written = [name for name in _NAMES if (Path(scratch) / name).exists()]
+        for name in written:
             (Path(scratch) / name).replace(place / name)
-    return [folder / name for name in _NAMES]
+    return [folder / name for name in written]
 
 
 def _write(results: Results, folder: Path) -> None:
-    for name in _FRAMES:
+    # A classic sweep has one frame, other experiments all the others.
+    for name in (_POINTS,) if results.swept else _FRAMES:
         frame: pd.DataFrame = getattr(results, name)
         if name == "turns":
             frame = frame.assign(reads=[json.dumps(list(reads)) for reads in frame["reads"]])

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from opinionsim.errors import SpecError
@@ -32,6 +33,8 @@ class Figures(StrEnum):
 
 #: Figures of several runs together that show numbers of conditions.
 _OF_CONDITIONS = (Figures.RIBBONS, Figures.DENSITY, Figures.TRANSITIONS, Figures.BEFORE_AFTER)
+#: Arguments of figures that change no numbers.
+_LOOKS = ("show", "scale", "contours", "theory", "width")
 #: Figures that an option goes with; options without an entry go with all figures.
 _GO_WITH: Mapping[str, tuple[Figures, ...]] = {
     "--run": (Figures.TRAJECTORIES, Figures.DISTRIBUTION, Figures.NETWORK),
@@ -45,6 +48,12 @@ _GO_WITH: Mapping[str, tuple[Figures, ...]] = {
     "--step": (Figures.NETWORK,),
     "--x": (Figures.PHASE,),
     "--y": (Figures.PHASE,),
+    "--lines": (Figures.PHASE,),
+    "--show": (Figures.PHASE,),
+    "--scale": (Figures.PHASE,),
+    "--contour": (Figures.PHASE,),
+    "--theory": (Figures.PHASE,),
+    "--width": (Figures.PHASE, Figures.BEFORE_AFTER),
     "--csv": (*_OF_CONDITIONS, Figures.NETWORK, Figures.PHASE),
 }
 
@@ -64,10 +73,47 @@ def options_of(what: Figures, given: Mapping[str, Any]) -> dict[str, Any]:
             listed = f"{', '.join(others)} or {last}" if others else last
             raise SpecError(f"{option} goes with --what {listed}; got --what {what}")
     if what == Figures.PHASE and "--x" not in present:
-        raise SpecError("--what phase needs --x, a column of the runs that was swept, and takes a second as --y")
+        raise SpecError(
+            "--what phase needs --x, a column of the runs that was swept, and takes a second as --y or --lines"
+        )
+    if what == Figures.RIBBONS and "--metric" in present:
+        if len(present["--metric"]) > 1:
+            raise SpecError(f"--what ribbons shows one metric; got {', '.join(present['--metric'])}")
+        present["--metric"] = present["--metric"][0]
+    if "--theory" in present:
+        present["--theory"] = _curves(present["--theory"])
     present.pop("--csv", None)
-    names = {"--step": "steps", "--metric": "value" if what == Figures.PHASE else "metric"}
+    metric = "value" if what == Figures.PHASE else "metric"
+    names = {"--step": "steps", "--metric": metric, "--contour": "contours"}
     return {names.get(option, option[2:].replace("-", "_")): value for option, value in present.items()}
+
+
+def _curves(files: Sequence[Path]) -> dict[str, Any]:
+    """Curves of CSV files by their labels, which must differ."""
+    from opinionsim.plots import read_theory
+
+    found: dict[str, Any] = {}
+    for file in files:
+        ((label, curve),) = read_theory(file).items()
+        if label in found:
+            raise SpecError(f"--theory {file}: another file names its curve {label!r} too")
+        found[label] = curve
+    return found
+
+
+def _source(results: Results, what: Figures) -> Results | pd.DataFrame:
+    """What a figure is drawn from: results, or of a classic sweep the frame of its runs.
+
+    Raises
+    ------
+    SpecError
+        If it shows opinions or texts of a classic sweep, which keeps neither.
+    """
+    if not results.swept:
+        return results
+    if what != Figures.PHASE:
+        raise SpecError(f"{results.name} is a classic sweep, which keeps measures alone: --what phase draws them")
+    return results.points[results.points["error"] == ""]
 
 
 def draw(results: Results, what: Figures, options: Mapping[str, Any]) -> Figure | Axes:
@@ -85,7 +131,7 @@ def draw(results: Results, what: Figures, options: Mapping[str, Any]) -> Figure 
         Figures.PHASE: plots.phase_diagram,
         Figures.BEFORE_AFTER: plots.before_after,
     }
-    drawn: Figure | Axes = functions[what](results, **options)
+    drawn: Figure | Axes = functions[what](_source(results, what), **options)
     return drawn
 
 
@@ -102,5 +148,6 @@ def numbers(results: Results, what: Figures, options: Mapping[str, Any]) -> pd.D
         Figures.PHASE: plots.phase_data,
         Figures.BEFORE_AFTER: plots.before_after_data,
     }
-    frame: pd.DataFrame = functions[what](results, **options).frame
+    counted = {name: value for name, value in options.items() if name not in _LOOKS}
+    frame: pd.DataFrame = functions[what](_source(results, what), **counted).frame
     return frame

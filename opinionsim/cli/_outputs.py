@@ -13,6 +13,7 @@ from opinionsim.cli._console import note, say, say_json
 from opinionsim.cli._figures import Figures, draw, numbers, options_of
 from opinionsim.cli._options import AsJson, DesignNumber, ExperimentName, StorePath, TextKind, assignments, own_modules
 from opinionsim.cli._stores import note_standing, read_results, row_of
+from opinionsim.cli._sweeps import say_frame
 from opinionsim.errors import SpecError
 
 if TYPE_CHECKING:
@@ -84,6 +85,11 @@ def table(
     from opinionsim.metrics import named_metrics, run_metrics, scale_of
 
     results = read_results(store, experiment, design)
+    if results.swept:
+        say_frame(results.points, as_json=as_json)
+        if csv is not None:
+            _write_numbers(results.points, csv)
+        return
     frames = (results.runs, results.opinions, results.agents)
     measured = run_metrics(*frames, ddof, turns=results.turns)
     chosen = None if kind is None else kind.value
@@ -124,6 +130,14 @@ class ColourBy(StrEnum):
 
     OPINION = "opinion"
     MODEL = "model"
+
+
+class Shown(StrEnum):
+    """What a phase diagram shows of the runs at a point."""
+
+    MEAN = "mean"
+    SPREAD = "spread"
+    BOTH = "both"
 
 
 class Format(StrEnum):
@@ -188,11 +202,13 @@ def plot(
     ] = None,
     allow_parts: AllowParts = False,
     metric: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
             "--metric",
+            "--measure",
             metavar="NAME",
-            help="For ribbons and phase: the metric. Default: bias for ribbons, diversity for phase.",
+            help="For ribbons and phase: the metric; for phase it may be repeated, a panel each. "
+            "Default: bias for ribbons, diversity for phase.",
             show_default=False,
         ),
     ] = None,
@@ -211,7 +227,55 @@ def plot(
     ] = None,
     y: Annotated[
         str | None,
-        typer.Option("--y", metavar="COLUMN", help="For phase: a second swept column.", show_default=False),
+        typer.Option("--y", metavar="COLUMN", help="For phase: a second swept column, for a map.", show_default=False),
+    ] = None,
+    lines: Annotated[
+        str | None,
+        typer.Option(
+            "--lines",
+            metavar="COLUMN",
+            help="For phase: a second swept column, a line for each level.",
+            show_default=False,
+        ),
+    ] = None,
+    shown: Annotated[
+        Shown, typer.Option("--show", help="For phase: the mean over runs, their standard deviation, or both.")
+    ] = Shown.MEAN,
+    scale: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--scale",
+            metavar="COLUMN=linear|log",
+            help="For phase: scale of a swept column or a metric; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    contour: Annotated[
+        list[float] | None,
+        typer.Option(
+            "--contour",
+            metavar="NUMBER",
+            help="For phase with --y: a mean to draw a contour at; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    theory: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--theory",
+            metavar="FILE",
+            help="For phase: a curve to draw on top, a CSV file of two columns, x and y; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    width: Annotated[
+        float | None,
+        typer.Option(
+            "--width",
+            metavar="MM",
+            help="For phase and before-after: millimetres of the figure, at least 80. Default: 174.",
+            show_default=False,
+        ),
     ] = None,
     kind: Kind = None,
     wording: Wording = None,
@@ -260,16 +324,22 @@ def plot(
             "--replicate": replicate,
             "--color-by": None if color_by == ColourBy.OPINION else color_by.value,
             "--ddof": ddof or None,
-            "--metric": metric,
+            "--metric": metric or None,
             "--step": step or None,
             "--x": x,
             "--y": y,
+            "--lines": lines,
+            "--show": None if shown == Shown.MEAN else shown.value,
+            "--scale": assignments(scale, "--scale", "COLUMN=linear|log") or None,
+            "--contour": contour or None,
+            "--theory": theory or None,
+            "--width": width,
             "--csv": csv,
         },
     )
-    if metric is not None and is_path(metric):
+    for each in filter(is_path, metric or ()):
         if not allow_parts:
-            raise SpecError(f"--metric {metric} is a part of your own: --allow-parts imports it, which runs its code")
+            raise SpecError(f"--metric {each} is a part of your own: --allow-parts imports it, which runs its code")
         own_modules()
     file = _file_named(out, file_format)
     results = read_results(store, experiment, design)
@@ -277,7 +347,8 @@ def plot(
         options["run"] = _row(results, run)
     if kind is not None:
         options["kind"] = kind.value
-    named = [*options.get("where", {}).values(), *(by or ()), *(part for part in (metric, x, y) if part)]
+    named = [*options.get("where", {}).values(), *(by or ()), *(metric or ())]
+    named += [part for part in (x, y, lines) if part] + ([] if shown == Shown.MEAN else [shown.value])
     named += [] if design is None else [f"design{design}"]
     named += [f"replicate{replicate}"] if replicate else []
     named += [] if wording is None else [f"wording-{wording}"]

@@ -89,8 +89,9 @@ def _standing(
     return {
         "experiment": experiment.name,
         "experiment_id": experiment.experiment_id,
-        **_counts(run_ids, states, alive),
-        "errors": {run_id: states[run_id].error for run_id in run_ids if run_id in states and states[run_id].error},
+        **(_swept(opened, designs) or _counts(run_ids, states, alive)),
+        "errors": {run_id: states[run_id].error for run_id in run_ids if run_id in states and states[run_id].error}
+        | {f"{row.point_id}/{row.replicate}": row.error for row in opened.failed_points(_point_ids(designs))},
         **dict(zip(_USED, paid or (0, 0, 0, 0.0), strict=False)),
         "canaries": dict(zip(_USED, canaries_paid(canaries), strict=False)),
         "changed_models": _changes(canaries),
@@ -98,7 +99,10 @@ def _standing(
             {
                 "design": design.design,
                 "run_last": design is last,
-                **_counts(list(dict.fromkeys(run.run_id for run in design.runs)), states, alive),
+                **(
+                    _swept(opened, [design])
+                    or _counts(list(dict.fromkeys(run.run_id for run in design.runs)), states, alive)
+                ),
             }
             for design in designs
         ],
@@ -111,6 +115,28 @@ def _counts(run_ids: Sequence[str], states: Mapping[str, RunState], alive: Colle
     counted = {name.replace(" ", "_"): count for name, count in count_states(own, alive).items()}
     coding = sum(state.status == "complete" and run_id in alive for run_id, state in own.items())
     return {"runs": len(run_ids), **counted, "being_coded": coding}
+
+
+def _point_ids(designs: Sequence[DesignRow]) -> dict[str, int]:
+    """Points of the classic sweeps among designs, with the replicates that are asked for."""
+    wanted: dict[str, int] = {}
+    for design in designs:
+        for point_id, _ in design.manifest.get("points", ()):
+            wanted[point_id] = max(wanted.get(point_id, 0), int(design.spec["replicates"]))
+    return wanted
+
+
+def _swept(opened: Store, designs: Sequence[DesignRow]) -> dict[str, int]:
+    """Numbers of the runs of classic sweeps, as :func:`_counts` gives those of others; empty where there is none."""
+    wanted = _point_ids(designs)
+    if not wanted:
+        return {}
+    found = opened.point_counts(wanted)
+    done, failed = (sum(each[place] for each in found.values()) for place in (0, 1))
+    # Runs of more replicates than the last invocation asked for are there too.
+    total = sum(max(number, sum(found.get(point_id, (0,)))) for point_id, number in wanted.items())
+    counted = {"complete": done, "incomplete": failed, "pending": total - done - failed}
+    return {"runs": total, **dict.fromkeys(("under_way", "cut_off", "being_coded"), 0), **counted}
 
 
 # -- the table -----------------------------------------------------------------------------------------------

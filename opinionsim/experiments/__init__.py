@@ -22,6 +22,15 @@ from opinionsim.experiments._survey_validation import (
     validate_survey,
     validation_experiment,
 )
+from opinionsim.experiments._sweep_spec import Sweep, SweepSpec, load_sweep, path_of
+from opinionsim.experiments._sweeps import (
+    SweepPlan,
+    SweepProgress,
+    SweepSummary,
+    default_sweep_store,
+    plan_sweep,
+    run_sweep,
+)
 
 __all__ = [
     "Cell",
@@ -41,17 +50,27 @@ __all__ = [
     "Runner",
     "Summary",
     "SurveyValidation",
+    "Sweep",
+    "SweepPlan",
+    "SweepProgress",
+    "SweepSpec",
+    "SweepSummary",
     "assemble",
     "calls_by_run",
     "default_store",
+    "default_sweep_store",
     "json_schema",
     "load_experiment",
+    "load_sweep",
     "manifest",
+    "path_of",
     "plan",
+    "plan_sweep",
     "preview",
     "read_validation",
     "replay",
     "run",
+    "run_sweep",
     "spell_money",
     "spell_seconds",
     "under_way",

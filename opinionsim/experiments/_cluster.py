@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import astuple
 from itertools import count
 from pathlib import Path
@@ -147,17 +147,22 @@ class Cluster:
         self._client.subscribe_topic(topic, handler)
 
     async def carry_out(self, chunk: Chunk) -> Summary:
-        """Have a worker carry out a chunk.
+        """Have a worker carry out a chunk; raises as :meth:`call`."""
+        summary: Summary = await self.call(carry_out_chunk, chunk)
+        return summary
+
+    async def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """What a function returns that a worker calls.
 
         Raises
         ------
         LostError
-            If the scheduler gave the chunk up, or is gone.
+            If the scheduler gave the call up, or is gone.
         OpinionSimError
-            If a worker could not work on it.
+            If a worker could not carry it out.
         """
         try:
-            summary: Summary = await self._client.submit(carry_out_chunk, chunk, pure=False)
+            return await self._client.submit(function, *arguments, pure=False)
         except self._distributed.KilledWorker as error:
             raise LostError(
                 f"the scheduler gave a chunk of runs up because {error.allowed_failures + 1} workers died over it, "
@@ -165,7 +170,6 @@ class Cluster:
             ) from None
         except (self._distributed.CancelledError, self._distributed.client.ClosedClientError, OSError) as error:
             raise LostError(f"the Dask scheduler is gone ({error}); workers may have finished more runs") from None
-        return summary
 
     async def stop(self, name: str) -> bool:
         """Tell all workers to begin nothing more of a sweep; return whether any worker answered."""

@@ -58,7 +58,7 @@ def described(experiment: Experiment, *, models: Sequence[str] = ()) -> dict[str
         "environment": {
             "opinionsim": opinionsim.__version__,
             "python": ".".join(map(str, sys.version_info[:3])),
-            "packages": _versions(),
+            "packages": versions(),
             "git": _git_state(),
             "models": sorted(models),
             "parts": described_parts(cell.spec for cell in experiment.cells),
@@ -109,7 +109,7 @@ def _resolved(spec: ExperimentSpec) -> dict[str, Any]:
 
 
 @cache
-def _versions() -> dict[str, str]:
+def versions() -> dict[str, str]:
     """Versions of the packages that results depend on."""
     return {name: metadata.version(name) for name in _PACKAGES}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from opinionsim.metrics._classes import CLASSES, class_transitions, qualitative_class
 from opinionsim.metrics._clusters import cluster_labels, clusters, effective_clusters, largest_cluster
+from opinionsim.metrics._communities import communities, modularity
 from opinionsim.metrics._conditions import (
     NOT_SET,
     check_conditions,
@@ -12,6 +13,7 @@ from opinionsim.metrics._conditions import (
     in_order,
     order_levels,
 )
+from opinionsim.metrics._controversy import random_walk_controversy
 from opinionsim.metrics._convergence import (
     ExitProbability,
     FirstTime,
@@ -65,7 +67,7 @@ from opinionsim.metrics._polarization import (
     opinion_polarization_index,
 )
 from opinionsim.metrics._registry import METRICS, Metric, compute_metrics, find_metric
-from opinionsim.metrics._spread import coverage, dispersion, mean_distance, regionalization, spread
+from opinionsim.metrics._spread import coverage, dispersion, entropy, mean_distance, regionalization, spread
 from opinionsim.metrics._sycophancy import sycophancy
 from opinionsim.metrics._uncertainty import (
     Interval,
@@ -104,6 +106,7 @@ __all__ = [
     "class_transitions",
     "cluster_labels",
     "clusters",
+    "communities",
     "compute_metrics",
     "condition_axes",
     "condition_metrics",
@@ -123,6 +126,7 @@ __all__ = [
     "duclos_esteban_ray",
     "effective_clusters",
     "ei_index",
+    "entropy",
     "esteban_ray",
     "exit_probability",
     "exposure",
@@ -142,6 +146,7 @@ __all__ = [
     "lexical_frame",
     "mean_distance",
     "median",
+    "modularity",
     "named_metrics",
     "neighbour_correlation",
     "one_wording",
@@ -153,6 +158,7 @@ __all__ = [
     "permutation_test",
     "polarization",
     "qualitative_class",
+    "random_walk_controversy",
     "regionalization",
     "relative_bias",
     "relative_diversity",

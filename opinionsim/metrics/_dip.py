@@ -12,8 +12,8 @@ from opinionsim.errors import MeasurementError
 from opinionsim.metrics._arrays import Measured, Rows
 from opinionsim.streams import stream
 
-#: Number of opinions from which compiling, which takes seconds, is faster.
-_COMPILE_FROM = 400_000
+#: Values of uniform samples that are held at a time.
+_BATCH = 1_000_000
 
 
 @inlined
@@ -96,23 +96,21 @@ def _dip_of_row(row: Any, n: int, x: Any, low: Any, high: Any, minor: Any, major
     return twice / 2
 
 
-def _dips(ordered: Any, n: Any) -> Any:
-    """Dip of the first n[r] values of every row r of increasing values."""
-    found = np.full(len(ordered), np.nan)
-    columns = ordered.shape[1]
-    x, low, high = np.empty(columns), np.empty(columns), np.empty(columns)
-    minor, major = np.empty(columns, dtype=np.int64), np.empty(columns, dtype=np.int64)
-    for r in range(len(ordered)):
+def _dips(ordered: Any, n: Any, found: Any, x: Any, low: Any, high: Any, minor: Any, major: Any) -> None:
+    """Write to `found` the dip of the first n[r] values of every row r of increasing values."""
+    for r in range(found.size):
         if n[r] > 0:
             found[r] = _dip_of_row(ordered[r], n[r], x, low, high, minor, major)
-    return found
 
 
 def _dip_rows(ordered: np.ndarray, n: np.ndarray) -> np.ndarray:
-    """Dips of sorted rows, by compiled functions if there are enough opinions."""
-    if ordered.size < _COMPILE_FROM:
-        return np.asarray(_dips(ordered, n))
-    return np.asarray(compiled(_dips)(np.ascontiguousarray(ordered), n))
+    """Dips of sorted rows (R, N), of which the first n[r] values count; NaN where none does."""
+    found = np.full(len(ordered), np.nan)
+    size = ordered.shape[1]
+    shares = np.empty((3, size))
+    corners = np.empty((2, size), dtype=np.int64)
+    compiled(_dips)(np.ascontiguousarray(ordered), n, found, *shares, *corners)
+    return found
 
 
 def dip(opinions: ArrayLike) -> Measured:
@@ -144,6 +142,19 @@ def dip(opinions: ArrayLike) -> Measured:
     """
     rows = Rows.of(opinions)
     return rows.back(_dip_rows(rows.ordered, rows.n))
+
+
+def _null_dips(n: int, n_null: int, seed: int) -> np.ndarray:
+    """Dips of uniform samples of n values, (n_null,); drawn in portions, which are the same draws in a row."""
+    draw = stream(seed, "dip null", 0, n)
+    portion = max(1, _BATCH // n)
+    sizes = [min(portion, n_null - first) for first in range(0, n_null, portion)]
+    dips = []
+    for size in sizes:
+        samples = draw.random((size, n))
+        samples.sort(axis=1)
+        dips.append(_dip_rows(samples, np.full(size, n)))
+    return np.concatenate(dips)
 
 
 def dip_p_value(opinions: ArrayLike, n_null: int = 2000, seed: int = 0) -> Measured:
@@ -180,8 +191,7 @@ def dip_p_value(opinions: ArrayLike, n_null: int = 2000, seed: int = 0) -> Measu
     observed = _dip_rows(rows.ordered, rows.n)
     found = np.full(len(observed), np.nan)
     for n in np.unique(rows.n[rows.n >= 4]):
-        draw = stream(seed, "dip null", 0, int(n))
-        null = np.sort(_dip_rows(np.sort(draw.random((n_null, n)), axis=1), np.full(n_null, n)))
+        null = np.sort(_null_dips(int(n), n_null, seed))
         chosen = rows.n == n
         # Dips that differ by rounding alone count as equal.
         below = np.searchsorted(null, observed[chosen] - 1e-12, side="left")

@@ -6,6 +6,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from types import MappingProxyType
 from typing import Any
 
@@ -13,12 +14,27 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from opinionsim.errors import MeasurementError
-from opinionsim.metrics import _clusters, _density, _dip, _groups, _moments, _network, _opinions, _polarization, _spread
+from opinionsim.metrics import (
+    _clusters,
+    _communities,
+    _controversy,
+    _density,
+    _dip,
+    _groups,
+    _moments,
+    _network,
+    _opinions,
+    _polarization,
+    _spread,
+)
 from opinionsim.metrics._arrays import Range, opinion_array
 from opinionsim.registry import find, is_path, known, part
 
 #: Arguments beside opinions that mean the same in all metrics.
 _NEEDS = ("range", "network", "groups", "initial")
+
+#: Packages of extras, without which a metric cannot be computed from opinions and what they need.
+_PACKAGES = {"modularity": "igraph"}
 
 #: An item of a metric's docstring, as in ``- Values: 0 to 1``.
 _TOLD = re.compile(r"^- (Meaning|Formula|Values|Source|Pitfall): (.+(?:\n  .+)*)", re.MULTILINE)
@@ -91,13 +107,14 @@ class Metric:
 _FUNCTIONS: tuple[Callable[..., Any], ...] = (
     _opinions.bias, _opinions.diversity, _moments.median, _moments.skewness, _moments.relative_bias,
     _moments.relative_diversity, _density.fragmentation, _moments.extremeness, _moments.extreme_share, _spread.spread,
-    _spread.dispersion, _spread.coverage, _spread.regionalization, _spread.mean_distance, _polarization.esteban_ray,
-    _polarization.duclos_esteban_ray, _polarization.bimodality, _dip.dip, _polarization.agreement,
-    _polarization.opinion_polarization_index, _clusters.clusters, _clusters.effective_clusters,
-    _clusters.largest_cluster, _groups.group_count, _groups.distinctness, _groups.group_divergence,
-    _groups.group_consensus, _groups.size_parity, _network.neighbour_correlation, _network.assortativity,
-    _network.same_side_share, _network.ei_index, _network.active_link_density, _network.disagreement,
-    _network.polarization, _network.internal_conflict,
+    _spread.dispersion, _spread.coverage, _spread.regionalization, _spread.mean_distance, _spread.entropy,
+    _polarization.esteban_ray, _polarization.duclos_esteban_ray, _polarization.bimodality, _dip.dip,
+    _polarization.agreement, _polarization.opinion_polarization_index, _clusters.clusters,
+    _clusters.effective_clusters, _clusters.largest_cluster, _groups.group_count, _groups.distinctness,
+    _groups.group_divergence, _groups.group_consensus, _groups.size_parity, _network.neighbour_correlation,
+    _network.assortativity, _network.same_side_share, _network.ei_index, _controversy.random_walk_controversy,
+    _communities.modularity, _network.active_link_density, _network.disagreement, _network.polarization,
+    _network.internal_conflict,
 )  # fmt: skip
 
 #: Every scalar metric by name, in the order of tables.
@@ -124,9 +141,10 @@ def find_metric(name: str) -> Metric:
 
 
 def _chosen(names: str | Iterable[str] | None, given: Mapping[str, Any]) -> list[Metric]:
-    """The metrics named, or all whose required arguments are given."""
+    """The metrics named, or all whose required arguments are given and whose packages are installed."""
     if names is None:
-        return [metric for metric in METRICS.values() if metric.needs <= given.keys()]
+        lacking = {name for name, package in _PACKAGES.items() if find_spec(package) is None}
+        return [metric for metric in METRICS.values() if metric.needs <= given.keys() and metric.name not in lacking]
     wanted = [names] if isinstance(names, str) else list(names)
     return [find_metric(name) for name in dict.fromkeys(wanted)]
 
@@ -180,7 +198,8 @@ def compute_metrics(
     opinions : array_like (..., N)
         One opinion an agent; NaN where there is none.
     names : str or iterable of str, optional
-        Keys of :data:`METRICS`; default all whose required arguments are given.
+        Keys of :data:`METRICS`; default all whose required arguments are given, but for ``modularity`` where the extra
+        ``networks`` is not installed.
     range : (float, float), optional
         Ends of the opinion scale.
     network : Network or tuple of arrays, optional

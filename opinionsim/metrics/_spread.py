@@ -1,4 +1,4 @@
-"""Width of opinion distributions: spread, dispersion, coverage, gaps and mean distance of pairs."""
+"""Width of opinion distributions: spread, dispersion, coverage, gaps, mean distance of pairs and entropy."""
 
 from __future__ import annotations
 
@@ -181,3 +181,47 @@ def mean_distance(opinions: ArrayLike) -> Measured:
     below = np.arange(1, rows.x.shape[1])
     pairs = below * (rows.n[:, None] - below)
     return rows.back(ratio(2 * np.nansum(rows.gaps * pairs, axis=1), rows.n * (rows.n - 1)))
+
+
+def entropy(opinions: ArrayLike, range: Range, bins: int = 5, normalised: bool = False) -> Measured:
+    r"""Shannon entropy of the histogram.
+
+    :math:`-\sum_b p_b \ln p_b`.
+
+    Parameters
+    ----------
+    opinions : array_like (..., N)
+        One opinion an agent, within the range; NaN where there is none, which is left out.
+    range : (float, float)
+        Ends of the opinion scale, between which the bins lie.
+    bins : int
+        Number K of equal-width bins b, at least 2: k for a scale of k points.
+    normalised : bool
+        Whether to divide by :math:`\ln K`, the entropy of equally full bins.
+
+    Returns
+    -------
+    float or ndarray (...)
+        0 where all are in one bin, ln K, or 1 if normalised, where bins are equally full. NaN when no agent has an
+        opinion.
+
+    Raises
+    ------
+    MeasurementError
+        If the number of bins is not valid or an opinion lies outside the range.
+
+    Notes
+    -----
+    - Meaning: how evenly opinions fill the range
+    - Formula: ``-sum over bins of p ln p; over ln bins if normalised``
+    - Values: 0 to ln bins, or to 1
+    - Source: Shannon 1948, doi 10.1002/j.1538-7305.1948.tb01338.x
+    - Pitfall: depends on the bins: report their number; does not see how far apart full bins are; n agents reach ln n
+
+    Shannon 1948, in nats: divide by ln 2 for bits.
+    """
+    rows = Rows.of(opinions, range)
+    shares = ratio(rows.counts(bins), rows.n[:, None])
+    found = -(shares * np.log(np.where(shares > 0, shares, 1.0))).sum(axis=1)
+    # A sum of one term is -0.
+    return rows.back(np.abs(found) / (np.log(bins) if normalised else 1.0))

@@ -13,9 +13,19 @@ from opinionsim.documents import DocumentModel, validate
 from opinionsim.errors import SpecError
 from opinionsim.networks._kind import NetworkField, NetworkKind
 from opinionsim.networks._network import Network, check_edge
-from opinionsim.networks._reading import agent_numbers, check_size, from_graph, from_rows, named, refuse
+from opinionsim.networks._reading import (
+    agent_numbers,
+    check_size,
+    from_graph,
+    from_rows,
+    is_graph,
+    labels_of,
+    named,
+    refuse,
+)
 
 if TYPE_CHECKING:
+    import igraph
     import networkx as nx
 
 
@@ -24,7 +34,7 @@ class _Given(DocumentModel):
 
 
 def build_network(
-    spec: str | Mapping[str, Any] | NetworkKind | Network | nx.Graph,
+    spec: str | Mapping[str, Any] | NetworkKind | Network | nx.Graph | igraph.Graph,
     n: int | None = None,
     seed: int = 0,
     *,
@@ -35,15 +45,15 @@ def build_network(
 
     Parameters
     ----------
-    spec : str, mapping, NetworkKind, Network or networkx graph
+    spec : str, mapping, NetworkKind, Network, or networkx or igraph graph
         Name of a kind that needs no parameters (``complete``, ``ring``, ``path``, ``star``, ``lattice``), a mapping
-        with ``kind`` and that kind's parameters, ``{kind: file, path: ...}`` (GraphML or edge list),
+        with ``kind`` and that kind's parameters, ``{kind: file, path: ...}``,
         ``{edges: [[0, 1], ...], weights: [...], directed: ...}``, where `weights` and `directed` are optional, or a
         graph or Network. Labels that are numbers are agents; names are those of `names`, and without it are numbered
         in the order of appearance. Agents that are not named have no neighbour.
     n : int, optional
         Number of agents, >= 2. It is optional for edges in a file or written out: default the largest number named
-        plus 1, or the number of names; a Network keeps its own number, and a networkx graph is read as
+        plus 1, or the number of names; a Network keeps its own number, and a graph is read as
         :meth:`Network.of` does.
     seed : int
         Seed of random kinds, >= 0; equal seeds give equal networks.
@@ -77,11 +87,11 @@ def _built(given: Any, n: int | None, names: Sequence[str] | None) -> Network:
     if isinstance(given, Mapping):
         weights, directed = given.get("weights"), given.get("directed", False)
         return Network._from(from_rows(given["edges"], n, weights, directed=directed))
-    is_graph = hasattr(given, "adj")
-    if not (is_graph or isinstance(given, Network)):
+    graph = is_graph(given)
+    if not (graph or isinstance(given, Network)):
         refuse(f"must be a name, a mapping or a graph; got {given!r:.80}")
-    if is_graph and n is not None:
-        found = Network._from(from_graph(given, *agent_numbers(list(given))))
+    if graph and n is not None:
+        found = Network._from(from_graph(given, *agent_numbers(labels_of(given))))
         return (found if names is None else found._among(names, n))._on(n)
     return Network._of(given, n, names)
 

@@ -17,6 +17,8 @@ from opinionsim.networks._reading import (
     from_graph,
     from_matrix,
     from_rows,
+    is_graph,
+    labels_of,
     named,
     names_in,
     ranks,
@@ -24,10 +26,11 @@ from opinionsim.networks._reading import (
 )
 
 if TYPE_CHECKING:
+    import igraph
     import networkx as nx
 
 #: Forms in which a network can be given; a number of agents stands for the complete one.
-AnyNetwork: TypeAlias = "Network | nx.Graph | int"
+AnyNetwork: TypeAlias = "Network | nx.Graph | igraph.Graph | int"
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,14 +72,14 @@ class Network:
 
         Parameters
         ----------
-        network : Network, int, networkx graph, array_like or scipy.sparse matrix
-            A number stands for the complete graph on that many agents. Nodes of a networkx graph are numbered 0..n-1:
-            in ascending order if their labels are whole numbers, otherwise in the order of its nodes, and
-            :attr:`labels` keeps the labels. A missing edge attribute ``weight`` counts as 1, and parallel edges of a
-            multigraph become one with the sum of their weights. A square matrix, dense or sparse, holds at [i, j] the
-            weight of speaker j for listener i, and 0 where i does not hear j; it is undirected if it is symmetric. Rows
-            of two or three numbers, (E, 2) or (E, 3), are undirected edges, the third number being the weight; agents
-            are then 0 to the largest number named, or to n-1.
+        network : Network, int, networkx or igraph graph, array_like or scipy.sparse matrix
+            A number stands for the complete graph on that many agents. Nodes of a graph are numbered 0..n-1: in
+            ascending order if their labels are whole numbers, otherwise in the order of its nodes, and :attr:`labels`
+            keeps the labels, in igraph the vertex attribute ``name``. A missing edge attribute ``weight`` counts as 1,
+            and parallel edges become one with the sum of their weights. A square matrix, dense or sparse, holds at
+            [i, j] the weight of speaker j for listener i, and 0 where i does not hear j; it is undirected if it is
+            symmetric. Rows of two or three numbers, (E, 2) or (E, 3), are undirected edges, the third number being the
+            weight; agents are then 0 to the largest number named, or to n-1.
         n : int, optional
             Required number of agents.
         names : sequence of str, optional
@@ -135,7 +138,7 @@ class Network:
             found = cls(check_size(network), none, none, None, directed=False, complete=True)
         else:
             # A graph need not have a node for each of the agents that are named.
-            partial = names is not None and hasattr(network, "adj")
+            partial = names is not None and is_graph(network)
             found = cls._from(_read(network, None if partial else n))
         if names is not None:
             found = found._among(names, n)
@@ -272,10 +275,11 @@ class Network:
 
 def _read(network: Any, n: int | None) -> Edges:
     """Edges of a graph, a matrix, or rows."""
-    if hasattr(network, "adj") and hasattr(network, "is_directed"):
-        if n is not None and len(network) != n:
-            refuse(f"there are {len(network)} agents in it, and {n} are needed")
-        return from_graph(network, ranks(list(network)), len(network))
+    if is_graph(network):
+        labels = labels_of(network)
+        if n is not None and len(labels) != n:
+            refuse(f"there are {len(labels)} agents in it, and {n} are needed")
+        return from_graph(network, ranks(labels), len(labels))
     if hasattr(network, "tocoo"):
         return from_matrix(network)
     try:
@@ -290,8 +294,8 @@ def _read(network: Any, n: int | None) -> Edges:
         if rows:
             return from_rows(array[:, :2], n, array[:, 2] if array.shape[1] == 3 else None)
     return refuse(
-        "must be a Network, a number of agents, a networkx graph, a square matrix or rows of two or three numbers; "
-        f"got {type(network).__name__}" + (f" of shape {array.shape}" if array.shape else "")
+        "must be a Network, a number of agents, a graph of networkx or igraph, a square matrix or rows of two or three "
+        f"numbers; got {type(network).__name__}" + (f" of shape {array.shape}" if array.shape else "")
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -195,27 +196,54 @@ def from_labels(labels: list[Any], weights: Sequence[float] | None, *, directed:
     return Edges(n, ends[:, 0], ends[:, 1], stated, directed, _labels(distinct, numbers, n))
 
 
+def is_igraph(value: Any) -> bool:
+    """Whether a value is a graph of igraph; whoever has one has loaded igraph, so that it is not loaded here."""
+    return isinstance(value, getattr(sys.modules.get("igraph"), "Graph", ()))
+
+
+def is_graph(value: Any) -> bool:
+    """Whether a value is a graph of networkx or igraph."""
+    return (hasattr(value, "adj") and hasattr(value, "is_directed")) or is_igraph(value)
+
+
+def labels_of(graph: Any) -> list[Any]:
+    """Labels of the nodes of a graph; those of igraph are the vertices' attribute ``name``, or their numbers."""
+    if not is_igraph(graph):
+        return list(graph)
+    if "name" not in graph.vs.attributes():
+        return list(range(graph.vcount()))
+    labels = list(graph.vs["name"])
+    if len(set(labels)) < len(labels):
+        twice = next(label for label in labels if labels.count(label) > 1)
+        refuse(f"two vertices have the name {twice!r}")
+    return labels
+
+
 def from_graph(graph: Any, numbers: Sequence[int], n: int) -> Edges:
-    """Edges of a networkx graph; agents without a node have no neighbour.
+    """Edges of a graph of networkx or igraph; agents without a node have no neighbour.
 
     Parameters
     ----------
-    graph : networkx.Graph, DiGraph, MultiGraph or MultiDiGraph
+    graph : networkx.Graph, DiGraph, MultiGraph or MultiDiGraph, or igraph.Graph
         Parallel edges become one with the sum of their weights.
     numbers : sequence of int
         Agent of each node.
     n : int
         Number of agents.
     """
-    labels = list(graph.nodes)
-    number = dict(zip(labels, numbers, strict=True))
-    directed, multiple = bool(graph.is_directed()), bool(graph.is_multigraph())
-    ends = np.fromiter(
-        (number[label] for edge in graph.edges() for label in edge[:2]),
-        dtype=np.int64,
-        count=2 * graph.number_of_edges(),
-    ).reshape(-1, 2)
-    stated = [weight for _, _, weight in graph.edges(data="weight")]
+    labels = labels_of(graph)
+    directed = bool(graph.is_directed())
+    if is_igraph(graph):
+        multiple = bool(graph.has_multiple())
+        places = np.array(graph.get_edgelist(), dtype=np.int64).reshape(-1, 2)
+        stated = list(graph.es["weight"]) if "weight" in graph.es.attributes() else [None] * len(places)
+    else:
+        multiple = bool(graph.is_multigraph())
+        place = {label: position for position, label in enumerate(labels)}
+        ends_of = (place[label] for edge in graph.edges() for label in edge[:2])
+        places = np.fromiter(ends_of, dtype=np.int64, count=2 * graph.number_of_edges()).reshape(-1, 2)
+        stated = [weight for _, _, weight in graph.edges(data="weight")]
+    ends = np.asarray(numbers, dtype=np.int64)[places]
     weights: np.ndarray | None = None
     if multiple or any(weight is not None for weight in stated):
         weights = np.empty(len(stated))

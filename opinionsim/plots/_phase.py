@@ -1,364 +1,203 @@
-"""A metric of final opinions, over the parameters that were swept."""
+"""Phase diagrams: measures of runs over one or two swept parameters."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-import numpy as np
 import pandas as pd
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
-from opinionsim import metrics
-from opinionsim.classic import MODELS
 from opinionsim.errors import SpecError
-from opinionsim.evidence import evidence_statement
-from opinionsim.plots._inputs import (
-    HasFrames,
-    axis_name,
-    check_columns,
-    mentioning,
-    of_one_wording,
-    read_for_stance,
-    topic_titles,
-)
-from opinionsim.plots._over_time import of_runs, select, setting_text
-from opinionsim.plots._ribbons import interval, say_band
-from opinionsim.plots._style import INK, SHARES, colour_bar, new_axes, opinion_map, set_heading, signed, tidy
+from opinionsim.plots._inputs import HasFrames
+from opinionsim.plots._levels import Scale, check_scale, levels_of, parameter_name
+from opinionsim.plots._phase_data import PhaseData, phase_data
+from opinionsim.plots._phase_lines import MOST_LINES, draw_phase_lines, line_colours
+from opinionsim.plots._phase_map import check_contours, draw_phase_map
+from opinionsim.plots._style import heading, set_heading
+from opinionsim.plots._theory import Curve, curves
 
-#: Most places of a diagram with printed numbers, and most levels named at an axis.
-_MOST_PRINTED, _MOST_NAMED = 64, 11
-#: Characters below an axis that stand side by side.
-_LINE_WIDTH = 55
-
-
-@dataclass(frozen=True, eq=False)
-class PhaseData:
-    """Data of a phase diagram.
-
-    Attributes
-    ----------
-    frame : DataFrame
-        One row a crossing of levels: the columns `x` and `y`, ``mean, low, high, n_runs, evidence``. ``low`` and
-        ``high`` are NaN for fewer than two runs; runs without a value are not counted.
-    x, y : str, and str or None
-        The swept parameters.
-    value : str
-        Name of the metric or column.
-    label : str
-        Its name in words.
-    band : str
-        Meaning of ``low`` and ``high``, in words; empty where no crossing has two runs.
-    evidence : str
-        Kind of evidence the runs are, in words.
-    notes : tuple of str
-        Settings that all runs share, the number of runs, and the validation of the instruments.
-    titles : dict of str to str
-        Titles of topics by name, for an axis of topics.
-    """
-
-    frame: pd.DataFrame
-    x: str
-    y: str | None
-    value: str
-    label: str
-    band: str
-    evidence: str
-    notes: tuple[str, ...]
-    titles: Mapping[str, str] = field(default_factory=dict)
-
-
-def phase_data(
-    source: HasFrames | pd.DataFrame,
-    x: str,
-    y: str | None = None,
-    value: str = "diversity",
-    where: Mapping[str, Any] | None = None,
-    kind: str | None = None,
-    band: Literal["runs", "mean"] = "runs",
-    level: float = 0.9,
-    wording: str | None = None,
-) -> PhaseData:
-    """The numbers of a phase diagram.
-
-    Parameters
-    ----------
-    source : Results, Frames or DataFrame
-        Complete runs of a store; or a frame with one row a run, as :func:`opinionsim.classic.sweep` gives it: swept
-        parameters, metrics, ``evidence``, and ``replicate`` where there are several. Its column or attribute
-        ``model``, and its attributes ``n``, ``steps`` and ``parameters``, are stated in the title if present.
-    x, y : str
-        Columns of ``runs`` or of the frame that were swept; without `y` the diagram is a line.
-    value : str
-        For a store a key of :data:`opinionsim.metrics.METRICS`, computed from final opinions; for a frame a column.
-    where : mapping, optional
-        Column of ``runs`` or of the frame to the value it must have.
-    kind : str, optional
-        Kind of text the opinions of a store were coded from.
-    band : {"runs", "mean"}
-        Interval between two quantiles of the runs, or bootstrap interval of their mean.
-    level : float
-        Share of the runs in the band, or confidence level.
-    wording : str, optional
-        Wording of the prompts whose runs are drawn from a store, as for :func:`opinionsim.plots.ribbon_data`.
-
-    Returns
-    -------
-    PhaseData
-        Each run counts once.
-
-    Raises
-    ------
-    SpecError
-        If a column or wording does not exist, a column holds no numbers, no run is left, or runs differ in something
-        other than `x` and `y`: choose one level by `where`. Topics and replicates of a store may differ.
-    MeasurementError
-        If there is no such metric, or it cannot be computed.
-    """
-    told = say_band(band, level)
-    axes = [x] if y is None else [x, y]
-    if len(set(axes)) < len(axes):
-        raise SpecError(f"x and y must be two different columns; got {x!r} twice")
-    if isinstance(source, pd.DataFrame):
-        if kind is not None or wording is not None:
-            raise SpecError("kind and wording choose runs of a store; a frame with one row a run is drawn whole")
-        table, notes = _of_frame(source, axes, value, where or {})
-        label = axis_name(value)
-    else:
-        table, notes = _of_store(source, axes, value, where or {}, kind, wording)
-        label = f"{axis_name(value)}: {metrics.find_metric(value).meaning}"
-    if table[axes].isna().any(axis=None):
-        table = table.dropna(subset=axes)
-        notes.append(f"runs without a level of {' and '.join(map(axis_name, axes))} left out")
-    if table.empty:
-        raise SpecError(f"no run has levels of {' and '.join(axes)}")
-    rows = []
-    for levels, part in table.groupby(axes, sort=False):
-        mean, low, high, n = interval(part["value"].to_numpy(float)[:, None], band, level)
-        ends = {"mean": mean[0], "low": low[0], "high": high[0], "n_runs": n[0]}
-        kinds = " + ".join(dict.fromkeys(part["evidence"]))
-        rows.append(dict(zip(axes, levels, strict=True)) | ends | {"evidence": kinds})
-    frame = metrics.in_order(pd.DataFrame(rows), axes).reset_index(drop=True)
-    return PhaseData(
-        frame,
-        x,
-        y,
-        value,
-        label,
-        told if (frame["n_runs"] > 1).any() else "",
-        evidence_statement(table["evidence"]),
-        (*notes, _counted(frame, "replicates" if _is_sweep(source) else "runs")),
-        topic_titles(source if isinstance(source, pd.DataFrame) else source.runs) if "topic" in axes else {},
-    )
-
-
-def _counted(frame: pd.DataFrame, what: str) -> str:
-    low, high = int(frame["n_runs"].min()), int(frame["n_runs"].max())
-    if high == 1 and low == 1:
-        return f"one {what[:-1]} a point"
-    return f"mean of {high} {what} a point" if low == high else f"mean of {low} to {high} {what} a point"
-
-
-def _is_sweep(source: HasFrames | pd.DataFrame) -> bool:
-    """Whether a source is a frame from :func:`opinionsim.classic.sweep`."""
-    return isinstance(source, pd.DataFrame) and "model" in source.attrs and "replicate" in source.columns
-
-
-def _simulated(runs: pd.DataFrame, axes: Sequence[str], known: Collection[str]) -> str:
-    """Model, size, length and constant settings of the runs of a frame, as far as its columns and attributes say.
-
-    `known` names columns whose level is stated already.
-    """
-    attributes, stated = runs.attrs if "model" in runs.attrs else {}, {*axes, *known}
-    columns = {str(column): runs[column].unique().tolist() for column in _settings(runs) if column not in stated}
-    constant = {column: levels[0] for column, levels in columns.items() if len(levels) == 1}
-    constant |= {name: value for name, value in attributes.get("parameters", {}).items() if name not in runs.columns}
-    parts = []
-    if "model" not in (*stated, *runs.columns):
-        constant = {"model": attributes.get("model"), **constant}
-    if constant.get("model") is not None:
-        parts.append(str(constant["model"]))
-    counted = {"n": "agents", "steps": "steps"}
-    parts += [f"{attributes[name]:,} {what}" for name, what in counted.items() if name in attributes]
-    return ", ".join([*parts, *(f"{axis_name(k)} {setting_text(v)}" for k, v in constant.items() if k != "model")])
-
-
-def _settings(runs: pd.DataFrame) -> list[str]:
-    """Columns that are known to hold the model and its settings, not metrics."""
-    models = runs["model"].unique().tolist() if "model" in runs.columns else [runs.attrs.get("model")]
-    declared = {"model"}
-    for model in models:
-        if model in MODELS:
-            declared |= {*MODELS[model].declared, *MODELS[model].schemes}
-    return [column for column in map(str, runs.columns) if column in declared]
-
-
-def _of_frame(
-    frame: pd.DataFrame, axes: Sequence[str], value: str, where: Mapping[str, Any]
-) -> tuple[pd.DataFrame, list[str]]:
-    """Levels, value and evidence of each row."""
-    for column in (*axes, value, "evidence"):
-        if column not in frame.columns:
-            raise SpecError(f"the frame has no column {column!r}; it has {', '.join(map(str, frame.columns))}")
-    if not pd.api.types.is_numeric_dtype(frame[value]):
-        raise SpecError(f"column {value!r} must hold numbers; it holds {frame[value].dtype}")
-    chosen = select(frame, where)
-    repeats = [column for column in ("replicate", "seed") if column in chosen.columns and column not in axes]
-    if repeats and chosen.duplicated([*axes, *repeats]).any():
-        vary = [name for name in _settings(chosen) if name not in axes and chosen[name].nunique() > 1]
-        raise SpecError(
-            f"several rows agree in {', '.join([*axes, *repeats])}, so {' and '.join(vary) or 'something else'} varied "
-            "too; choose a level by where"
-        )
-    table = chosen[[*axes, "evidence"]].assign(value=chosen[value])
-    held = [f"{axis_name(column)}: {chosen_value}" for column, chosen_value in where.items()]
-    told = [_simulated(chosen, axes, tuple(where)), ", ".join(held)]
-    return table, [text for text in told if text]
-
-
-def _of_store(
-    results: HasFrames, axes: Sequence[str], value: str, where: Mapping[str, Any], kind: str | None, wording: str | None
-) -> tuple[pd.DataFrame, list[str]]:
-    """Levels, metric of the final opinions, and evidence of each run."""
-    if not hasattr(results, "runs"):
-        raise SpecError(f"a phase diagram is drawn from Results, Frames or a DataFrame; got {type(results).__name__}")
-    taken, others = of_one_wording(results.runs, where, wording)
-    with mentioning(others):
-        chosen = select(taken, where)
-    runs, unread = read_for_stance(chosen, kind)
-    check_columns(runs, axes)
-    known = runs.dropna(subset=list(axes))
-    if known.empty:
-        raise SpecError(f"no complete run has levels of {' and '.join(axes)}")
-    metrics.check_conditions(known, list(axes))
-    drawn = of_runs(results, known.assign(condition=np.arange(len(known)).astype(str)), kind)
-    finals = [runs_of[0] for runs_of in drawn.cells.values()]
-    measured = [float(metrics.compute_metrics(run.values[-1], [value], range=drawn.span)[value]) for run in finals]
-    notes = [*drawn.notes, *filter(None, [unread, others])]
-    pooled = known.groupby(list(axes))["topic"].nunique().max()
-    if pooled > 1:
-        notes.append(f"up to {pooled} topics a point")
-    if len(known) < len(runs):
-        notes.append(f"{len(runs) - len(known)} runs without a level of {' and '.join(map(axis_name, axes))} left out")
-    return known[[*axes, "evidence"]].assign(value=measured), notes
-
-
-def draw_phase(data: PhaseData, ax: Axes) -> Any:
-    """Draw the diagram and return the mesh for a colour bar; None for a line over one parameter."""
-    ax.set_xlabel(axis_name(data.x), fontsize=9)
-    if data.y is None:
-        return _draw_line(data, ax)
-    across, up = (metrics.order_levels(data.frame[axis]) for axis in (data.x, data.y))
-    table = np.full((len(up), len(across)), np.nan)
-    rows = [up.index(level) for level in data.frame[data.y]]
-    table[rows, [across.index(level) for level in data.frame[data.x]]] = data.frame["mean"]
-    mesh = ax.pcolormesh(np.ma.masked_invalid(table), **_colours(table))
-    ax.set_facecolor("#EFEFEF")
-    for axis, levels in ((ax.xaxis, across), (ax.yaxis, up)):
-        apart = -(-len(levels) // _MOST_NAMED)
-        kept = np.arange(0, len(levels), apart)
-        axis.set_ticks(kept + 0.5, [_name(levels[place], data) for place in kept])
-    if sum(len(_name(level, data)) + 1 for level in across[:: -(-len(across) // _MOST_NAMED)]) > _LINE_WIDTH:
-        ax.tick_params(axis="x", rotation=35)
-    ax.set_ylabel(axis_name(data.y), fontsize=9)
-    if table.size <= _MOST_PRINTED:
-        _print(table, mesh, ax)
-    ax.tick_params(labelsize=8.5, length=2, color="#888888")
-    ax.spines[:].set_visible(False)
-    return mesh
-
-
-def _colours(table: np.ndarray) -> dict[str, Any]:
-    """Red to blue about 0 for values of both signs, else light to dark."""
-    known = table[~np.isnan(table)]
-    low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
-    most = max(abs(low), abs(high))
-    # Differences that are rounding errors get no colours of their own.
-    if high - low <= 1e-9 * most:
-        return {"cmap": SHARES, "vmin": low - (most or 1), "vmax": high + (most or 1)}
-    if low < 0 < high:
-        return {"cmap": opinion_map(), "vmin": -most, "vmax": most}
-    return {"cmap": SHARES, "vmin": low, "vmax": high}
-
-
-def _print(table: np.ndarray, mesh: Any, ax: Axes) -> None:
-    """Print numbers into the places that have one, light on dark."""
-    most = float(np.nanmax(np.abs(table), initial=0))
-    decimals = 1 if most >= 100 else 2 if most >= 0.1 else 4
-    for row, column in zip(*np.nonzero(~np.isnan(table)), strict=True):
-        red, green, blue, _ = mesh.cmap(mesh.norm(table[row, column]))
-        dark = 0.299 * red + 0.587 * green + 0.114 * blue < 0.5
-        ax.text(
-            column + 0.5, row + 0.5, signed(table[row, column], decimals), ha="center", va="center", fontsize=8,
-            color="white" if dark else "#222222",
-        )  # fmt: skip
-
-
-def _name(level: Any, data: PhaseData) -> str:
-    """Name of a level at an axis."""
-    if level in data.titles:
-        return data.titles[level]
-    number = isinstance(level, float | np.floating)
-    return f"{level:g}".replace("-", "\N{MINUS SIGN}") if number else str(level)
-
-
-def _draw_line(data: PhaseData, ax: Axes) -> None:
-    """Draw the mean over one parameter, with a band; levels that are no numbers are spaced evenly."""
-    levels = data.frame[data.x]
-    numeric = pd.api.types.is_numeric_dtype(levels) and not pd.api.types.is_bool_dtype(levels)
-    at = levels.to_numpy(float) if numeric else np.arange(len(levels), dtype=float)
-    mean, low, high = (data.frame[name].to_numpy(float) for name in ("mean", "low", "high"))
-    several = ~np.isnan(low)
-    if numeric:
-        ax.fill_between(at, low, high, color=INK, alpha=0.22, linewidth=0)
-        ax.plot(at, mean, color=INK, linewidth=1.7, marker="o", markersize=3.5)
-    else:
-        ax.vlines(at[several], low[several], high[several], color=INK, alpha=0.35, linewidth=7)
-        ax.plot(at, mean, color=INK, linestyle="none", marker="o", markersize=5)
-        ax.set_xticks(at, [_name(level, data) for level in levels])
-        ax.set_xlim(-0.6, len(at) - 0.4)
-    ax.set_ylabel(data.label, fontsize=9)
-    ax.grid(axis="y", color="#E4E4E4", linewidth=0.8)
-    tidy(ax)
+#: Millimetres of an inch, and the least of a figure and of each of several panels side by side.
+_INCH, _NARROWEST, _PANEL = 25.4, 80.0, 84.0
+#: Height of a panel as a part of its width, its greatest inches, and inches of a line of text and of the axes' names.
+_SHAPE, _HIGHEST, _LINE, _LEFT = 0.74, 4.3, 0.165, 0.75
+_CHARACTER = 0.075
+_QUANTITIES: Mapping[str, tuple[Literal["mean", "spread"], ...]] = {
+    "mean": ("mean",),
+    "spread": ("spread",),
+    "both": ("mean", "spread"),
+}
 
 
 def phase_diagram(
     source: HasFrames | pd.DataFrame,
     x: str,
     y: str | None = None,
-    value: str = "diversity",
+    value: str | Sequence[str] = "diversity",
     where: Mapping[str, Any] | None = None,
     kind: str | None = None,
     band: Literal["runs", "mean"] = "runs",
     level: float = 0.9,
     ax: Axes | None = None,
     wording: str | None = None,
+    *,
+    lines: str | None = None,
+    show: Literal["mean", "spread", "both"] = "mean",
+    scale: Mapping[str, Scale] | None = None,
+    contours: Sequence[float] = (),
+    theory: Mapping[str, Curve] | None = None,
+    width: float = 174.0,
 ) -> Axes:
-    """Draw a metric of final opinions over one or two swept parameters.
+    """Draw measures of runs over one or two swept parameters.
 
     Parameters
     ----------
-    source, x, y, value, where, kind, band, level, wording
-        As for :func:`phase_data`.
+    source, x, y, value, where, kind, band, level, wording, lines
+        As for :func:`phase_data`. Each measure has a panel.
     ax : Axes, optional
-        Where to draw; default axes on a new figure (``ax.figure``).
+        Where to draw one panel; default axes on a new figure (``ax.figure``).
+    show : {"mean", "spread", "both"}
+        The mean over runs, their standard deviation, or a panel of each.
+    scale : mapping, optional
+        Column to "linear" or "log": of a parameter the scale of its axis, of a measure that of its means.
+    contours : sequence of float
+        Means at which a map has a contour, whether the mean or the spread is shown.
+    theory : mapping of str to callable or (x, y), optional
+        Curves on top, by the label they have in the legend: functions of `x`, or two arrays. On lines, `y` is a value
+        of the one measure; on a map, a value of the parameter `y`. They widen the axis a little, not to their whole.
+    width : float
+        Millimetres of a new figure, at least 80: 84 is a column of a journal, 174 a page.
 
     Returns
     -------
     Axes
-        For two parameters a map with one place for each crossing of levels, of equal size, grey where there is no run;
-        for one parameter a line with a band. The title states the evidence and the number of runs.
+        The first panel. A map has a place for each crossing of levels, which reaches halfway to the next level and is
+        hatched grey where there is no value. Over one parameter there is a line, with a band for means; beyond 10
+        lines colours are those of a scale and bands are left out. Levels that are no numbers are spaced evenly. The
+        title states the evidence, the number of runs, and how many of them had not stopped at their limit.
 
     Raises
     ------
     SpecError, MeasurementError
-        As for :func:`phase_data`.
+        As for :func:`phase_data`; or if an argument does not fit the data: a logarithmic axis of numbers that are not
+        above 0, contours without a grid of numbers or beyond the means, a curve over levels that are no numbers, a
+        spread without two runs at any point, several panels for one `ax`.
     """
-    data = phase_data(source, x, y, value, where, kind, band, level, wording)
-    ax = new_axes(6.6, 4.6) if ax is None else ax
-    mesh = draw_phase(data, ax)
-    if mesh is not None:
-        colour_bar(mesh, ax, data.label, pad=0.02, aspect=26)
-    set_heading(ax, [data.evidence, *data.notes, data.band if y is None else ""])
-    return ax
+    if show not in _QUANTITIES:
+        raise SpecError(f"show must be 'mean', 'spread' or 'both'; got {show!r}")
+    if not width >= _NARROWEST:
+        raise SpecError(f"width must be at least {_NARROWEST:g} millimetres; got {width!r}")
+    data = phase_data(source, x, y, value, where, kind, band, level, wording, lines=lines)
+    panels = [(measure, quantity) for measure in data.labels for quantity in _QUANTITIES[show]]
+    if ax is not None and len(panels) > 1:
+        raise SpecError(f"ax holds one panel, and {len(panels)} are asked for; leave ax out, or draw one measure")
+    for measure in data.labels if show != "mean" else ():
+        if data.of(measure)["spread"].isna().all():
+            raise SpecError(f"the spread of {measure} needs at least two runs at a point, and no point has them")
+    drawing = _Drawing(data, scale, contours, theory)
+    title = [data.evidence, *data.notes, drawing.band if "mean" in _QUANTITIES[show] else ""]
+    title += ["spread: standard deviation over runs"] if show != "mean" else []
+    if ax is not None:
+        figure = ax.get_figure(root=True)
+        place = ax.get_position()
+        inches = (6.0, 4.0) if figure is None else figure.get_size_inches() * (place.width, place.height)
+        handles = drawing.draw(*panels[0], ax, (float(inches[0]), float(inches[1])))
+        if handles:
+            ax.legend(handles=handles, title=drawing.legend_title, fontsize=8, title_fontsize=8, framealpha=0.85)
+        set_heading(ax, title)
+        return ax
+    return _new_figure(drawing, panels, title, width / _INCH)
+
+
+class _Drawing:
+    """What all panels of a figure have in common."""
+
+    def __init__(
+        self,
+        data: PhaseData,
+        scale: Mapping[str, Scale] | None,
+        contours: Sequence[float],
+        theory: Mapping[str, Curve] | None,
+    ) -> None:
+        self.data = data
+        swept = [name for name in (data.x, data.y, data.lines) if name is not None]
+        self.scale = check_scale(scale, [*swept, *data.labels])
+        levels = {name: levels_of(data.frame[name], name, self.scale, data.titles) for name in swept}
+        self.x = levels[data.x]
+        self.y, self.lines = (None if name is None else levels[name] for name in (data.y, data.lines))
+        line_colours(self.lines)
+        if self.y is None:
+            if len(list(contours)):
+                raise SpecError("contours belong to a map: give y")
+            if theory and len(data.labels) > 1:
+                raise SpecError(f"theory is a curve of one measure; got {', '.join(data.labels)}")
+            self.contours = []
+        else:
+            self.contours = check_contours(data, list(contours), self.x, self.y)
+        uneven = [each.column for each in (self.x, self.y) if each is not None and not each.numeric]
+        if theory and uneven:
+            raise SpecError(f"theory needs axes of numbers; levels of {' and '.join(uneven)} are none")
+        edges = self.x.edges if self.y is not None or len(self.x.levels) == 1 else self.x.places
+        up = None if self.y is None else (float(self.y.edges[0]), float(self.y.edges[-1]))
+        self.theory = curves(theory, (float(edges[0]), float(edges[-1])), up, log=self.x.log)
+
+    @property
+    def band(self) -> str:
+        """What the bands of the lines are, in words."""
+        if self.y is not None or not self.data.band:
+            return ""
+        many = self.lines is not None and len(self.lines.levels) > MOST_LINES
+        return f"more than {MOST_LINES} lines: no bands" if many else self.data.band
+
+    @property
+    def legend_title(self) -> str | None:
+        """Name of the parameter whose levels the legend lists."""
+        return None if self.lines is None else parameter_name(self.lines.column)
+
+    def draw(
+        self, measure: str, quantity: Literal["mean", "spread"], ax: Axes, size: tuple[float, float]
+    ) -> list[Artist]:
+        """Draw one panel, and return the entries of its legend."""
+        log = self.scale.get(measure) == "log"
+        if self.y is not None:
+            args = (self.data, measure, quantity, self.x, self.y, self.theory, self.contours, ax, size)
+            return draw_phase_map(*args, log=log)
+        theory = self.theory if quantity == "mean" else {}
+        return [*draw_phase_lines(self.data, measure, quantity, self.x, self.lines, theory, ax, size, log=log)]
+
+
+def _new_figure(
+    drawing: _Drawing, panels: Sequence[tuple[str, Literal["mean", "spread"]]], title: Sequence[str], inches: float
+) -> Axes:
+    """Draw the panels into a figure of a width in inches, with the legend below; return the first."""
+    n_columns = max(min(int(inches * _INCH // _PANEL), len(panels)), 1)
+    n_rows = -(-len(panels) // n_columns)
+    room = inches - 0.15 if len(panels) > 1 else inches - _LEFT
+    stated = heading(title, room)
+    high = min(_SHAPE * inches / n_columns, _HIGHEST)
+    size = (inches / n_columns - _LEFT - (0.85 if drawing.y is not None else 0.1), high - 0.55)
+    figure = Figure(figsize=(inches, high * n_rows + _LINE * (stated.count("\n") + 1)), layout="constrained")
+    grid = figure.add_gridspec(n_rows, n_columns)
+    axes = [figure.add_subplot(grid[divmod(place, n_columns)]) for place in range(len(panels))]
+    handles: dict[str, Artist] = {}
+    for (measure, quantity), each in zip(panels, axes, strict=True):
+        handles |= {str(handle.get_label()): handle for handle in drawing.draw(measure, quantity, each, size)}
+    if len(panels) > 1:
+        figure.suptitle(stated, fontsize=9, x=0.01, ha="left")
+    else:
+        axes[0].set_title(stated, fontsize=9, loc="left")
+    if handles:
+        for handle in handles.values():
+            handle.set_label(heading([str(handle.get_label())], inches - 0.6))
+        texts = [str(handle.get_label()).split("\n") for handle in handles.values()]
+        widest = max(len(line) for text in texts for line in text) * _CHARACTER + 0.55
+        columns = min(max(int(inches // widest), 1), len(handles))
+        entries = -(-len(handles) // columns) * max(map(len, texts)) + (drawing.legend_title is not None)
+        figure.set_figheight(figure.get_figheight() + _LINE * entries + 0.1)
+        figure.legend(
+            handles=list(handles.values()), loc="outside lower left", ncols=columns, fontsize=8, frameon=False,
+            title=drawing.legend_title, title_fontsize=8, alignment="left",
+        )  # fmt: skip
+    return axes[0]

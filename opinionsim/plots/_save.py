@@ -86,7 +86,8 @@ def save(figure: Figure | Axes, path: str | Path, dpi: int = 150) -> Path:
             text.set_parse_math(False)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        with mpl.rc_context({"svg.hashsalt": "opinionsim"}):
+        # Type 42 fonts can be searched and edited, and journals refuse Type 3.
+        with mpl.rc_context({"svg.hashsalt": "opinionsim", "pdf.fonttype": 42}):
             whole.savefig(target, dpi=dpi, metadata=_metadata(whole, target.suffix.lower()))
     except OSError as error:
         raise SpecError(f"cannot write the figure to {target}: {error.strerror}") from error

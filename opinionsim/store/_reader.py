@@ -13,7 +13,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from opinionsim.errors import StoreError
 from opinionsim.llm import Entry
 from opinionsim.messages import ChatMessage
-from opinionsim.store import _cells, _files, _following, _measured, _queries, _workers
+from opinionsim.store import _cells, _files, _following, _measured, _points, _queries, _workers
 from opinionsim.store._database import Database, as_store_error
 from opinionsim.store._journal import stored_entries
 from opinionsim.store._rows import (
@@ -24,6 +24,7 @@ from opinionsim.store._rows import (
     InstrumentRow,
     OpinionRow,
     Paid,
+    PointRow,
     RunState,
     TieRow,
     TurnRow,
@@ -153,6 +154,21 @@ class StoreReader:
             Naming the first damaged or missing row.
         """
         self._read(_queries.require_sound, run_id)
+
+    # Classic sweeps
+
+    def points(self, point_ids: Iterable[str]) -> Iterator[PointRow]:
+        """The stored runs of points of classic sweeps, sorted by identity and replicate."""
+        with self.reading() as connection:
+            yield from _points.runs(connection, point_ids)
+
+    def point_counts(self, point_ids: Iterable[str]) -> dict[str, tuple[int, int]]:
+        """Numbers of runs that are done, and of runs that failed, of each point that has any."""
+        return self._read(_points.counts, point_ids)
+
+    def failed_points(self, point_ids: Iterable[str]) -> list[PointRow]:
+        """The stored runs of points that failed, sorted by identity and replicate."""
+        return self._read(_points.failed, point_ids)
 
     # What a run has led to
 

@@ -118,6 +118,11 @@ class Results:
         return dict(self._design.manifest)
 
     @property
+    def swept(self) -> bool:
+        """Whether these are results of a classic sweep, which are in `points`, and in no other frame."""
+        return "points" in self._design.manifest
+
+    @property
     def runs(self) -> pd.DataFrame:
         """One row a cell and replicate; key ``cell, replicate, run_id, instrument_id``.
 
@@ -191,6 +196,22 @@ class Results:
         the call judges a text). The literal prompt: :meth:`prompt`.
         """
         return self._frame("calls")
+
+    @cached_property
+    def points(self) -> pd.DataFrame:
+        """One row a run of a classic sweep; key: swept columns, ``replicate``. Empty for other experiments.
+
+        Columns: model, then one column a swept axis by its short name (a parameter or scheme option, ``n``,
+        ``network``, ``network.k``, ``initial``, ``range``; lists and mappings as JSON), replicate, then one column a
+        measure (``bias`` at the end of the run, ``bias@10`` after 10 steps; NaN where it was not asked for, or the run
+        failed), time (steps carried out), stopped (whether the run ended before its limit of steps), error (why it
+        failed, else empty), evidence (``equation``). Its ``attrs`` hold what does not vary: model, parameters, scheme,
+        range, n, steps, seed. Other frames have no rows for these runs.
+        """
+        from opinionsim.store import _points
+
+        with open_store(self.url, write=False) as store, store.reading() as connection:
+            return _points.frame(connection, self._design)
 
     @cached_property
     def metrics(self) -> pd.DataFrame:

@@ -91,6 +91,33 @@ class DesignRow:
     saved_at: float = 0.0
 
 
+class PointRow(NamedTuple):
+    """A run of a classic sweep.
+
+    Attributes
+    ----------
+    point_id : str
+        Identity of its point: a hash of all that determines its numbers but the replicate.
+    replicate : int
+        From 0.
+    measures : mapping of str to float
+        By name; empty for a run that failed.
+    time : int
+        Steps carried out.
+    stopped : bool
+        Whether it ended before its limit of steps.
+    error : str
+        Why it failed; empty for one that did not.
+    """
+
+    point_id: str
+    replicate: int
+    measures: Mapping[str, float]
+    time: int
+    stopped: bool
+    error: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class RunRow:
     """A run as it is registered, before anything has happened.

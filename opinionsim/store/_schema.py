@@ -44,7 +44,10 @@ _SHORT = 40
 _NO_TURN = -1
 #: Columns whose texts the package makes, so that every database can hold them.
 _PLAIN = frozenset(
-    ("run_id", "experiment_id", "text_id", "prompt_id", "before", "prompt_hash", "reasoning_id", "source", "verdict")
+    (
+        *("run_id", "experiment_id", "text_id", "prompt_id", "before", "prompt_hash", "reasoning_id", "source"),
+        *("verdict", "point_id"),
+    )
 )
 #: Largest number of values in one IN list; well under every database's limit on bound parameters.
 _IN_LIST = 500
@@ -194,6 +197,11 @@ canaries = _table(
     "experiment_id model moment position:int asked_at:float",
     "text_id returned_model fingerprint input_tokens:int? output_tokens:int? cost:float?",
 )
+#: Runs of classic sweeps, of which measures alone are kept. `measures` has null for NaN; `stopped` is 1 where a run
+#: ended before its limit of steps.
+points = _table("points", "point_id replicate:int", "measures:json time:int stopped:int error")
+#: All that determines the numbers of a point's runs but their replicate. `point_id` is its hash.
+point_keys = _table("point_keys", "point_id", "key:json")
 #: Workers that execute runs, their last sign of life, by the clock of a shared database, and what they are doing.
 workers = _table("workers", "owner", "heartbeat_at:float doing", sealed=False)
 schema_version = _table("schema_version", "version:int", "applied_at:float", sealed=False, rowed=True)

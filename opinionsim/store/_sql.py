@@ -13,13 +13,13 @@ from sqlalchemy import Connection
 
 from opinionsim.errors import StoreError
 from opinionsim.messages import text_id
-from opinionsim.store import _files, _measured, _postgres, _record, _schema, _stored
+from opinionsim.store import _files, _measured, _points, _postgres, _record, _schema, _stored
 from opinionsim.store._address import parse
 from opinionsim.store._claims import Claims, last_number, require_epoch, set_run
 from opinionsim.store._database import Database, as_store_error
 from opinionsim.store._reader import StoreReader
 from opinionsim.store._record import RunRecord
-from opinionsim.store._rows import CanaryRow, DesignRow, InstrumentRow, RunRow, Status
+from opinionsim.store._rows import CanaryRow, DesignRow, InstrumentRow, PointRow, RunRow, Status
 from opinionsim.store._workers import Heartbeat
 from opinionsim.store._writer import Writer
 
@@ -138,6 +138,18 @@ class Store(StoreReader):
     def save_error(self, run_id: str, error: str) -> None:
         """Save the error of a run, beside its status; empty when there is none."""
         self._write(lambda connection: set_run(connection, run_id, error=error))
+
+    def save_points(self, rows: Sequence[PointRow], keys: Mapping[str, Mapping[str, Any]]) -> None:
+        """Save runs of classic sweeps in one transaction.
+
+        Parameters
+        ----------
+        rows : sequence of PointRow
+            The runs. Their measures are added to those that are stored; a run that failed before is replaced.
+        keys : mapping
+            Key of each of their points, as JSON values, by identity.
+        """
+        self._write(lambda connection: _points.save(connection, rows, keys))
 
     # Claims
 

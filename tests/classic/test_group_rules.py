@@ -8,7 +8,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from opinionsim.classic import simulate, transition
+from opinionsim.classic import set_up, simulate, transition
 from opinionsim.errors import SpecError
 from opinionsim.networks import Network
 
@@ -161,18 +161,17 @@ def test_bad_settings_of_groups() -> None:
 def _after_one_pair(network, start, **options) -> set[tuple[float, ...]]:
     """States that one pair can lead to."""
     from opinionsim.classic import MODELS
-    from opinionsim.classic.kernels import SPEAKER, Contacts, Timing, new_state
+    from opinionsim.classic.kernels import Timing, keyed_words
 
-    model, found = MODELS["sznajd"], set()
-    contacts = Contacts.of(Network.of(network), SPEAKER)
-    p = model.parameters(disagreeing=("nothing", "cross").index(options.get("disagreeing", "nothing")))
-    for seed in range(60):
-        states, record = np.array(start, dtype=float), np.empty((1, len(start)))
-        with np.errstate(over="ignore"):
-            model.kernel(states, states.copy(), contacts, Timing(1, 1, 1, 0, False), p, np.empty((0, 2)),
-                         new_state(seed, "x", 0), new_state(seed, "y", 0), record)  # fmt: skip
-        found.add(tuple(states.tolist()))
-    return found
+    model = MODELS["sznajd"]
+    setup = set_up(model, Network.of(network), span=(0, 10), settings=options)
+    kernel = model.kernel(setup.variant(), None, lambda function: function)
+    states = np.array([start] * 60, dtype=float)
+    words, ended = keyed_words(1, "pairs", range(60), 8), np.full(60, -1)
+    with np.errstate(over="ignore"):
+        kernel(states, states.copy(), setup.contacts, Timing(1, 1, 0.0), setup.p, np.empty((0, 2)), words[:, :4].copy(),
+               words[:, 4:].copy(), np.empty(0, dtype=int), np.empty((60, 0, len(start))), ended)  # fmt: skip
+    return {tuple(each) for each in states.tolist()}
 
 
 def test_an_agreeing_pair_convinces_all_who_hear_either() -> None:

@@ -9,18 +9,17 @@ import numpy as np
 import pytest
 
 import opinionsim as osim
-from opinionsim.classic import ClassicOpinionModel, simulate, sweep, transition
+from opinionsim.classic import ClassicOpinionModel, find_model, set_up, simulate, sweep, transition
 from opinionsim.classic.kernels import (
     EDGE,
     LISTENER,
     SPEAKER,
-    Contacts,
     draw,
-    draw_pairs,
     fill,
     index,
     new_state,
-    order_queue,
+    pair_drawer,
+    shuffle,
     uniform,
 )
 from opinionsim.errors import SpecError
@@ -57,11 +56,11 @@ def test_numbers_lie_where_they_should() -> None:
 
 
 def test_every_order_is_as_likely() -> None:
-    state, counts, contacts = new_state(2, "orders", 0), {}, Contacts.of(Network.of(3))
+    state, counts, contacts = new_state(2, "orders", 0), {}, set_up(find_model("voter"), Network.of(3)).contacts
     with np.errstate(over="ignore"):
         for _ in range(3000):
             items = np.empty(3, dtype=np.int64)
-            order_queue(contacts, 1, state, items)
+            shuffle(contacts, state, items)
             counts[tuple(items.tolist())] = counts.get(tuple(items.tolist()), 0) + 1
     chi_square = sum((count - 500) ** 2 / 500 for count in counts.values())
     assert len(counts) == 6
@@ -72,7 +71,10 @@ def test_every_order_is_as_likely() -> None:
 def test_pairs_are_drawn_as_the_scheme_says(pick: int) -> None:
     """On a weighted, directed network: listener or speaker first, uniformly, then by weight; or pairs by weight."""
     edges, weights = [(0, 1), (2, 1), (0, 2), (1, 0)], [1.0, 3.0, 2.0, 1.0]
-    contacts = Contacts.of(Network.from_edges(edges, 3, weights, directed=True), pick)
+    name = {LISTENER: "listener", SPEAKER: "speaker", EDGE: "edge"}[pick]
+    network = Network.from_edges(edges, 3, weights, directed=True)
+    setup = set_up(find_model("voter"), network, settings={"pick": name})
+    contacts = setup.contacts
     expected = {
         LISTENER: {(0, 1): 1 / 12, (2, 1): 3 / 12, (0, 2): 1 / 3, (1, 0): 1 / 3},
         SPEAKER: {(0, 1): 1 / 9, (0, 2): 2 / 9, (2, 1): 1 / 3, (1, 0): 1 / 3},
@@ -83,7 +85,7 @@ def test_pairs_are_drawn_as_the_scheme_says(pick: int) -> None:
     listeners, speakers = np.empty(drawn, dtype=np.uint32), np.empty(drawn, dtype=np.uint32)
     with np.errstate(over="ignore"):
         fill(new_state(3, "pairs", pick), words)
-        draw_pairs(contacts, 0, contacts.firsts, 0, words, listeners, speakers)
+        pair_drawer(setup.variant())(contacts, contacts.firsts, 0, words, listeners, speakers)
     found = dict.fromkeys(expected, 0)
     for pair in zip(speakers.tolist(), listeners.tolist(), strict=True):
         found[pair] += 1  # another pair is a KeyError
@@ -250,7 +252,8 @@ def test_bad_input_is_one_clear_error(options: dict[str, object], message: str) 
 
 def test_a_sweep_is_the_simulations_it_stands_for() -> None:
     table = sweep("deffuant", {"epsilon": [0.1, 0.4], "mu": [0.2, 0.5]}, 30, steps=5, seed=3, replicates=2)
-    assert list(table.columns) == ["model", "epsilon", "mu", "replicate", "bias", "diversity", "evidence"]
+    assert list(table.columns) == ["model", "epsilon", "mu", "replicate", "bias", "diversity", "time", "stopped",
+                                   "evidence"]  # fmt: skip
     assert len(table) == 8
     for _, row in table.iterrows():
         found = simulate("deffuant", 30, steps=5, seed=3, replicates=2, epsilon=row["epsilon"], mu=row["mu"])
@@ -468,3 +471,17 @@ def test_a_sweep_measures_against_the_start_and_refuses_first_what_it_cannot_mea
         assert table["internal_conflict"][row] == pytest.approx(((run[-1] - run[0]) ** 2).sum())
     with pytest.raises(osim.MeasurementError, match="nonsense"):
         sweep("deffuant", {"epsilon": [0.1]}, 10, steps=10**12, metrics=["nonsense"])
+
+
+@pytest.mark.parametrize("model", ["voter", "sznajd", "q-voter", "majority"])
+def test_booleans_are_the_ends_of_the_range_in_discrete_models(model: str) -> None:
+    start = np.arange(30) % 3 == 0
+    for initial in (start, start.tolist()):
+        found = simulate(model, n=30, initial=initial, steps=4, seed=3, range=(-1, 2))
+        same = simulate(model, n=30, initial=np.where(start, 2.0, -1.0), steps=4, seed=3, range=(-1, 2))
+        np.testing.assert_array_equal(found.opinions, same.opinions)
+    with pytest.raises(SpecError, match="initial must be numbers"):
+        simulate("hegselmann-krause", n=30, initial=start, steps=4)
+    masked = np.ma.array(start, mask=np.arange(30) == 4)
+    with pytest.raises(SpecError, match="initial must be numbers"):
+        simulate(model, n=30, initial=masked, steps=4)

@@ -49,8 +49,8 @@ def _confined(network: Network, opinions: np.ndarray, epsilon: np.ndarray) -> bo
     """The criterion of bounded confidence, from the definition."""
     graph = nx.Graph()
     graph.add_nodes_from(range(network.n))
-    exact = [Fraction(int(round(20 * value)), 20) for value in opinions]
-    reach = [Fraction(int(round(20 * value)), 20) for value in epsilon]
+    exact = [Fraction(round(20 * value), 20) for value in opinions]
+    reach = [Fraction(round(20 * value), 20) for value in epsilon]
     active = [(i, j) for i, j in _ties(network) if abs(exact[i] - exact[j]) <= reach[i]]
     graph.add_edges_from(active)
     ends = {}
@@ -69,9 +69,7 @@ def test_bounded_confidence_is_at_rest_where_its_definition_says(data: st.DataOb
     opinions = data.draw(_opinions(network, _GRID))
     one = data.draw(st.booleans())
     epsilon = data.draw(st.integers(1, 12)) / 20 if one else data.draw(_opinions(network, _GRID))
-    setup = set_up(
-        find_model("deffuant"), network, settings={"epsilon": epsilon}, until="frozen", isolates="keep"
-    )
+    setup = set_up(find_model("deffuant"), network, settings={"epsilon": epsilon}, until="frozen", isolates="keep")
     assert _rests(setup, opinions) == _confined(network, opinions, np.broadcast_to(epsilon, network.n))
 
 
@@ -96,9 +94,7 @@ def _copies_for_ever(network: Network, states: np.ndarray, q: int, ties: str) ->
         heard[i].append(j)
     voter = any(states[i] != states[j] for i, j in _ties(network))
     panels = {i: list(combinations(own, min(q, len(own)))) for i, own in enumerate(heard) if own}
-    qvoter = any(
-        all(states[j] != states[i] for j in panel) for i, drawn in panels.items() for panel in drawn
-    )
+    qvoter = any(all(states[j] != states[i] for j in panel) for i, drawn in panels.items() for panel in drawn)
     majority = False
     for i, own in enumerate(heard):
         for panel in combinations(own, min(q - 1, len(own))) if own else []:
@@ -109,9 +105,7 @@ def _copies_for_ever(network: Network, states: np.ndarray, q: int, ties: str) ->
 
 
 @given(st.data(), st.integers(2, 4), st.sampled_from(["keep", "random", "bias"]))
-def test_rules_of_two_states_are_at_rest_where_no_panel_changes_anybody(
-    data: st.DataObject, q: int, ties: str
-) -> None:
+def test_rules_of_two_states_are_at_rest_where_no_panel_changes_anybody(data: st.DataObject, q: int, ties: str) -> None:
     network = data.draw(_networks())
     states = data.draw(_opinions(network, st.sampled_from([0.0, 1.0])))
     goes_on = _copies_for_ever(network, states, q, ties)

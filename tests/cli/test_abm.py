@@ -114,7 +114,7 @@ def test_lists_name_models_networks_and_measures(invoke: Invoke) -> None:
         (["deffuant", "--over", "mu=[0.1, 0.1]"], "mu repeats a value"),
         (["deffuant", "--over", "mu=[0.1]", "--record-every", "2"], "--record-every cannot be given with --over"),
         (["deffuant", "--over", "epsilon=[0.1]", "--over", "mu=[0.1]", "--over", "order=[random]", "--figure", "x.png"],
-         "--figure shows one or two parameters of --over"),
+         "--figure shows one or two axes; this sweep has 3"),
     ],
 )  # fmt: skip
 def test_bad_input_is_one_clear_error(invoke: Invoke, arguments: list[str], message: str) -> None:
@@ -122,3 +122,87 @@ def test_bad_input_is_one_clear_error(invoke: Invoke, arguments: list[str], mess
     assert result.exit_code == 2
     assert message in result.stderr
     assert "Traceback" not in result.stderr
+
+
+# -- sweeps in a store -------------------------------------------------------------------------------------
+
+OVER = ("--over", "epsilon=0.1:0.3:0.1", "--over", "n=[10,20]", "--steps", 4)
+
+
+def test_a_sweep_is_kept_continued_and_shown(invoke: Invoke, tmp_path: Path) -> None:
+    store = tmp_path / "sweep.sqlite"
+    first = invoke("abm", "deffuant", *OVER, "--store", store, "--replicates", 2, "--at", "{log: 2}")
+    assert first.exit_code == 0, first.stderr
+    assert "12 of 12 runs are there" in first.stderr
+    again = invoke(
+        "abm", "deffuant", *OVER, "--store", store, "--replicates", 3, "--at", 1, "--csv", tmp_path / "a.csv"
+    )
+    assert "18 of 18 runs are there" in again.stderr
+    assert "6 made" in again.stderr
+    assert invoke("table", store).stdout == again.stdout
+    status = json.loads(invoke("status", store, "--json").stdout)[0]
+    assert (status["runs"], status["complete"], status["pending"], status["errors"]) == (18, 18, 0, {})
+    figure = invoke("plot", store, "--what", "phase", "--x", "epsilon", "--y", "n", "--csv", tmp_path / "b.csv")
+    assert Path(figure.stdout.strip()).read_bytes()[:8] == PNG
+    assert len(pd.read_csv(tmp_path / "b.csv")) == 6
+    invoke("export", store, tmp_path / "all")
+    saved = pd.read_csv(tmp_path / "all" / "points.csv")
+    assert len(saved) == 18
+    pd.testing.assert_frame_equal(saved, pd.read_csv(tmp_path / "a.csv"))
+    refused = invoke("plot", store, "--what", "ribbons")
+    assert "keeps measures alone" in refused.stderr
+
+
+def test_a_sweep_in_a_file_goes_to_a_store_of_its_name(
+    invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = (
+        "name: voters\nmodel: {classic: voter}\ninteraction: {steps: 3}\n"
+        "sweep: {population.size: [5, 9]}\nmeasurement: {metrics: [diversity]}\n"
+    )
+    Path("voters.yaml").write_text(text, encoding="utf-8")
+    plan = invoke("abm", "voters.yaml", "--plan", "--replicates", 50)
+    assert plan.stdout.split()[:4] == ["points", "2", "n", "runs"]
+    assert not Path("results").exists()
+    found = invoke(
+        "abm", "voters.yaml", "--replicates", 2, "--set", "interaction.steps=0", "--metric", "bias", "--json"
+    )
+    assert found.exit_code == 0, found.stderr
+    assert [(row["n"], row["replicate"], row["time"]) for row in json.loads(found.stdout)] == [
+        (5, 0, 0), (5, 1, 0), (9, 0, 0), (9, 1, 0),
+    ]  # fmt: skip
+    assert Path("results/voters.sqlite").exists()
+    refused = invoke("abm", "voters.yaml", "--steps", 5)
+    assert (refused.exit_code, "--set interaction.steps=50" in refused.stderr) == (2, True)
+
+
+def test_points_that_fail_are_named_and_the_others_kept(invoke: Invoke, tmp_path: Path) -> None:
+    arguments = ("activity-driven", "--over", "K=[1,1e308]", "--set", "activity=1", "--agents", 8, "--steps", 50)
+    result = invoke("abm", *arguments, "--store", tmp_path / "a.sqlite")
+    assert result.exit_code == 1
+    assert "K=1e+308: activity-driven: opinions have grown beyond all numbers" in result.stderr
+    assert "go on from here" in result.stderr
+    status = json.loads(invoke("status", tmp_path / "a.sqlite", "--json").stdout)[0]
+    assert (status["complete"], status["incomplete"], len(status["errors"])) == (1, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--over", "epsilon=0.1:0.5:0"], "epsilon: the range 0.1:0.5:0 does not end"),
+        (["--over", "n=[10,1]"], "n=1"),
+        (["--over", "network.k=[2]"], "network.k"),
+        (["--over", "steps=[2]"], "no parameter 'steps'"),
+        (["--until", "later"], "until must be 'frozen'"),
+        (["--at", "[1000]"], "limit of 100"),
+        (["--over", "mu=[0.1]", "--set", "mu=0.2"], "mu is given twice"),
+    ],
+)
+def test_a_sweep_that_cannot_be_writes_nothing(
+    invoke: Invoke, tmp_path: Path, arguments: list[str], message: str
+) -> None:
+    result = invoke("abm", "deffuant", *arguments, "--store", tmp_path / "x.sqlite")
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert list(tmp_path.iterdir()) == []

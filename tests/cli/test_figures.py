@@ -37,6 +37,19 @@ def test_figures_and_their_numbers_are_written(
     assert set(numbers["evidence"]) == {"scripted"}
 
 
+def test_phase_diagrams_take_measures_lines_and_curves(invoke: Invoke, store: Path) -> None:
+    Path("curve.csv").write_text("x,mean field\n0,0.5\n1,1\n", encoding="utf-8")
+    what = ("plot", store, "--what", "phase", "--out", "figures", "--x", "replicate")
+    by_bias = ("--lines", "confirmation_bias", "--width", 84)
+    many = invoke(*what, *by_bias, "--metric", "bias", "--measure", "diversity", "--csv", "n.csv")
+    assert many.stdout == "figures/small-phase-bias-diversity-replicate-confirmation_bias.png\n", many.stderr
+    assert set(pd.read_csv("n.csv")["measure"]) == {"bias", "diversity"}
+    drawn = invoke(*what, *by_bias, "--theory", "curve.csv", "--scale", "diversity=linear", "--format", "svg")
+    assert "mean field" in Path(drawn.stdout.strip()).read_text(encoding="utf-8"), drawn.stderr
+    spread = invoke("plot", store, "--what", "phase", "--x", "confirmation_bias", "--show", "both", "--out", "figures")
+    assert spread.stdout == "figures/small-phase-confirmation_bias-both.png\n", spread.stderr
+
+
 def test_opinions_before_and_after_are_drawn_where_participants_were_probed(
     invoke: Invoke, store: Path, spec: Path
 ) -> None:
@@ -91,6 +104,16 @@ def test_files_that_cannot_be_written_are_refused_before_anything_is_made(
     [
         (("phase",), ["--what phase needs --x"]),
         (("phase", "--x", "mood"), ["no column 'mood'", "confirmation_bias"]),
+        (("phase", "--x", "replicate", "--y", "confirmation_bias", "--contour", "2"), ["two levels of each parameter"]),
+        (
+            ("phase", "--x", "replicate", "--lines", "confirmation_bias", "--scale", "replicate=ln"),
+            ["scale of replicate must be 'linear' or 'log'", "got 'ln'"],
+        ),
+        (("phase", "--x", "replicate", "--scale", "log"), ["--scale 'log'", "COLUMN=linear|log"]),
+        (("phase", "--x", "replicate", "--theory", "no.csv"), ["cannot read the curve no.csv"]),
+        (("phase", "--x", "replicate", "--theory", __file__, "--theory", __file__), ["line 1: must be two numbers"]),
+        (("ribbons", "--metric", "bias", "--metric", "diversity"), ["shows one metric; got bias, diversity"]),
+        (("ribbons", "--show", "both"), ["--show goes with --what phase"]),
         (("density", "--x", "topic"), ["--x goes with --what phase", "got --what density"]),
         (("panels", "--csv", "n.csv"), ["--csv goes with --what ribbons"]),
         (("ribbons", "--metric", "mood"), ["no metric 'mood'", "diversity"]),

@@ -44,6 +44,9 @@ BOUNDS = {
     **dict.fromkeys(("esteban_ray", "largest_cluster", "distinctness", "group_divergence", "size_parity"), (0, 1)),
     **dict.fromkeys(("group_consensus", "same_side_share", "active_link_density", "bias", "median"), (0, 1)),
     **dict.fromkeys(("agreement", "neighbour_correlation", "assortativity", "ei_index"), (-1, 1)),
+    "random_walk_controversy": (-1, 1),
+    "modularity": (-0.5, 1),
+    "entropy": (0, math.log(5)),
     **dict.fromkeys(("clusters", "effective_clusters", "group_count"), (1, 12)),
     **{"diversity": (0, 0.5), "dip": (0, 0.25), "opinion_polarization_index": (0, 100), "regionalization": (0, 11)},
 }
@@ -79,6 +82,7 @@ NAN = math.nan
         ("coverage", 1 / 12, 1 / 12),
         ("regionalization", 1, 0),
         ("mean_distance", 36 / 66, 0),
+        ("entropy", math.log(2), 0),
         ("esteban_ray", 1, 0),
         ("dip", 0.25, 0),
         ("agreement", -1, 1),
@@ -96,6 +100,10 @@ NAN = math.nan
         ("assortativity", 1 - 2 * 4 / 24, NAN),
         ("same_side_share", 20 / 24, 1),
         ("ei_index", -16 / 24, -1),
+        # All agents of a ring are hubs: a walk is one step, and two of six members of a side leave with chance 1/2.
+        ("random_walk_controversy", (5 / 6) ** 2 - (1 / 6) ** 2, NAN),
+        # Three communities of four, or four of three.
+        ("modularity", 5 / 12, 5 / 12),
         ("active_link_density", 4 / 24, 0),
         ("disagreement", 2, 0),
         ("polarization", 3, 0),
@@ -122,6 +130,7 @@ UNIFORM = (np.arange(1000) + 0.5) / 1000
         ("coverage", 1, 1e-12),
         ("regionalization", 0, 0),
         ("mean_distance", 1 / 3, 1e-3),
+        ("entropy", math.log(5), 1e-12),
         ("bimodality", 5 / 9, 5e-3),
         ("dip", 1 / 2000, 1e-12),
         ("agreement", 0, 1e-12),
@@ -170,6 +179,17 @@ def test_esteban_ray_of_ratings_on_five_points() -> None:
     ratings = np.repeat([-2, -1, 0, 1, 2], (shares * 20).round().astype(int))
     expected = sum(shares[i] ** 2 * shares[j] * abs(i - j) / 4 for i in range(5) for j in range(5)) * 4
     assert metrics.esteban_ray(ratings, (-2, 2), alpha=1.0) == pytest.approx(expected)
+
+
+def test_entropy_is_that_of_the_shares_of_bins() -> None:
+    ratings = np.repeat([-2, -1, 0, 1, 2], [6, 2, 4, 3, 5])
+    expected = stats.entropy([6, 2, 4, 3, 5])
+    assert metrics.entropy(ratings, (-2, 2)) == pytest.approx(expected)
+    assert metrics.entropy(ratings, (-2, 2), normalised=True) == pytest.approx(expected / math.log(5))
+    # Bins of 1 wide, the last with its upper end: those of -1 and 0 are apart, those of 1 and 2 are one.
+    assert metrics.entropy(ratings, (-2, 2), bins=4) == pytest.approx(stats.entropy([6, 2, 4, 8]))
+    with pytest.raises(MeasurementError, match="bins must be a whole number, at least 2; got 1"):
+        metrics.entropy(ratings, (-2, 2), bins=1)
 
 
 # Fragmentation -------------------------------------------------------------------------------------------------

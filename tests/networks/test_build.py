@@ -149,7 +149,7 @@ def test_names_are_numbered_in_the_order_of_the_file(tmp_path: Path) -> None:
         ("ann bob weight\nann bob 2\n", r"friends\.txt:1: 'ann bob weight' may be a header"),
         ("from,to\n0,1\nfrom,to\n", "must be all numbers or all names"),
         ("", "has no edge"),
-        (b"\xff\x00", "is not a readable edge list or GraphML"),
+        (b"\xff\x00", "is not readable as an edge list"),
         ("0 0\n", "an agent cannot be joined to itself"),
         ("0 9\n", r"agents must be 0\.\.3 \(N = 4\); got agent 9"),
         ("-1 0\n", r"node labels must be different agents 0, 1, \.\.\. or names"),
@@ -170,9 +170,9 @@ def test_bad_edge_lists(tmp_path: Path, text: str | bytes, message: str) -> None
     ("name", "text", "message"),
     [
         ("none.txt", None, r"^network: no such file: none\.txt"),
-        ("bad.graphml", "<graphml", "is not a readable edge list or GraphML"),
-        ("bad.graphml", "0 1\n", "is not a readable edge list or GraphML"),
-        (".", None, "is not a readable edge list or GraphML"),
+        ("bad.graphml", "<graphml", "is not readable as GraphML"),
+        ("bad.graphml", "0 1\n", "is not readable as GraphML"),
+        (".", None, "is not readable as an edge list"),
     ],
 )
 def test_unreadable_files(tmp_path: Path, name: str, text: str | None, message: str) -> None:

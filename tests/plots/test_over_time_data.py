@@ -229,7 +229,8 @@ def test_a_phase_diagram_averages_the_runs_of_each_crossing() -> None:
     assert rows == [[0.1, 0.5, 5, 1], [0.2, 0.1, 7, 1], [0.2, 0.5, 3, 2]]
     np.testing.assert_allclose(data.frame["low"], [NAN, NAN, 2.5])
     np.testing.assert_allclose(data.frame["high"], [NAN, NAN, 3.5])
-    assert data.notes == ("mean of 1 to 2 runs a point",)
+    assert data.notes == ("1 of 5 runs without a number of clusters left out", "mean of 1 to 2 runs a point")
+    np.testing.assert_allclose(data.frame["spread"], [NAN, NAN, math.sqrt(2)])
     line = plots.phase_data(SWEEP, "epsilon", value="clusters", where={"mu": 0.5})
     np.testing.assert_allclose(line.frame["mean"], [5, 3])
 
@@ -242,7 +243,7 @@ def test_a_phase_diagram_of_a_store_measures_final_opinions() -> None:
     data = plots.phase_data(make(rows, [0.0, 0.0], opinions), "confirmation_bias", value="bias")
     assert data.frame["confirmation_bias"].tolist() == ["none", "weak"]
     np.testing.assert_allclose(data.frame["mean"], [1.5, -1])
-    assert data.label == "bias: mean opinion"
+    assert data.labels == {"bias": "bias: mean opinion"}
 
 
 def test_a_sweep_names_its_model_and_what_is_constant_and_counts_neither_as_swept() -> None:

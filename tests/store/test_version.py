@@ -29,8 +29,8 @@ def _state_version(url: str, version: int) -> None:
 @pytest.mark.parametrize(
     ("version", "advice"),
     [
-        (1, "schema version 1, this version of opinionsim knows version 3; read it with the version"),
-        (9, "schema version 9, this version of opinionsim knows version 3; install the version"),
+        (1, "schema version 1, this version of opinionsim knows version 4; read it with the version"),
+        (9, "schema version 9, this version of opinionsim knows version 4; install the version"),
     ],
 )
 def test_a_store_of_another_version_is_neither_read_nor_written(url: str, version: int, advice: str) -> None:
@@ -40,7 +40,7 @@ def test_a_store_of_another_version_is_neither_read_nor_written(url: str, versio
     for write in (True, False):
         with pytest.raises(StoreError, match=advice):
             open_store(url, write=write)
-    _state_version(url, 3)
+    _state_version(url, 4)
     with open_store(url, write=False) as reader:
         assert reader.states(["r1"])["r1"].status == "complete"
 

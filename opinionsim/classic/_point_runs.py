@@ -1,0 +1,274 @@
+"""Runs of points: carried out in batches, measured when they are done, and forgotten but for their measures."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from opinionsim.classic._contacts import Contacts
+from opinionsim.classic._points import Point, by_group
+from opinionsim.classic._process import Batch as Runs
+from opinionsim.classic._process import Setup
+from opinionsim.classic._trajectories import Metrics, metrics_of_runs
+from opinionsim.errors import OpinionSimError
+from opinionsim.metrics import METRICS
+from opinionsim.networks import Network
+
+#: Numbers that the opinions of a batch are, at most, unless a single run has more.
+_BATCH = 1 << 16
+#: Elementary updates of a batch, at most, unless a run has more: a stopped sweep waits for batches under way.
+_UPDATES = 1 << 27
+#: Numbers that networks kept for further points are, at most, beside those of one batch.
+_KEPT = 1 << 22
+#: Measures whose last bit depends on the runs they are computed beside; they are computed run by run, so that results
+#: do not depend on how runs are put together.
+_APART = frozenset(("esteban_ray", "disagreement", "distinctness", "group_divergence"))
+#: Seconds between two looks at what is done.
+_TICK_S = 0.1
+
+
+class RunOfPoint(NamedTuple):
+    """What is kept of a run.
+
+    Attributes
+    ----------
+    replicate : int
+        From 0.
+    measures : dict of str to float
+        By name: ``diversity`` at the end of the run, ``diversity@10`` after 10 steps.
+    time : int
+        Steps carried out.
+    stopped : bool
+        Whether the run ended before its limit of steps because what it was to run until had come.
+    error : str
+        Why the run failed; empty for one that did not.
+    """
+
+    replicate: int
+    measures: dict[str, float]
+    time: int
+    stopped: bool
+    error: str = ""
+
+
+class Batch(NamedTuple):
+    """Some replicates of a point, which one thread carries out together."""
+
+    point: Point
+    replicates: tuple[int, ...]
+
+
+@dataclass(eq=False)
+class _Entry:
+    """A value that one thread makes while others that need it wait."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    value: Any = None
+    size: int = 0
+
+
+class Cache:
+    """Networks that points share, the last ones used; threads may share it."""
+
+    def __init__(self) -> None:
+        self._entries: OrderedDict[Hashable, _Entry] = OrderedDict()
+        self._lock = threading.Lock()
+        self._held = 0
+
+    def network(self, point: Point, replicate: int) -> tuple[Network, dict[tuple[int, bool], Contacts]]:
+        """The network of a run, and the place of its other forms."""
+        drawn = replicate if point.drawn else 0
+
+        def make() -> tuple[Any, int]:
+            network = point.network_of(drawn)
+            # Pairs, the same by listener, and the form of kernels.
+            return (network, {}), 3 * network.listeners.size
+
+        found: tuple[Network, dict[tuple[int, bool], Contacts]] = self._of(("network", point.group, drawn), make)
+        return found
+
+    def _of(self, key: Hashable, make: Callable[[], tuple[Any, int]]) -> Any:
+        with self._lock:
+            entry = self._entries.setdefault(key, _Entry())
+            self._entries.move_to_end(key)
+        with entry.lock:
+            made = entry.value is None
+            if made:
+                entry.value, entry.size = make()
+        with self._lock:
+            self._held += entry.size if made and self._entries.get(key) is entry else 0
+            while self._held > _KEPT and len(self._entries) > 1:
+                self._held -= self._entries.popitem(last=False)[1].size
+        return entry.value
+
+
+def batches(points: Sequence[Point], missing: Sequence[Sequence[int]]) -> Iterator[Batch]:
+    """The runs to be carried out, in batches; points that share networks take turns replicate by replicate.
+
+    Parameters
+    ----------
+    points : sequence of Point
+        The points.
+    missing : sequence of sequence of int
+        Replicates of each point that are to be carried out, ascending.
+    """
+    for members in by_group(points):
+        each = max(1, min(_BATCH // points[place].size for place in members))
+        each = min(each, *(max(1, _UPDATES // (points[place].n * max(points[place].steps, 1))) for place in members))
+        most = max((missing[place][-1] for place in members if missing[place]), default=-1)
+        for first in range(0, most + 1, each):
+            for place in members:
+                some = missing[place]
+                if isinstance(some, range) and some.step == 1:
+                    chosen = tuple(range(max(first, some.start), min(first + each, some.stop)))
+                else:
+                    chosen = tuple(replicate for replicate in some if first <= replicate < first + each)
+                if chosen:
+                    yield Batch(points[place], chosen)
+
+
+def run_point(
+    point: Point, replicates: Sequence[int], metrics: Metrics, cache: Cache | None = None
+) -> list[RunOfPoint]:
+    """Carry out and measure some replicates of a point.
+
+    Parameters
+    ----------
+    point : Point
+        The point.
+    replicates : sequence of int
+        The replicates, distinct.
+    metrics : sequence of str, or mapping of str to callable
+        Names in :data:`opinionsim.metrics.METRICS`, or functions of opinions (N,) or (N, D).
+    cache : Cache, optional
+        Keeps what points share.
+
+    Returns
+    -------
+    list of RunOfPoint
+        One a replicate; a run that failed has an error and no measures.
+    """
+    cache = cache or Cache()
+    # Replicates on one network run together.
+    parts = [[replicate] for replicate in replicates] if point.drawn else [list(replicates)]
+    return [run for part in parts if part for run in _run_together(point, part, metrics, cache)]
+
+
+def _run_together(point: Point, replicates: list[int], metrics: Metrics, cache: Cache) -> list[RunOfPoint]:
+    """Carry out replicates on one network; if that fails, one by one, so that the error is that of its run."""
+    try:
+        setup = point.setup(*cache.network(point, replicates[0]))
+        starts = point.starts(setup, replicates)
+        runs = Runs(setup, starts, point.seed, replicates)
+        record = np.empty((len(replicates), len(point.at), *starts.shape[1:]))
+        ended = runs.advance(point.steps, point.at, record)
+        finals = runs.opinions
+        moments = {f"@{moment}": record[:, place] for place, moment in enumerate(point.at)} | {"": finals}
+        found = [
+            {f"{name}{suffix}": value for name, value in measures.items()}
+            for suffix, opinions in moments.items()
+            for measures in [_measured(opinions, starts, metrics, setup)]
+        ]
+    except Exception as error:
+        if len(replicates) > 1:
+            return [run for each in replicates for run in _run_together(point, [each], metrics, cache)]
+        named = "" if isinstance(error, OpinionSimError) else f"{type(error).__name__}: "
+        return [RunOfPoint(replicates[0], {}, 0, False, f"{named}{error}" or type(error).__name__)]
+    return [
+        RunOfPoint(
+            replicate,
+            {name: values[place] for measures in found for name, values in measures.items()},
+            int(ended[place]) if ended[place] >= 0 else point.steps,
+            bool(ended[place] >= 0),
+        )
+        for place, replicate in enumerate(replicates)
+    ]
+
+
+def _measured(opinions: np.ndarray, starts: np.ndarray, metrics: Metrics, setup: Setup) -> dict[str, list[float]]:
+    """Measures of opinions (R, N) or (R, N, D) by name, a value a run."""
+
+    def of(some: slice, names: Metrics) -> dict[str, list[float]]:
+        values = metrics_of_runs(opinions[some], starts[some], names, setup.range, setup.network)
+        return {name: [float(each) for each in found] for name, found in values.items()}
+
+    if isinstance(metrics, Mapping):
+        return of(slice(None), metrics)
+    joint = [name for name in metrics if _joins(name)]
+    found = of(slice(None), joint) if joint else {}
+    if apart := [name for name in metrics if not _joins(name)]:
+        each = [of(slice(place, place + 1), apart) for place in range(len(opinions))]
+        found |= {name: [values[name][0] for values in each] for name in each[0]}
+    return found
+
+
+def _joins(name: str) -> bool:
+    """Whether a measure of several runs at a time is to the bit that of each alone."""
+    return name in METRICS and name not in _APART
+
+
+def carried_out(
+    work: Iterable[Batch],
+    submit: Callable[[Batch], Future[list[RunOfPoint]]],
+    ahead: int,
+    stopping: Callable[[], bool] = lambda: False,
+) -> Iterator[list[tuple[Point, RunOfPoint]]]:
+    """Runs as they are done, with at most `ahead` batches under way.
+
+    Parameters
+    ----------
+    work : iterable of Batch
+        What is to be done.
+    submit : callable
+        Begins a batch.
+    ahead : int
+        Batches under way at a time.
+    stopping : callable
+        Whether no further batch is to be begun; those under way are waited for.
+
+    Yields
+    ------
+    list of (Point, RunOfPoint)
+        What has been done since; empty at least every tenth of a second. A point of which a run has failed is
+        not continued.
+    """
+    queue, failed = iter(work), set[str]()
+    waiting: dict[Future[list[RunOfPoint]], Batch] = {}
+    while True:
+        while len(waiting) < ahead and not stopping():
+            batch = next((each for each in queue if each.point.id not in failed), None)
+            if batch is None:
+                break
+            waiting[submit(batch)] = batch
+        if not waiting:
+            return
+        done, _ = wait(waiting, timeout=_TICK_S, return_when=FIRST_COMPLETED)
+        found: list[tuple[Point, RunOfPoint]] = []
+        for future in done:
+            point = waiting.pop(future).point
+            runs = future.result()
+            if any(run.error for run in runs):
+                failed.add(point.id)
+            found += [(point, run) for run in runs]
+        yield found
+
+
+def on_threads(
+    work: Iterable[Batch], metrics: Metrics, threads: int, stopping: Callable[[], bool] = lambda: False
+) -> Iterator[list[tuple[Point, RunOfPoint]]]:
+    """Runs as threads of this process carry them out; as :func:`carried_out`."""
+    cache = Cache()
+    with ThreadPoolExecutor(threads, "opinionsim-classic") as pool:
+        # A batch waits for each thread, so that none idles while rows are written.
+        try:
+            yield from carried_out(
+                work, lambda batch: pool.submit(run_point, *batch, metrics, cache), 2 * threads, stopping
+            )
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)

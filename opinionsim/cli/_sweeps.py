@@ -1,0 +1,199 @@
+"""Classic sweeps at the command line: carrying them out with progress, and reporting them."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from opinionsim.cli._console import aligned, note, say, say_json, stderr
+from opinionsim.cli._stores import spelled
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from opinionsim.experiments import Sweep, SweepProgress, SweepSummary
+
+#: Seconds between lines of progress where no bar can be drawn.
+_TOLD_EVERY_S = 30.0
+#: Points whose errors are spelled out.
+_ERRORS_SHOWN = 5
+_INCOMPLETE, _INTERRUPTED = 1, 130
+#: Columns of a frame of runs that are neither axes nor measures.
+_FIXED = ("model", "replicate", "time", "stopped", "error", "evidence")
+
+
+def carry_out_sweep(
+    sweep: Sweep, store: str | None, *, threads: int | None = None, cluster: str | None = None
+) -> SweepSummary:
+    """Carry out a sweep with progress on standard error.
+
+    The first SIGINT or SIGTERM ends it once the runs under way are done and kept; the second at once.
+    """
+    from opinionsim.experiments import run_sweep
+
+    if store is not None:
+        note(f"{sweep.spec.name}: {sweep.total:,} runs of {len(sweep.points):,} points into {spelled(store)}")
+    with _stopped_by_signals() as stopping, _display() as show:
+        summary = run_sweep(sweep, store, threads=threads, cluster=cluster, watch=show, stopping=stopping)
+    if store is not None:
+        _say_result(summary)
+    return summary
+
+
+def _say_result(summary: SweepSummary) -> None:
+    progress = summary.progress
+    if progress.already == progress.total:
+        note(f"all {progress.total:,} runs were there already")
+    else:
+        done = progress.already + progress.made - progress.failed
+        note(f"{done:,} of {progress.total:,} runs are there after {summary.seconds:.1f} s; {progress.made:,} made")
+
+
+def end_sweep(summary: SweepSummary, *, kept: bool) -> None:
+    """Report points that failed, and leave with the exit code of the result; 0 where all runs are there."""
+    for place, error in list(summary.errors.items())[:_ERRORS_SHOWN]:
+        note(f"  {place}: {error}")
+    if len(summary.errors) > _ERRORS_SHOWN:
+        note(f"  and {len(summary.errors) - _ERRORS_SHOWN} more points")
+    if not summary.complete and kept:
+        note("Run the same command again to go on from here.")
+    if summary.stopped:
+        raise typer.Exit(_INTERRUPTED)
+    if not summary.complete:
+        raise typer.Exit(_INCOMPLETE)
+
+
+@contextmanager
+def _stopped_by_signals() -> Iterator[Callable[[], bool]]:
+    """Whether SIGINT or SIGTERM has asked to stop while the block lasts."""
+    count = 0
+
+    def taken(number: int, frame: FrameType | None) -> None:
+        nonlocal count
+        count += 1
+        if count > 1:
+            raise KeyboardInterrupt
+        note("stopping: finishing the runs under way; interrupt again to end at once")
+
+    before = {number: signal.signal(number, taken) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield lambda: count > 0
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def _display() -> Iterator[Callable[[SweepProgress], None]]:
+    """A progress bar on a terminal, else lines of text at intervals, with the time left."""
+    from opinionsim.experiments import spell_seconds
+
+    console = stderr()
+    began = time.monotonic()
+
+    def left(progress: SweepProgress) -> str:
+        rest = progress.total - progress.already - progress.made
+        if not progress.made or not rest:
+            return ""
+        return f", {spell_seconds((time.monotonic() - began) / progress.made * rest)} left"
+
+    if not console.is_terminal:
+        told = began
+
+        def tell(progress: SweepProgress) -> None:
+            nonlocal told
+            if time.monotonic() - told >= _TOLD_EVERY_S:
+                told = time.monotonic()
+                note(f"{progress.already + progress.made:,} of {progress.total:,} runs{left(progress)}")
+
+        yield tell
+        return
+    from rich.progress import BarColumn, Progress, TextColumn
+
+    with Progress(BarColumn(30), TextColumn("{task.description}"), console=console, transient=True) as bars:
+        task = bars.add_task("starting", total=None)
+
+        def draw(progress: SweepProgress) -> None:
+            done = progress.already + progress.made
+            failed = f", {progress.failed:,} failed" if progress.failed else ""
+            description = f"{done:,}/{progress.total:,} runs{failed}{left(progress)}"
+            bars.update(task, total=progress.total, completed=done, description=description)
+
+        yield draw
+
+
+def say_plan(sweep: Sweep, store: str | None, threads: int | None) -> None:
+    """Print what a sweep takes; carry out no more than a pilot."""
+    from opinionsim.experiments import plan_sweep, spell_seconds
+
+    found = plan_sweep(sweep, store, threads=threads)
+    there = "" if found.missing == found.runs else f"{found.runs - found.missing:,} of them are there already"
+    say(
+        aligned(
+            [
+                ["points", f"{found.points:,}", ", ".join(sweep.axes)],
+                ["runs", f"{found.runs:,}", there],
+                ["time", spell_seconds(found.seconds), f"at most, on {found.threads} threads of this machine"],
+                ["memory", f"{found.megabytes:,.0f} MB", "at most, about"],
+            ]
+        )
+    )
+
+
+def measures_of(frame: pd.DataFrame, axes: list[str]) -> list[str]:
+    """The columns of a frame of runs that hold measures."""
+    return [name for name in frame.columns if name not in (*_FIXED, *axes)]
+
+
+def axes_of(frame: pd.DataFrame) -> list[str]:
+    """The columns of a frame of runs that hold what varies."""
+    columns = list(frame.columns)
+    return columns[columns.index("model") + 1 : columns.index("replicate")]
+
+
+def say_frame(frame: pd.DataFrame, *, as_json: bool) -> None:
+    """Print the mean of every measure at every point."""
+    axes = axes_of(frame)
+    # Those on the way are for figures: side by side they fit no line.
+    names = [name for name in measures_of(frame, axes) if "@" not in name]
+    if as_json:
+        say_json(frame.drop(columns="error").astype(object).where(frame.notna(), None).to_dict(orient="records"))
+        return
+    attrs = frame.attrs
+    same = spell_all(attrs.get("parameters", {}), attrs.get("scheme", {}))
+    say(f"{attrs['model']}: {same or 'nothing else to set'}")
+    agents = [f"{attrs['n']} agents"] if "n" in attrs else []
+    say(", ".join([*agents, f"{attrs['steps']} steps", f"{int(frame['replicate'].max()) + 1} replicates"]))
+    rows = [[*axes, *names]]
+    if axes:
+        for values, group in frame.groupby(axes, sort=False, dropna=False):
+            rows.append([*(spell(value) for value in values), *(mean(group[name].dropna()) for name in names)])
+    else:
+        rows.append([mean(frame[name].dropna()) for name in names])
+    say(aligned(rows))
+    say("Evidence: equation. Mean ± standard deviation over replicates, final opinions")
+
+
+def spell_all(*settings: Mapping[str, Any]) -> str:
+    """Settings as a list of assignments."""
+    return ", ".join(f"{name}={spell(value)}" for each in settings for name, value in each.items())
+
+
+def spell(value: Any) -> str:
+    """A setting in a few characters."""
+    if hasattr(value, "__len__") and not isinstance(value, str):
+        return f"[{len(value)} values]"
+    return str(value).lower() if isinstance(value, bool) else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def mean(values: Any) -> str:
+    """Mean, with the standard deviation if there are several values."""
+    if len(values) < 2:
+        return f"{float(values[0] if isinstance(values, list) else next(iter(values))):.4g}" if len(values) else "-"
+    return f"{values.mean():.4g} ± {values.std(ddof=1):.2g}"

@@ -1,0 +1,358 @@
+"""Carrying out classic sweeps: into a store or into memory, on threads or on a cluster, resumable at any point."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import opinionsim
+from opinionsim import background
+from opinionsim.classic.points import (
+    STREAMS,
+    Batch,
+    Cache,
+    Point,
+    RunOfPoint,
+    batches,
+    carried_out,
+    described,
+    on_threads,
+    run_point,
+    shared,
+    sweep_frame,
+)
+from opinionsim.errors import SpecError, StoreError
+from opinionsim.experiments._cluster import Cluster
+from opinionsim.experiments._manifest import versions
+from opinionsim.experiments._sweep_spec import Sweep
+from opinionsim.store import DesignRow, PointRow, Store, load, open_store
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: Seconds between two transactions, unless so many rows are waiting.
+_SAVE_S, _ROWS = 0.3, 5000
+#: Seconds that the pilot of a plan takes for a size of its runs, about.
+_PILOT_S = 0.2
+#: Numbers of agents of which a plan tries runs, at most.
+_SIZES = 5
+#: Batches under way on a cluster for each thread of its workers.
+_AHEAD = 2
+
+
+@dataclass(frozen=True)
+class SweepProgress:
+    """How far a sweep is.
+
+    Attributes
+    ----------
+    total, already, made, failed : int
+        Runs in all; runs that the store had; runs carried out by now, and those of them that failed.
+    """
+
+    total: int
+    already: int
+    made: int = 0
+    failed: int = 0
+
+
+@dataclass(frozen=True)
+class SweepSummary:
+    """The result of carrying out a sweep.
+
+    Attributes
+    ----------
+    progress : SweepProgress
+        Numbers of runs.
+    errors : dict of str to str
+        The first error of each point that failed, by the values of the point.
+    stopped : bool
+        Whether the sweep was stopped before its end.
+    seconds : float
+        Time it took.
+    frame : DataFrame
+        The runs, as :attr:`opinionsim.store.Results.points`.
+    """
+
+    progress: SweepProgress
+    errors: Mapping[str, str]
+    stopped: bool
+    seconds: float
+    frame: pd.DataFrame
+
+    @property
+    def complete(self) -> bool:
+        """Whether every run is done."""
+        return self.progress.already + self.progress.made - self.progress.failed == self.progress.total
+
+
+def default_sweep_store(sweep: Sweep) -> str:
+    """Address of the default store of a sweep: ``sqlite:///results/NAME.sqlite``."""
+    return f"sqlite:///results/{sweep.spec.name}.sqlite"
+
+
+def run_sweep(
+    sweep: Sweep,
+    store: str | None = None,
+    *,
+    threads: int | None = None,
+    cluster: str | None = None,
+    watch: Callable[[SweepProgress], object] = lambda progress: None,
+    stopping: Callable[[], bool] = lambda: False,
+) -> SweepSummary:
+    """Carry out the runs of a sweep that are missing.
+
+    Parameters
+    ----------
+    sweep : Sweep
+        From :func:`load_sweep`.
+    store : str, optional
+        Path or address of a store, which keeps runs as they are done: carried out again, the sweep goes on where it
+        was, and added replicates, values and measures extend it. Default: none, runs are kept in memory.
+    threads : int, optional
+        Threads of this process; default one a processor. Changes no result.
+    cluster : str, optional
+        Address of a Dask scheduler whose workers carry the runs out; this process writes them, to any store.
+    watch : callable
+        Called with the progress several times a second.
+    stopping : callable
+        Asked several times a second whether to begin no further run; those under way are finished and kept.
+
+    Returns
+    -------
+    SweepSummary
+        Returned also when runs failed, each of which stops its point only and is tried again the next time.
+
+    Raises
+    ------
+    SpecError
+        If the cluster cannot be used.
+    StoreError
+        If the store cannot be opened or written.
+    """
+    began = time.monotonic()
+    if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):
+        raise SpecError(f"threads must be a whole number of at least 1; got {threads!r}")
+    errors: dict[str, str] = {}
+    rows: list[tuple[str, RunOfPoint]] = []
+    with ExitStack() as closing:
+        workers = None if cluster is None else closing.enter_context(Cluster(cluster))
+        opened = None if store is None else closing.enter_context(open_store(store))
+        if opened is not None:
+            opened.save_design(_design(sweep))
+        missing = [range(sweep.spec.replicates)] * len(sweep.points) if opened is None else _missing(sweep, opened)
+        progress = SweepProgress(sweep.total, sweep.total - sum(map(len, missing)))
+        watch(progress)
+        saver = closing.enter_context(_Saver(opened, rows))
+        work = batches(sweep.points, missing)
+        done = (
+            on_threads(work, sweep.measures, threads or _cores(), stopping)
+            if workers is None
+            else _on_cluster(work, sweep.measures, workers, stopping)
+        )
+        for found in done:
+            for point, run in found:
+                if run.error:
+                    errors.setdefault(described(point.values).rstrip(", ") or sweep.spec.name, run.error)
+            saver.add(found)
+            failed = progress.failed + sum(bool(run.error) for _, run in found)
+            progress = replace(progress, made=progress.made + len(found), failed=failed)
+            watch(progress)
+    if store is None:
+        frame = sweep_frame([(point.id, point.values) for point in sweep.points], rows, shared(sweep.points))
+    else:
+        frame = load(store, sweep.spec.name).points
+    frame.attrs["replicates"] = sweep.spec.replicates
+    left = progress.total - progress.already - progress.made
+    return SweepSummary(progress, errors, left > 0 and stopping(), time.monotonic() - began, frame)
+
+
+class _Saver:
+    """Keeps runs: in a store, some at a time, or in a list."""
+
+    def __init__(self, store: Store | None, rows: list[tuple[str, RunOfPoint]]) -> None:
+        self._store, self._rows = store, rows
+        self._waiting: list[tuple[Point, RunOfPoint]] = []
+        self._saved = time.monotonic()
+
+    def __enter__(self) -> _Saver:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        # Whatever ended the sweep, what is done is kept.
+        self._save()
+
+    def add(self, found: list[tuple[Point, RunOfPoint]]) -> None:
+        """Take runs over."""
+        if self._store is None:
+            self._rows += [(point.id, run) for point, run in found]
+            return
+        self._waiting += found
+        if time.monotonic() - self._saved > _SAVE_S or len(self._waiting) > _ROWS:
+            self._save()
+
+    def _save(self) -> None:
+        if self._store is not None and self._waiting:
+            rows = [
+                PointRow(point.id, run.replicate, run.measures, run.time, run.stopped, run.error)
+                for point, run in self._waiting
+            ]
+            self._store.save_points(rows, {point.id: point.key for point, _ in self._waiting})
+            self._waiting = []
+        self._saved = time.monotonic()
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _design(sweep: Sweep) -> DesignRow:
+    """The design on record: the specification, and the points with their values."""
+    manifest = {
+        "opinionsim_sweep": 1,
+        "points": [[point.id, dict(point.values)] for point in sweep.points],
+        "shared": shared(sweep.points),
+        "environment": {
+            "opinionsim": opinionsim.__version__,
+            "python": ".".join(map(str, sys.version_info[:3])),
+            "packages": versions(),
+            "streams": STREAMS,
+        },
+    }
+    spec = sweep.spec.model_dump(mode="json")
+    return DesignRow(sweep.experiment_id, sweep.spec.name, sweep.design_id, spec, manifest)
+
+
+def _missing(sweep: Sweep, store: Store) -> list[range] | list[Any]:
+    """Replicates of each point that are not stored with all measures."""
+    replicates = sweep.spec.replicates
+    wanted = {point.id: set(_columns(point, sweep.measures)) for point in sweep.points}
+    have: dict[str, bytearray] = {}
+    for row in store.points(wanted):
+        if not row.error and row.replicate < replicates and wanted[row.point_id] <= row.measures.keys():
+            have.setdefault(row.point_id, bytearray(replicates))[row.replicate] = 1
+    return [
+        range(replicates)
+        if point.id not in have
+        else [replicate for replicate, there in enumerate(have[point.id]) if not there]
+        for point in sweep.points
+    ]
+
+
+def _columns(point: Point, metrics: tuple[str, ...]) -> Iterator[str]:
+    """The measures of a run of a point, by the names under which they are kept."""
+    dimensions = getattr(point.initial, "ndim", 1) > 1 and point.initial.shape[1]
+    for name in metrics:
+        for column in [f"{name}[{d}]" for d in range(dimensions)] if dimensions else [name]:
+            yield column
+            yield from (f"{column}@{step}" for step in point.at)
+
+
+# -- clusters ------------------------------------------------------------------------------------------------
+
+#: What the points that a worker carries out share.
+_CACHE = Cache()
+
+
+def carry_out_batch(batch: Batch, metrics: tuple[str, ...]) -> list[RunOfPoint]:
+    """Carry out a batch in a cluster's worker."""
+    return run_point(batch.point, batch.replicates, metrics, _CACHE)
+
+
+def _on_cluster(
+    work: Iterator[Batch], metrics: tuple[str, ...], workers: Cluster, stopping: Callable[[], bool]
+) -> Iterator[list[tuple[Point, RunOfPoint]]]:
+    """Runs as the workers of a cluster carry them out."""
+    return carried_out(
+        work,
+        lambda batch: background.submit(workers.call(carry_out_batch, batch, metrics)),
+        _AHEAD * workers.n_tasks,
+        stopping,
+    )
+
+
+# -- plans ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SweepPlan:
+    """What a sweep takes.
+
+    Attributes
+    ----------
+    points, runs, missing : int
+        Points, runs in all, and runs that are not stored yet.
+    seconds : float
+        Time of the missing runs on `threads` threads of this machine; runs that end before their limit take less.
+    threads : int
+        Threads.
+    megabytes : float
+        Memory of this process at most, about.
+    """
+
+    points: int
+    runs: int
+    missing: int
+    seconds: float
+    threads: int
+    megabytes: float
+
+
+def plan_sweep(sweep: Sweep, store: str | None = None, *, threads: int | None = None) -> SweepPlan:
+    """Time and memory of a sweep, from a few runs shortened to a fraction of a second.
+
+    Parameters
+    ----------
+    sweep, store, threads
+        As for :func:`run_sweep`; nothing is written, and a store that does not exist is not made.
+    """
+    threads = threads or _cores()
+    missing: list[Any] = [range(sweep.spec.replicates)] * len(sweep.points)
+    if store is not None:
+        # A store that is not there yet, or not readable, has no runs; only carrying them out needs it.
+        with suppress(StoreError), open_store(store, write=False) as opened:
+            missing = _missing(sweep, opened)
+    work = list(batches(sweep.points, missing))
+    by_size = sorted({point.size: point for point in sweep.points}.items())
+    tried = by_size[:: -(-len(by_size) // _SIZES)]
+    tried = tried if by_size[-1] in tried else [*tried, by_size[-1]]
+    # Seconds a step and agent.
+    costs = {size: _cost(point, sweep.measures) / size for size, point in tried}
+    seconds = 0.0
+    for batch in work:
+        nearest = min(costs, key=lambda size: abs(size - batch.point.size))
+        seconds += costs[nearest] * batch.point.size * max(batch.point.steps, 1) * len(batch.replicates)
+    largest = max((len(batch.replicates) * batch.point.size for batch in work), default=0)
+    # Opinions, those at the start, a copy to measure, and what measures make of them.
+    megabytes = _resident() + threads * 6 * 8 * largest / 1e6
+    runs = sum(map(len, missing))
+    return SweepPlan(len(sweep.points), sweep.total, runs, seconds / threads, threads, megabytes)
+
+
+def _cost(point: Point, metrics: tuple[str, ...]) -> float:
+    """Seconds of a step of one run, its share of the start and the measures included."""
+    cache = Cache()
+    run_point(replace(point, steps=min(point.steps, 1), at=()), [0], metrics, cache)  # compiles
+    steps = min(point.steps, 1)
+    while True:
+        began = time.perf_counter()
+        run_point(replace(point, steps=steps, at=()), [0], metrics, cache)
+        seconds = time.perf_counter() - began
+        if seconds > _PILOT_S or steps >= point.steps:
+            return seconds / max(steps, 1)
+        steps = min(point.steps, max(steps * 2, int(steps * _PILOT_S / max(seconds, 1e-4))))
+
+
+def _resident() -> float:
+    """Memory of this process at its largest so far, in megabytes."""
+    try:
+        import resource
+    except ImportError:
+        return 0.0
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6

@@ -1,0 +1,159 @@
+"""Communities of a network: the partition that Leiden finds, and its modularity."""
+
+from __future__ import annotations
+
+import random  # noqa: TID251 - igraph draws from it, unless told otherwise
+from importlib.util import find_spec
+from threading import Lock
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from opinionsim.errors import MeasurementError
+from opinionsim.metrics._arrays import Measured, Rows, tally
+from opinionsim.metrics._groups import numbered
+from opinionsim.metrics._network import TieArrays, Ties
+
+#: Runs of Leiden, of which the best partition is taken: a single one often stops short of it.
+_RUNS = 10
+
+#: Held while igraph draws from a generator of ours: it has one for the whole process.
+_drawing = Lock()
+
+
+def communities(network: Ties) -> np.ndarray:
+    """The partition of a network into communities of the largest modularity that Leiden finds.
+
+    Parameters
+    ----------
+    network : Network
+        Who hears whom; ties count with their weight, in both directions.
+
+    Returns
+    -------
+    ndarray (N,) of int64
+        Number of each agent's community, from 0 in the order of their first agents; an agent without ties is one of
+        its own. Equal networks give equal numbers.
+
+    Raises
+    ------
+    MeasurementError
+        If the network is not valid, or the extra ``networks`` is not installed.
+
+    Notes
+    -----
+    The best of ten seeded runs of ``community_leiden`` of igraph (Traag, Waltman and van Eck 2019,
+    doi:10.1038/s41598-019-41695-z). Finding the best partition of all is out of reach but for small networks: another
+    version of igraph, or another order of the agents, may find one a little better or worse.
+    """
+    size = _size(network)
+    ties = TieArrays.of(network, size)
+    return np.zeros(size, dtype=np.int64) if ties.complete else _leiden(ties, np.ones(size, dtype=bool))
+
+
+def modularity(opinions: ArrayLike | None, network: Ties, groups: ArrayLike | None = None) -> Measured:
+    r"""Share of ties within communities, less the share expected from the degrees alone.
+
+    :math:`Q = \sum_c \left(\frac{w_c}{W} - \left(\frac{s_c}{2W}\right)^2\right)`, with the weight W of all ties,
+    the weight :math:`w_c` of ties within c, and the sum :math:`s_c` of the degrees of its members.
+
+    Parameters
+    ----------
+    opinions : array_like (..., N) or None
+        One opinion an agent; agents without one (NaN) are left out with their ties. Nothing else of them counts unless
+        they define the groups. None stands for the whole network.
+    network : Network or tuple of arrays
+        Who hears whom; ties count with their weight, in both directions.
+    groups : array_like (N,) or (..., N), optional
+        Name of each agent's group; NaN or None where it has none, which leaves it out. Default the partition of
+        :func:`communities`, of the largest modularity that Leiden finds.
+
+    Returns
+    -------
+    float or ndarray (...)
+        Below 1. 0 where all are in one community, as in a complete network; negative where groups avoid themselves.
+        NaN without ties.
+
+    Raises
+    ------
+    MeasurementError
+        If an argument is not valid, or groups are left out and the extra ``networks`` is not installed.
+
+    Notes
+    -----
+    - Meaning: how far ties keep to communities
+    - Formula: ``sum over communities of w_c/W - (s_c/(2 W))^2``
+    - Values: -1/2 to 1
+    - Source: Newman & Girvan 2004, doi 10.1103/PhysRevE.69.026113
+    - Pitfall: about the network, not opinions, unless groups say so; large by chance in sparse networks
+
+    Newman and Girvan 2004, with weights. Directions are dropped: ties i to j and j to i add up.
+    """
+    rows = Rows.of(np.zeros(_size(network)) if opinions is None else opinions)
+    size = rows.x.shape[1]
+    ties = TieArrays.of(network, size)
+    known: dict[bytes, np.ndarray] = {}
+    if groups is None:
+        labels = np.empty(rows.x.shape, dtype=np.int64)
+        for r, present in enumerate(rows.present):
+            if present.tobytes() not in known:
+                known[present.tobytes()] = np.zeros(size, int) if ties.complete else _leiden(ties, present)
+            labels[r] = known[present.tobytes()]
+    else:
+        labels = numbered(groups, (*rows.shape, size))
+    return rows.back(np.array([_modularity(row, ties) for row in np.where(rows.present, labels, -1)]))
+
+
+def _modularity(labels: np.ndarray, ties: TieArrays) -> float:
+    """Modularity of the partition into labels (N,); agents labelled -1 are left out."""
+    most = int(labels.max(initial=0)) + 1
+    if ties.complete:
+        sizes = tally(labels[None], most)[0]
+        n = sizes.sum()
+        return float((sizes * (sizes - 1)).sum() / (n * (n - 1)) - ((sizes / n) ** 2).sum()) if n > 1 else np.nan
+    first, second = labels[ties.listeners], labels[ties.speakers]
+    kept = (first >= 0) & (second >= 0)
+    first, second, weights = first[kept], second[kept], ties.weights[kept]
+    total = weights.sum()
+    if not total > 0:
+        return float("nan")
+    degrees = np.bincount(first, weights, most) + np.bincount(second, weights, most)
+    return float(weights[first == second].sum() / total - ((degrees / (2 * total)) ** 2).sum())
+
+
+def _size(network: Ties) -> int:
+    """Number of agents that a network states itself."""
+    size = getattr(network, "n", None)
+    if size is None:
+        raise MeasurementError(f"a network without opinions must be a Network; got {type(network).__name__}")
+    return int(size)
+
+
+def _leiden(ties: TieArrays, present: np.ndarray) -> np.ndarray:
+    """Community of each agent (N,), from 0 in order of their first agents, of the network among those present."""
+    if find_spec("igraph") is None:
+        raise MeasurementError(
+            "communities need the packages of the extra 'networks' (igraph is missing); install with "
+            "pip install 'opinionsim[networks]', or give modularity its groups"
+        )
+    import igraph
+
+    kept = present[ties.listeners] & present[ties.speakers] & (ties.weights > 0)
+    ends = np.sort(np.stack([ties.listeners[kept], ties.speakers[kept]], axis=1), axis=1)
+    pairs, which = np.unique(ends, axis=0, return_inverse=True)
+    weights = np.bincount(which.ravel(), ties.weights[kept], minlength=len(pairs))
+    graph = igraph.Graph(ties.n, pairs)
+    found, best = np.arange(ties.n), -np.inf
+    with _drawing:
+        igraph.set_random_number_generator(random.Random(0))  # noqa: S311 - not for secrets
+        try:
+            for _ in range(_RUNS if len(pairs) else 0):
+                one: Any = graph.community_leiden("modularity", weights=weights.tolist())
+                quality = one.recalculate_modularity()
+                if quality > best:
+                    found, best = np.array(one.membership), quality
+        finally:
+            igraph.set_random_number_generator(random)
+    _, first, labels = np.unique(found, return_index=True, return_inverse=True)
+    return np.asarray(np.argsort(np.argsort(first))[labels], dtype=np.int64)

@@ -1,0 +1,148 @@
+"""Files of graphs, as networkx reads them, and what it would read as something else."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from xml.parsers import expat
+
+from opinionsim.networks._edge_list import number_in
+from opinionsim.networks._reading import agent_number, refuse
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+#: Vertices that a file may state without a row for each: networkx holds them as objects.
+_MOST_VERTICES = 10_000_000
+_PAJEK_WORD = re.compile(r'"([^"]*)"|(\S+)')
+
+
+def read_graphml(file: Path) -> nx.Graph:
+    """The graph in a GraphML file; nodes are called by their ids."""
+    import networkx as nx
+
+    content = file.read_bytes()
+    declared = _nodes_in(file, content)
+    return _whole(file, _with_defaults(nx.read_graphml(BytesIO(content))), declared)
+
+
+def read_gexf(file: Path) -> nx.Graph:
+    """The graph in a GEXF file; nodes are called by their labels, or by their ids where none has a label."""
+    import networkx as nx
+
+    content = file.read_bytes()
+    declared = _nodes_in(file, content)
+    return _labelled(file, _whole(file, _with_defaults(nx.read_gexf(BytesIO(content))), declared))
+
+
+def read_gml(file: Path) -> nx.Graph:
+    """The graph in a GML file; nodes are called by their labels, or by their ids where none has a label."""
+    import networkx as nx
+
+    return _labelled(file, nx.parse_gml(_text(file), label=None))
+
+
+def read_pajek(file: Path) -> nx.Graph:
+    """The graph in a Pajek file; vertices are called by their labels, or 0, 1, ... in their order without any."""
+    import networkx as nx
+
+    sections: list[tuple[str, list[list[str]]]] = [("", [])]
+    for line in map(str.strip, _text(file).splitlines()):
+        if line.startswith("*"):
+            sections.append((line.lower(), []))
+        elif line and not line.startswith("%"):
+            sections[-1][1].append([quoted or word for quoted, word in _PAJEK_WORD.findall(line)])
+    filled = [(head, rows) for head, rows in sections if rows or head.startswith("*vertices")]
+    heads = [head.split()[0] for head, _ in filled if head and not head.startswith("*network")]
+    if sections[0][1] or heads not in (["*vertices", "*edges"], ["*vertices", "*arcs"]):
+        refuse(
+            f"{file}: must hold *Vertices, then rows under one heading, *Edges or *Arcs; got {', '.join(heads) or None}"
+        )
+    (head, vertices), (_, rows) = filled[-2:]
+    stated = head.removeprefix("*vertices").strip()
+    count = agent_number(stated)
+    if count is None or not 0 < count <= _MOST_VERTICES:
+        refuse(f"{file}: *Vertices must state one number, from 1 to {_MOST_VERTICES}; got {stated!r:.60}")
+    if all(len(row) == 1 for row in vertices):
+        vertices = [[str(place + 1), str(place)] for place in range(count)]
+    if not len(vertices) == len({row[0] for row in vertices}) == count:
+        refuse(f"{file}: *Vertices states {count}, and has rows for {len({row[0] for row in vertices})}")
+    for row in rows:
+        if len(row) < 2 or (len(row) > 2 and number_in(row[2]) is None):
+            refuse(f"{file}: rows of edges must hold two vertices and perhaps a weight; got {' '.join(row)!r:.60}")
+    # networkx reads words as a shell does, to which an apostrophe is a quotation mark.
+    lines = [f"*vertices {count}", *map(shlex.join, vertices), heads[1], *map(shlex.join, rows)]
+    return _whole(file, nx.parse_pajek(lines), count)
+
+
+def read_adjacency(file: Path) -> nx.Graph:
+    """The graph in an adjacency list: in each line an agent, then its neighbours."""
+    import networkx as nx
+
+    lines = _text(file).splitlines()
+    for number, line in enumerate(lines, 1):
+        if "," in line.partition("#")[0]:
+            refuse(f"{file}:{number}: must hold agents separated by spaces; got {line!r:.60}")
+    return nx.parse_adjlist(lines)
+
+
+def _text(file: Path) -> str:
+    # A byte order mark may stand before the text.
+    return file.read_text(encoding="utf-8-sig")
+
+
+def _nodes_in(file: Path, content: bytes) -> int:
+    """Number of nodes that an XML file declares; declarations, whose entities could expand without end, are refused."""
+    count = 0
+
+    def start(name: str, _: Any) -> None:
+        nonlocal count
+        count += name.rpartition(":")[2] == "node"
+
+    def declared(*_: Any) -> None:
+        refuse(f"{file} holds a document type or entity declaration; a file without declarations is expected")
+
+    parser = expat.ParserCreate()
+    parser.StartElementHandler = start
+    parser.StartDoctypeDeclHandler = declared
+    parser.Parse(content, True)
+    return count
+
+
+def _whole(file: Path, graph: nx.Graph, declared: int) -> nx.Graph:
+    """The graph, if it has the nodes that its file declares: networkx adds others, and takes equal ones for one."""
+    if len(graph) != declared:
+        refuse(
+            f"{file}: declares {declared} nodes, and networkx finds {len(graph)}: two nodes have one name, or an edge "
+            "joins a node that is not declared"
+        )
+    return graph
+
+
+def _with_defaults(graph: nx.Graph) -> nx.Graph:
+    """The graph, in which edges without a weight have the one that the file states for them."""
+    weight = graph.graph.get("edge_default", {}).get("weight")
+    if weight is not None:
+        for *_, attributes in graph.edges(data=True):
+            attributes.setdefault("weight", weight)
+    return graph
+
+
+def _labelled(file: Path, graph: nx.Graph) -> nx.Graph:
+    """The graph with labels in the place of ids, where nodes have labels."""
+    import networkx as nx
+
+    labels = dict(graph.nodes(data="label"))
+    bare = [node for node, label in labels.items() if label is None]
+    if len(bare) == len(labels):
+        return graph
+    if bare:
+        refuse(f"{file}: all nodes must have a label, or none; node {bare[0]!r} has none")
+    if len(set(labels.values())) < len(labels):
+        named = list(labels.values())
+        twice = next(label for label in named if named.count(label) > 1)
+        refuse(f"{file}: two nodes have the label {twice!r}")
+    return nx.relabel_nodes(graph, labels)

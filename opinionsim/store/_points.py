@@ -1,0 +1,113 @@
+"""Runs of classic sweeps: rows of measures, saved in batches, and the frame of a design's runs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import ColumnElement, Connection, Row, and_, case, func, or_, select
+
+from opinionsim.store import _schema
+from opinionsim.store._rows import DesignRow, PointRow
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: Conditions of one query: they nest, and databases limit how deep.
+_TOGETHER = 50
+
+
+def save(connection: Connection, rows: Sequence[PointRow], keys: Mapping[str, Mapping[str, Any]]) -> None:
+    """Insert runs, and the keys of their points.
+
+    Measures are added to those a run has already; a run that failed before is replaced.
+    """
+    table = _schema.points
+    _schema.insert_new(
+        connection,
+        _schema.point_keys,
+        [_schema.sealed_row(_schema.point_keys, point_id=name, key=keys[name]) for name in sorted(keys)],
+    )
+    known = {(row.point_id, row.replicate): row for row in _stored(connection, rows)}
+    new, changed = [], []
+    # One order for all processes that write prevents deadlocks.
+    for row in sorted(rows, key=lambda each: (each.point_id, each.replicate)):
+        before = known.get((row.point_id, row.replicate))
+        if before is None:
+            new.append(_sealed(row))
+        elif row.error and not before.error:
+            # What is known of a run is not lost because a further measure of it failed.
+            changed.append(_sealed(before._replace(error=row.error)))
+        else:
+            changed.append(_sealed(row._replace(measures={**before.measures, **row.measures})))
+    _schema.insert_new(connection, table, new)
+    _schema.upsert(connection, table, changed)
+
+
+def _sealed(row: PointRow) -> tuple[Any, ...]:
+    measures = {name: _spelled(value) for name, value in row.measures.items()}
+    return _schema.sealed_row(_schema.points, row, measures=measures, stopped=int(row.stopped))
+
+
+def _spelled(value: float) -> float | str | None:
+    """A measure as JSON holds it."""
+    return value if math.isfinite(value) else None if math.isnan(value) else str(value)
+
+
+def _row(row: Row[Any]) -> PointRow:
+    held = _schema.read_json(_schema.points, row, "measures")
+    measures = {name: math.nan if value is None else float(value) for name, value in held.items()}
+    return PointRow(row.point_id, row.replicate, measures, row.time, bool(row.stopped), row.error)
+
+
+def _stored(connection: Connection, rows: Sequence[PointRow]) -> Iterator[PointRow]:
+    """The stored runs among those of the same points and replicates from the lowest to the highest."""
+    table, spans = _schema.points, dict[str, tuple[int, int]]()
+    for row in rows:
+        low, high = spans.get(row.point_id, (row.replicate, row.replicate))
+        spans[row.point_id] = (min(low, row.replicate), max(high, row.replicate))
+    for some in _schema.chunks(spans):
+        for start in range(0, len(some), _TOGETHER):
+            wanted = [
+                and_(table.c.point_id == name, table.c.replicate.between(*spans[name]))
+                for name in some[start : start + _TOGETHER]
+            ]
+            for row in _schema.sealed(connection, table, select(table).where(or_(*wanted))):
+                yield _row(row)
+
+
+def runs(connection: Connection, point_ids: Iterable[str], *where: ColumnElement[bool]) -> Iterator[PointRow]:
+    """The stored runs of points, sorted by identity and replicate."""
+    table = _schema.points
+    for some in _schema.chunks(point_ids):
+        statement = select(table).where(table.c.point_id.in_(some), *where)
+        ordered = statement.order_by(table.c.point_id, table.c.replicate)
+        for row in _schema.sealed(connection, table, ordered):
+            yield _row(row)
+
+
+def failed(connection: Connection, point_ids: Iterable[str]) -> list[PointRow]:
+    """The stored runs of points that failed."""
+    return list(runs(connection, point_ids, _schema.points.c.error != ""))
+
+
+def counts(connection: Connection, point_ids: Iterable[str]) -> dict[str, tuple[int, int]]:
+    """Numbers of runs that are done, and that failed, of each point that has any."""
+    table, found = _schema.points, dict[str, tuple[int, int]]()
+    errors = func.coalesce(func.sum(case((table.c.error != "", 1), else_=0)), 0)
+    for some in _schema.chunks(point_ids):
+        statement = select(table.c.point_id, func.count(), errors).where(table.c.point_id.in_(some))
+        for name, number, wrong in connection.execute(statement.group_by(table.c.point_id)):
+            found[name] = (number - int(wrong), int(wrong))
+    return found
+
+
+def frame(connection: Connection, design: DesignRow) -> pd.DataFrame:
+    """The frame of the runs of a design's points; empty for a design of other experiments."""
+    from opinionsim.classic.points import sweep_frame
+
+    listed = [(name, values) for name, values in design.manifest.get("points", ())]
+    attrs = design.manifest.get("shared", {"model": ""})
+    found = ((row.point_id, row) for row in runs(connection, (name for name, _ in listed)))
+    return sweep_frame(listed, found, attrs)
