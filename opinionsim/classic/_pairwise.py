@@ -21,7 +21,7 @@ def _unconfined(opinion, p):
 
 
 @inlined
-def _buffers(opinions, contacts, p, spare):
+def buffers(opinions, contacts, p, spare):
     """Room for a block of random words, listeners and speakers."""
     return np.empty(BLOCK, dtype=np.uint64), np.empty(BLOCK, dtype=np.uint32), np.empty(BLOCK, dtype=np.uint32)
 
@@ -96,7 +96,7 @@ def pairwise_kernel(update: Callable[..., float], *, draws: bool = False) -> Mak
                         opinions[j] = update(j, i, other, own, start[j], p, word, spare)
                 done += count
 
-        return inlined(step), _buffers
+        return inlined(step), buffers
 
     free = step_kernel(make)
 
@@ -167,7 +167,7 @@ def vector_kernel(weight: Callable[..., float], settle: Callable[..., float] = _
                     meet(opinions, before, np.int64(listeners[event]), np.int64(speakers[event]), two_sided, p)
                 done += count
 
-        return inlined(step), _buffers
+        return inlined(step), buffers
 
     free = step_kernel(make)
 

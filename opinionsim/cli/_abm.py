@@ -58,7 +58,7 @@ def abm(
     every: Annotated[int, typer.Option("--record-every", min=1, help="Steps between records.")] = 1,
     metrics: Annotated[
         list[str] | None,
-        typer.Option("--metric", metavar="NAME", help="May be repeated. Default: bias and diversity."),
+        typer.Option("--metric", metavar="NAME", help="May be repeated. Default: bias and diversity, or what tells a model's states apart."),
     ] = None,
     isolates: Annotated[
         str, typer.Option("--isolates", help="Agents without a partner: an error, or keep their opinions.")
@@ -100,7 +100,7 @@ def abm(
         "isolates": isolates,
         **set_to,
     }
-    names = metrics or ["bias", "diversity"]
+    names = metrics or list(found.measures)
     if varied:
         table = sweep(found, varied, metrics=names, **common)
         names = _report_sweep(table, list(varied), as_json=as_json)

@@ -64,6 +64,7 @@ from opinionsim.metrics._polarization import (
     esteban_ray,
     opinion_polarization_index,
 )
+from opinionsim.metrics._regions import largest_region, partial_overlap, regions
 from opinionsim.metrics._registry import METRICS, Metric, compute_metrics, find_metric
 from opinionsim.metrics._spread import coverage, dispersion, mean_distance, regionalization, spread
 from opinionsim.metrics._sycophancy import sycophancy
@@ -138,6 +139,7 @@ __all__ = [
     "internal_conflict",
     "largest_change",
     "largest_cluster",
+    "largest_region",
     "lexical_diversity",
     "lexical_frame",
     "mean_distance",
@@ -149,11 +151,13 @@ __all__ = [
     "opinion_polarization_index",
     "order_levels",
     "paired_effect",
+    "partial_overlap",
     "permutation_null",
     "permutation_test",
     "polarization",
     "qualitative_class",
     "regionalization",
+    "regions",
     "relative_bias",
     "relative_diversity",
     "run_metrics",
