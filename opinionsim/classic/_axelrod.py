@@ -197,5 +197,5 @@ MODEL = ClassicModel(
     frozen=_frozen,
     at_rest="every two agents that can meet are alike in all features, or in none.",
     measures=("regions", "largest_region", "partial_overlap"),
-    example={"n": 400, "network": "lattice", "steps": 400, "features": 3, "traits": 5},
+    example={"n": 100, "network": "lattice", "steps": 1000},
 )

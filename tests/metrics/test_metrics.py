@@ -44,7 +44,8 @@ BOUNDS = {
     **dict.fromkeys(("esteban_ray", "largest_cluster", "distinctness", "group_divergence", "size_parity"), (0, 1)),
     **dict.fromkeys(("group_consensus", "same_side_share", "active_link_density", "bias", "median"), (0, 1)),
     **dict.fromkeys(("agreement", "neighbour_correlation", "assortativity", "ei_index"), (-1, 1)),
-    **dict.fromkeys(("clusters", "effective_clusters", "group_count"), (1, 12)),
+    **dict.fromkeys(("clusters", "effective_clusters", "group_count", "regions"), (1, 12)),
+    **dict.fromkeys(("largest_region", "partial_overlap"), (0, 1)),
     **{"diversity": (0, 0.5), "dip": (0, 0.25), "opinion_polarization_index": (0, 100), "regionalization": (0, 11)},
 }
 
@@ -99,6 +100,9 @@ NAN = math.nan
         ("active_link_density", 4 / 24, 0),
         ("disagreement", 2, 0),
         ("polarization", 3, 0),
+        ("regions", 2, 1),
+        ("largest_region", 0.5, 1),
+        ("partial_overlap", 0, 0),
     ],
 )
 def test_two_poles_and_consensus(name: str, poles: float, consensus: float) -> None:
