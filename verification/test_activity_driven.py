@@ -30,6 +30,22 @@ def test_opinions_decay_without_influence() -> None:
         np.testing.assert_allclose(found.opinions[0], expected, rtol=0, atol=error)
 
 
+def test_opinions_with_inertia_swing_as_damped_oscillators(figures) -> None:
+    figure, axes = plt.subplots()
+    for friction, mass in ((0.2, 0.5), (1.0, 2.0), (4.0, 0.5)):
+        options = {"K": 0, "inertia": True, "friction": friction, "reluctance": mass, "dt": 0.02, "method": "rk4"}
+        found = simulate("activity-driven", 50, steps=600, seed=1, **options)
+        time = 0.02 * found.times
+        rate = np.emath.sqrt(friction**2 / 4 - 1 / mass)
+        wave = np.exp(-friction / 2 * time) * (np.cosh(rate * time) + friction / 2 / rate * np.sinh(rate * time)).real
+        np.testing.assert_allclose(found.opinions[0], wave[:, None] * found.opinions[0, 0], rtol=0, atol=1e-7)
+        line = axes.plot(time, found.opinions[0, :, 0], label=f"f = {friction}, reluctance {mass}")[0]
+        axes.plot(time, wave * found.opinions[0, 0, 0], "--", color=line.get_color())
+    axes.set(xlabel="time", ylabel="opinion", title="Inertia without influence; dashed: damped oscillator")
+    axes.legend()
+    figure.savefig(figures / "activity_driven_inertia.png", dpi=120)
+
+
 def _growth(n: int, a: float, m: int, r: float, K: float, alpha: float) -> float:
     """Rate at which a small mean opinion grows: linear, so that its expectation is exact in every step.
 
@@ -57,6 +73,42 @@ def test_neutral_consensus_is_unstable_where_mean_field_says(r, figures) -> None
     axes.set(xlabel="time", ylabel="mean opinion", title=f"Activity-driven model, r = {r}; dashed: mean field")
     axes.legend()
     figure.savefig(figures / f"activity_driven_r{r}.png", dpi=120)
+
+
+@pytest.mark.parametrize("factor", [0.6, 2.0])
+def test_inertia_slows_growth_down_and_leaves_its_threshold(factor) -> None:
+    # Mean opinions follow x'' = rate x / reluctance - friction x', in expectation exactly.
+    n, a, m, r, alpha, dt, steps, runs = 200, 0.1, 4, 0.5, 1.0, 0.02, 300, 40
+    K, friction, mass = factor / (m * a * (1 + r)), 0.8, 1.5
+    options = {"K": K, "alpha": alpha, "m": m, "r": r, "beta": 0, "activity": a, "dt": dt}
+    options |= {"inertia": True, "friction": friction, "reluctance": mass}
+    found = simulate("activity-driven", n, np.full(n, 1e-6), steps, 2, replicates=runs, **options).opinions.mean(axis=2)
+    once = np.array([[1, dt], [dt * _growth(n, a, m, r, K, alpha) / mass, 1 - dt * friction]])
+    theory = [(np.linalg.matrix_power(once, k) @ [1e-6, 0])[0] for k in range(steps + 1)]
+    error = found.std(axis=0, ddof=1) / np.sqrt(runs)
+    assert (np.abs(found.mean(axis=0) - theory) < 5 * error + 1e-12).all()
+    assert (found.mean(axis=0)[-1] > found.mean(axis=0)[steps // 2]) == (factor > 1)
+
+
+def test_bots_draw_the_others_over(figures) -> None:
+    # Two bots of one side, of great activity and reach, among moderates who would stay neutral.
+    n, steps = 300, 1500
+    start = np.random.default_rng(1).uniform(-1, 1, n)
+    start[:2] = 2.0
+    options = {"alpha": 0.25, "record_every": 30, "m": 10, "beta": np.r_[0.2, 0.2, np.full(n - 2, 3.0)]}
+    activity = np.r_[1.0, 1.0, np.full(n - 2, -1.0)]
+    bots = {"zealot": (np.arange(n) < 2).astype(int), "m": np.r_[100, 100, np.full(n - 2, 10)], "activity": activity}
+    figure, axes = plt.subplots(1, 2, figsize=(9, 3.5), sharey=True)
+    ends = []
+    for place, own in enumerate(({}, bots)):
+        found = simulate("activity-driven", n, start, steps, 4, **{**options, **own, "contact": "speaks"})
+        axes[place].plot(found.times / 100, found.opinions[0], color="0.4", lw=0.3)
+        axes[place].set(xlabel="time", ylabel="opinion", title="two bots" if own else "nobody is a bot")
+        ends.append(found.final[0, 2:].mean())
+    figure.tight_layout()
+    figure.savefig(figures / "activity_driven_bots.png", dpi=120)
+    assert abs(ends[0]) < 0.05
+    assert ends[1] > 0.3
 
 
 def test_activities_that_differ_bring_the_instability_forward() -> None:

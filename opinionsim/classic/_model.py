@@ -246,6 +246,9 @@ class ClassicModel:
         model, as it is set, never comes to rest.
     at_rest : str
         That criterion in words, or why there is none.
+    carried : int
+        Numbers that an agent carries from step to step beside its opinion, such as a velocity, all 0 at first. Steps
+        find them below the initial opinions: their `start` is (1 + carried, N).
     measures : tuple of str
         Metrics that tell states of the model apart, given where none are asked for.
     conserves : frozenset of str
@@ -289,6 +292,7 @@ class ClassicModel:
     prepare: Callable[[Any], Any] | None = None
     frozen: Callable[[Setup], Stop] | None = None
     at_rest: str = ""
+    carried: int = 0
     measures: tuple[str, ...] = ("bias", "diversity")
     example: Mapping[str, Any] = field(default_factory=dict)
 

@@ -355,6 +355,9 @@ class Batch:
         self.steps = 0
         self._states = np.array(setup.model.units.encode(initial, setup.range), dtype=np.float64)
         self._start = self._states.copy()
+        if setup.model.carried:
+            rest = np.zeros((len(self._start), setup.model.carried, *self._start.shape[1:]))
+            self._start = np.concatenate([self._start[:, None], rest], axis=1)
         self._initial = initial
         self._pairs = pairs
         maker = setup.model.kernel if self._states.ndim == 2 else setup.model.vector
@@ -421,7 +424,8 @@ class Batch:
         if self.setup.model.units is OPINIONS:
             return states
         # An agent that has not moved holds the very opinion given, whatever the way there and back rounds.
-        start, initial = self._start.astype(states.dtype), self._initial
+        begun = self._start[:, 0] if self.setup.model.carried else self._start
+        start, initial = begun.astype(states.dtype), self._initial
         if states.ndim > start.ndim:
             start, initial = start[:, None], initial[:, None]
         return np.where(states == start, initial, self.setup.model.units.decode(states, self.setup.range))
