@@ -90,25 +90,30 @@ def test_inertia_slows_growth_down_and_leaves_its_threshold(factor) -> None:
     assert (found.mean(axis=0)[-1] > found.mean(axis=0)[steps // 2]) == (factor > 1)
 
 
-def test_bots_draw_the_others_over(figures) -> None:
-    # Two bots of one side, of great activity and reach, among moderates who would stay neutral.
-    n, steps = 300, 1500
+def test_bots_draw_those_who_are_silent_to_where_pull_and_decay_balance(figures) -> None:
+    # Two bots speak to m of the n - 1 others in every step, and nobody else does: K 2 m / (n - 1) tanh(alpha x_bot).
+    n, m, K, alpha, dt, steps, place = 300, 100, 3.0, 0.5, 0.02, 300, 2.0
     start = np.random.default_rng(1).uniform(-1, 1, n)
-    start[:2] = 2.0
-    options = {"alpha": 0.25, "record_every": 30, "m": 10, "beta": np.r_[0.2, 0.2, np.full(n - 2, 3.0)]}
-    activity = np.r_[1.0, 1.0, np.full(n - 2, -1.0)]
-    bots = {"zealot": (np.arange(n) < 2).astype(int), "m": np.r_[100, 100, np.full(n - 2, 10)], "activity": activity}
-    figure, axes = plt.subplots(1, 2, figsize=(9, 3.5), sharey=True)
-    ends = []
-    for place, own in enumerate(({}, bots)):
-        found = simulate("activity-driven", n, start, steps, 4, **{**options, **own, "contact": "speaks"})
-        axes[place].plot(found.times / 100, found.opinions[0], color="0.4", lw=0.3)
-        axes[place].set(xlabel="time", ylabel="opinion", title="two bots" if own else "nobody is a bot")
-        ends.append(found.final[0, 2:].mean())
-    figure.tight_layout()
+    start[:2] = place
+    bot = (np.arange(n) < 2).astype(int)
+    options = {"K": K, "alpha": alpha, "m": np.where(bot, m, 1), "r": 0, "beta": 0, "dt": dt, "contact": "speaks"}
+    found = simulate("activity-driven", n, start, steps, 4, activity=bot.astype(float), zealot=bot, **options)
+    rest = K * 2 * m / (n - 1) * np.tanh(alpha * place)
+    kept = (1 - dt) ** np.arange(steps + 1)
+    theory = rest + kept * (start[2:].mean() - rest)
+    mean = found.opinions[0, :, 2:].mean(axis=1)
+    # A step reaches an agent or not: the variance of pulls, summed over steps that are forgotten at the rate 2 dt.
+    spread = K * dt * np.tanh(alpha * place) * np.sqrt(2 * m / (n - 1) / (2 * dt) / (n - 2))
+    assert np.abs(mean - theory).max() < 5 * spread
+    assert abs(theory[-1] - rest) < 0.01
+    assert rest > 1
+    figure, axes = plt.subplots()
+    axes.plot(dt * found.times, found.opinions[0, :, 2:60], color="0.7", lw=0.3)
+    axes.plot(dt * found.times, mean, label="mean of all but bots")
+    axes.plot(dt * found.times, theory, "C3--", label="pull and decay")
+    axes.set(xlabel="time", ylabel="opinion", title="Two bots among the silent")
+    axes.legend()
     figure.savefig(figures / "activity_driven_bots.png", dpi=120)
-    assert abs(ends[0]) < 0.05
-    assert ends[1] > 0.3
 
 
 def test_activities_that_differ_bring_the_instability_forward() -> None:

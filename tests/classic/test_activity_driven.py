@@ -165,7 +165,7 @@ def test_bots_never_change_and_reach_as_many_as_their_own_m(inertia: bool) -> No
         assert (pushed >= m).all()
         if not inertia:
             assert (pushed == m).all()
-    free = simulate("activity-driven", _N, start, 1, m=5, **options).final[0, 0]
+    free = simulate("activity-driven", _N, start, 2, m=5, **options).final[0, 0]
     assert free < 5.0
 
 
