@@ -89,6 +89,22 @@ def is_distribution(initial: Any) -> bool:
     return isinstance(initial, (str, Mapping))
 
 
+def _poisson(u: np.ndarray, traits: int, mean: float) -> np.ndarray:
+    from scipy.special import pdtr
+
+    if mean <= 0:
+        raise SpecError(f"initial: mean must be above 0; got {mean:g}")
+    # Cut off at the last trait.
+    return np.searchsorted(pdtr(np.arange(traits - 1), mean), u, side="right").astype(np.float64)
+
+
+#: Distributions of traits, each from 0, by name.
+TRAITS: Mapping[str, _Kind] = {
+    "uniform": _Kind({}, lambda u, traits: np.floor(u * traits)),
+    "poisson": _Kind({"mean": 1.0}, _poisson),
+}
+
+
 def draw_initial(initial: str | Mapping[str, Any], u: np.ndarray, span: Span, *, discrete: bool = False) -> np.ndarray:
     """Initial opinions of a distribution.
 
@@ -116,25 +132,31 @@ def draw_initial(initial: str | Mapping[str, Any], u: np.ndarray, span: Span, *,
     SpecError
         If there is no such distribution, or it has no such parameter.
     """
-    settings = dict(initial) if isinstance(initial, Mapping) else {"kind": initial}
-    name = settings.pop("kind", None)
-    name = "uniform" if name == "continuous" else name
-    if name not in INITIAL:
-        close = get_close_matches(str(name), INITIAL, 1)
-        meant = f" (did you mean {close[0]!r}?)" if close else ""
-        raise SpecError(f"initial must be one of {', '.join(INITIAL)}, or numbers; got {name!r:.60}{meant}")
-    kind = INITIAL[name]
-    for key, value in settings.items():
-        if key not in kind.defaults:
-            raise SpecError(f"initial: {name} has no {key!r:.60}; valid: {', '.join(kind.defaults) or 'none'}")
-        if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not np.isfinite(value):
-            raise SpecError(f"initial: {key} must be a number; got {value!r:.60}")
+    name, kind, settings = _named(initial, INITIAL)
     ends = span if np.isfinite(span).all() else (-1.0, 1.0)
     if discrete and name == "uniform" and not settings:
         return np.where(u < 0.5, *ends)
     if discrete and name != "share":
         raise SpecError(f"initial: this model has opinions at the ends of the range; got {name}; valid: uniform, share")
     return kind.draw(u, ends, **{**kind.defaults, **settings})
+
+
+def _named(initial: str | Mapping[str, Any], kinds: Mapping[str, _Kind]) -> tuple[str, _Kind, dict[str, Any]]:
+    """The distribution that is named, and the parameters that are set."""
+    settings = dict(initial) if isinstance(initial, Mapping) else {"kind": initial}
+    name = settings.pop("kind", None)
+    name = "uniform" if name == "continuous" else name
+    if name not in kinds:
+        close = get_close_matches(str(name), kinds, 1)
+        meant = f" (did you mean {close[0]!r}?)" if close else ""
+        raise SpecError(f"initial must be one of {', '.join(kinds)}, or numbers; got {name!r:.60}{meant}")
+    kind = kinds[name]
+    for key, value in settings.items():
+        if key not in kind.defaults:
+            raise SpecError(f"initial: {name} has no {key!r:.60}; valid: {', '.join(kind.defaults) or 'none'}")
+        if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not np.isfinite(value):
+            raise SpecError(f"initial: {key} must be a number; got {value!r:.60}")
+    return str(name), kind, settings
 
 
 def draw_opinions(
@@ -150,3 +172,24 @@ def drawn_rows(
     """Initial opinions (R, n) of replicates; a row depends on nothing but the seed and the replicate."""
     u = uniforms(keyed_words(seed, "initial opinions", replicates, n))
     return draw_initial(initial, u, span, discrete=discrete)
+
+
+def drawn_traits(
+    initial: str | Mapping[str, Any], n: int, features: int, traits: int, seed: int, replicates: Sequence[int]
+) -> np.ndarray:
+    """Initial traits (R, n, features), whole numbers from 0 to `traits` - 1, of replicates.
+
+    Parameters
+    ----------
+    initial : str or mapping
+        ``uniform``, all traits equally likely; or ``{kind: poisson, mean: m}``, cut off at the last trait.
+    n, features, traits : int
+        Agents, features of each, and traits of each feature.
+    seed : int
+        Root of all randomness.
+    replicates : sequence of int
+        Numbers of the replicates.
+    """
+    _, kind, settings = _named(initial, TRAITS)
+    u = uniforms(keyed_words(seed, "initial opinions", replicates, n * features)).reshape(-1, n, features)
+    return kind.draw(u, traits, **{**kind.defaults, **settings})

@@ -133,8 +133,8 @@ def set_up(
         If anything is unknown, out of range, or not possible on the network.
     """
     settings = dict(settings or {})
-    span = check_range(model.range if span is None else span, endless=not np.isfinite(model.range).all())
     check_names(model, settings)
+    span = model.span(span, settings)
     if met and (given := [name for name in settings if name in model.schemes]):
         raise SpecError(f"{given[0]} has no effect on pairs that are given; leave it out")
     scheme = _scheme(model, settings, network)
@@ -168,7 +168,7 @@ def _check_until(setup: Setup, *, met: bool) -> None:
         raise SpecError("until has no effect on pairs that are given; leave it out")
     if event.event == "frozen":
         require_frozen(setup)
-    if event.event == "change" and model.update is not None:
+    if event.event == "change" and (model.update is not None or model.states == "traits"):
         raise SpecError(
             f"until: change is no sign of rest where random pairs meet, as in {model.name}: a step may move nobody and "
             f"the next one many; valid: {'frozen, ' if model.frozen else ''}consensus"
@@ -221,25 +221,6 @@ def check_names(model: ClassicModel, settings: Iterable[str], *, schemes: bool =
         close = get_close_matches(unknown[0], valid, 1)
         meant = f" (did you mean {close[0]!r}?)" if close else ""
         raise SpecError(f"{model.name} has no parameter {unknown[0]!r}{meant}; valid: {', '.join(valid) or 'none'}")
-
-
-def check_range(span: Any, *, endless: bool = False) -> tuple[float, float]:
-    """A range of opinions as two floats.
-
-    Raises
-    ------
-    SpecError
-        Unless it is two numbers, the lower one first, and finite unless it may be `endless`.
-    """
-    try:
-        low, high = (float(end) for end in span)
-    except (TypeError, ValueError):
-        raise SpecError(f"range must be two numbers, the lower one first; got {span!r:.60}") from None
-    if not low < high:
-        raise SpecError(f"range must be two numbers, the lower one first; got {span!r:.60}")
-    if not (np.isfinite(high - low) or (endless and low == -np.inf and high == np.inf)):
-        raise SpecError(f"range must have finite ends{', or none at all' if endless else ''}; got {span!r:.60}")
-    return low, high
 
 
 def _scheme(model: ClassicModel, settings: Mapping[str, Any], network: Network) -> dict[str, Any]:
@@ -299,8 +280,10 @@ def _check_network(model: ClassicModel, network: Network, contacts: Contacts, is
         )
 
 
-def check_opinions(model: ClassicModel, opinions: ArrayLike, n: int, span: tuple[float, float]) -> np.ndarray:
-    """Initial opinions as floats, (N,) or (N, D).
+def check_opinions(
+    model: ClassicModel, opinions: ArrayLike, n: int, span: tuple[float, float], features: int | None = None
+) -> np.ndarray:
+    """Initial opinions as floats, (N,) or (N, D); (N, `features`) for a model of traits.
 
     Models that copy opinions or have two states take booleans: False is the lower end of the range, True the upper.
 
@@ -325,6 +308,11 @@ def check_opinions(model: ClassicModel, opinions: ArrayLike, n: int, span: tuple
         )
     if values.ndim == 2 and model.vector is None:
         raise SpecError(f"{model.name} takes one number an agent as its opinion; got {values.shape[1]}")
+    if model.states == "traits" and values.shape[1:] != (features,):
+        raise SpecError(
+            f"initial must give {features} traits for each of the {n} agents, as features says; got an array of shape "
+            f"{values.shape}"
+        )
     inside = (values >= span[0]) & (values <= span[1]) & np.isfinite(values)
     if not inside.all():
         agent = int(np.argmax(~inside.reshape(n, -1).all(axis=1)))
@@ -337,6 +325,9 @@ def check_opinions(model: ClassicModel, opinions: ArrayLike, n: int, span: tuple
         raise SpecError(
             f"initial: {model.name} knows the opinions {span[0]:g} and {span[1]:g}; agent {agent} has {values[agent]:g}"
         )
+    if model.states == "traits" and not (values == np.floor(values)).all():
+        agent = int(np.argmax((values != np.floor(values)).any(axis=1)))
+        raise SpecError(f"initial: traits are whole numbers; agent {agent} has {values[agent].tolist()}")
     return np.ascontiguousarray(values)
 
 
@@ -388,6 +379,9 @@ class Batch:
         self.steps = 0
         self._states = np.array(setup.model.units.encode(initial, setup.range), dtype=np.float64)
         self._start = self._states.copy()
+        if setup.model.carried:
+            rest = np.zeros((len(self._start), setup.model.carried, *self._start.shape[1:]))
+            self._start = np.concatenate([self._start[:, None], rest], axis=1)
         self._initial = initial
         self._pairs = pairs
         maker = setup.model.kernel if self._states.ndim == 2 else setup.model.vector
@@ -455,7 +449,8 @@ class Batch:
         if self.setup.model.units is OPINIONS:
             return states
         # An agent that has not moved holds the very opinion given, whatever the way there and back rounds.
-        start, initial = self._start.astype(states.dtype), self._initial
+        begun = self._start[:, 0] if self.setup.model.carried else self._start
+        start, initial = begun.astype(states.dtype), self._initial
         if states.ndim > start.ndim:
             start, initial = start[:, None], initial[:, None]
         return np.where(states == start, initial, self.setup.model.units.decode(states, self.setup.range))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from opinionsim.classic._initial import drawn_rows, is_distribution
+from opinionsim.classic._initial import drawn_rows, drawn_traits, is_distribution
 from opinionsim.classic._model import ClassicModel
 from opinionsim.classic._process import Batch, Setup, check_opinions, set_up
 from opinionsim.classic._registry import find_model
@@ -61,7 +61,8 @@ def simulate(
     initial : array_like (N,), (N, D) or (R, N), or str or mapping
         Initial opinions; (R, N) gives every replicate its own. A distribution is drawn for each replicate:
         ``uniform`` over the range or, of discrete models, among its ends, ``normal``, ``beta``, ``share``, ``even``,
-        or a mapping as ``{kind: share, high: 0.3}``: see :func:`opinionsim.classic.draw_initial`.
+        or a mapping as ``{kind: share, high: 0.3}``: see :func:`opinionsim.classic.draw_initial`. Traits are drawn
+        ``uniform`` or from ``{kind: poisson, mean: m}``.
         Discrete models take booleans: False for the lower end of the range, True for the upper.
     steps : int, optional
         How many, each of one elementary update for each agent; default 100. Left out with `pairs`, of which each
@@ -242,11 +243,15 @@ def _given_pairs(model: ClassicModel, pairs: ArrayLike, network: Network) -> np.
 
 def starts_of(setup: Setup, initial: Any, seed: int, replicates: Sequence[int]) -> np.ndarray:
     """Initial opinions of replicates, (R, N) or (R, N, D)."""
-    n = setup.network.n
+    n, features = setup.network.n, None
+    if setup.model.states == "traits":
+        features = setup.p.features
+        if is_distribution(initial):
+            return drawn_traits(initial, n, features, setup.p.traits, seed, replicates)
     if is_distribution(initial):
         discrete = setup.model.kind == "discrete"
         return drawn_rows(initial, n, setup.range, seed, replicates, discrete=discrete)
     given = np.asarray(initial, dtype=object if isinstance(initial, list) and not initial else None)
-    if given.ndim >= 2 and len(replicates) > 1 and given.shape[:2] == (len(replicates), n):
-        return np.stack([check_opinions(setup.model, values, n, setup.range) for values in given])
-    return np.stack([check_opinions(setup.model, initial, n, setup.range)] * len(replicates))
+    if given.ndim >= (2 if features is None else 3) and len(replicates) > 1 and given.shape[:2] == (len(replicates), n):
+        return np.stack([check_opinions(setup.model, values, n, setup.range, features) for values in given])
+    return np.stack([check_opinions(setup.model, initial, n, setup.range, features)] * len(replicates))

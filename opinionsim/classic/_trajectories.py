@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from opinionsim.errors import SpecError
-from opinionsim.metrics import compute_metrics
+from opinionsim.metrics import compute_metrics, find_metric
 from opinionsim.networks import Network
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def plain(value: Any) -> Any:
 def metrics_of_runs(
     opinions: np.ndarray, initial: np.ndarray, metrics: Metrics, span: tuple[float, float], network: Network
 ) -> dict[str, Any]:
-    """Metrics by name, one value a run, of opinions (R, N), or of each dimension of (R, N, D).
+    """Metrics by name, one value a run, of opinions (R, N), or of each dimension of (R, N, D), or of all together.
 
     `initial` are the opinions at the start of each run. `metrics` are names, or functions of opinions (N,) or (N, D).
     """
@@ -36,10 +36,14 @@ def metrics_of_runs(
         raise SpecError(f"metrics must be a list of names; got {metrics!r}")
     if opinions.ndim == 2:
         return dict(compute_metrics(opinions, metrics, range=span, network=network, initial=initial))
-    parts = [
-        metrics_of_runs(opinions[..., d], initial[..., d], metrics, span, network) for d in range(opinions.shape[-1])
-    ]
-    return {f"{name}[{d}]": part[name] for name in metrics for d, part in enumerate(parts)}
+    whole = [name for name in metrics if "vectors" in find_metric(name).takes]
+    found = (
+        compute_metrics(opinions, whole, range=span, network=network, initial=initial, vectors=True) if whole else {}
+    )
+    rest = [name for name in metrics if name not in whole]
+    parts = [metrics_of_runs(opinions[..., d], initial[..., d], rest, span, network) for d in range(opinions.shape[-1])]
+    each = {name: {f"{name}[{d}]": part[name] for d, part in enumerate(parts)} for name in rest}
+    return {label: values for name in metrics for label, values in each.get(name, {name: found.get(name)}).items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +102,8 @@ class Trajectories:
         Returns
         -------
         dict
-            One value a replicate by name: ``bias[0]``, ``bias[1]``, ... where opinions have several dimensions.
+            One value a replicate by name: ``bias[0]``, ``bias[1]``, ... where opinions have several dimensions and
+            the metric is not one of all dimensions, as ``regions`` is.
         """
         return metrics_of_runs(self.opinions[:, moment], self.opinions[:, 0], names, self.range, self.network)
 

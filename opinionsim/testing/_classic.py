@@ -20,6 +20,13 @@ _N = 6
 _TOLERATED = 5.0
 
 
+def _with(opinions: np.ndarray, agent: int, value: float) -> np.ndarray:
+    """Opinions of which those of one agent are a value."""
+    changed = opinions.astype(float)
+    changed[agent] = value
+    return changed
+
+
 class ClassicModelContract(ABC):
     """Tests every classic model passes. Inherit, and supply :attr:`model` and anything else that differs."""
 
@@ -34,11 +41,21 @@ class ClassicModelContract(ABC):
         """The model under test."""
 
     def initial(self, n: int = _N) -> np.ndarray:
-        """Different opinions, in no order."""
+        """Different opinions, in no order; of traits, such that some agents have some in common."""
         low, high = self.span
+        if self.model.states == "traits":
+            return low + (np.arange(n)[:, None] // np.arange(1, 1 + self._features)) % (high - low + 1)
         if self.model.kind == "discrete":
             return np.where(np.arange(n) % 3 == 0, high, low)
         return low + (high - low) * (np.arange(n) * 0.6180339887 % 1.0)
+
+    @property
+    def _features(self) -> int:
+        return int(self.model.with_defaults(self.settings, self.model.range)["features"])
+
+    def agreed(self, n: int, point: float) -> np.ndarray:
+        """Consensus of n agents."""
+        return np.full((n, self._features) if self.model.states == "traits" else n, point)
 
     @property
     def span(self) -> tuple[float, float]:
@@ -86,7 +103,7 @@ class ClassicModelContract(ABC):
             networks.append(Network.from_edges(_EDGES, weights=[-1.0] + [1.0] * (len(_EDGES) - 1)))
         for point in (low, high) if self.model.kind == "discrete" else (low, low + 0.3 * (high - low), high):
             for network in networks:
-                opinions = self.run(network, np.full(network.n, point), steps=5)
+                opinions = self.run(network, self.agreed(network.n, point), steps=5)
                 left = max(left, float(np.abs(opinions - point).max()))
         stays = left <= 1e-12 * (high - low)
         assert stays == self.model.keeps_consensus
@@ -142,7 +159,7 @@ class ClassicModelContract(ABC):
         order = np.random.default_rng(3).permutation(_N)
         relabelled = Network.from_edges(order[_EDGES])
         initial = self.initial()
-        moved = np.empty(_N)
+        moved = np.empty_like(initial)
         moved[order] = initial
         options = {"replicates": self.replicates, "steps": 3, "record_every": 3}
         plain = self.run(initial=initial, **options)[:, -1]
@@ -193,12 +210,12 @@ class ClassicModelContract(ABC):
         """Bad input raises an error with one clear message."""
         initial = self.initial()
         low, high = self.model.range
-        with pytest.raises(SpecError, match="agent 2 has nan"):
-            self.run(initial=np.where(np.arange(_N) == 2, np.nan, initial))
+        with pytest.raises(SpecError, match=r"agent 2 has \[?nan"):
+            self.run(initial=_with(initial, 2, np.nan))
         if np.isfinite(high):
             with pytest.raises(SpecError, match=f"from {low:g} to {high:g}; agent 1 has"):
-                self.run(initial=np.where(np.arange(_N) == 1, high + 1, initial))
-        with pytest.raises(SpecError, match="one opinion for each of the 6 agents"):
+                self.run(initial=_with(initial, 1, high + 1))
+        with pytest.raises(SpecError, match="for each of the 6 agents"):
             self.run(initial=initial[:-1])
         with pytest.raises(SpecError, match="has no parameter 'nonsense'"):
             self.run(nonsense=1)

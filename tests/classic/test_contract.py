@@ -19,6 +19,7 @@ CASES: dict[str, dict[str, Any]] = {
     "activity-driven": {"m": 2},
     "algorithmic-bias": {"gamma": 1.2, "epsilon": 0.4},
     "altafini": {},
+    "axelrod": {"features": 3},
     "biased-assimilation": {"b": 0.7},
     "coda": {},
     "deffuant": {"epsilon": 0.4},
