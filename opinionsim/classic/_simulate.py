@@ -144,7 +144,7 @@ def simulate(
             "raise record_every"
         )
     opinions = np.empty((replicates, kept, *starts.shape[1:]), dtype=kind)
-    ended = np.empty(replicates, dtype=np.int64)
+    ended, networks = np.empty(replicates, dtype=np.int64), [joined] * replicates
     opinions[:, 0] = starts
     most = _cores() if threads is None else whole("threads", threads, 1)
     parts = [part for part in np.array_split(np.arange(replicates), min(replicates, most)) if part.size]
@@ -154,6 +154,7 @@ def simulate(
         batch = Batch(setup, starts[own], seed, numbers[own], pairs=met, machine=machine)
         # Straight into place: memory that is written for the first time costs more than most models.
         ended[own] = batch.advance(steps, moments, opinions[own, 1:])
+        networks[own] = batch.networks
 
     each_of(len(parts), one, threads)
     times = np.concatenate([[0], moments])
@@ -161,7 +162,9 @@ def simulate(
         # Nothing happens after the last end.
         kept = int(np.searchsorted(times, ended.max())) + 1
         times, opinions = times[:kept], opinions[:, :kept]
-    return Trajectories(found.name, setup.parameters, setup.scheme, setup.range, joined, seed, times, opinions, ended)
+    return Trajectories(
+        found.name, setup.parameters, setup.scheme, setup.range, joined, seed, times, opinions, ended, tuple(networks)
+    )
 
 
 def each_of(number: int, one: Callable[[int], None], threads: int | None = None) -> None:
