@@ -12,13 +12,19 @@ from opinionsim.classic._model import ClassicModel, Parameter
 from opinionsim.classic._random import draw, index, uniform
 from opinionsim.classic._stepping import Stop, no_room, step_kernel
 from opinionsim.classic._ties import (
+    COUNT,
     Ties,
     anybody,
+    item_at,
     member_alike,
     member_of_all,
     move,
+    move_tie,
+    note_at,
     number_alike,
     number_of_all,
+    owner_of,
+    size_of,
     target_finder,
 )
 from opinionsim.classic._transition import Received, Transition
@@ -48,10 +54,10 @@ class Parameters(NamedTuple):
 
 
 def _ties(network: Network, states: np.ndarray, p: Parameters) -> Ties:
-    """Ties, with agents grouped by opinion."""
+    """Ties, with agents grouped by opinion, and a count of those between agents that differ."""
     groups = np.unique(states, return_inverse=True)[1].reshape(-1)
     ties = Ties.of(network, groups, network.n)
-    ties.differing[0] = np.count_nonzero(np.diff(groups[network.edges[0]]))
+    ties.groups[COUNT] = np.count_nonzero(np.diff(groups[network.edges[0]]))
     return ties
 
 
@@ -68,26 +74,26 @@ def _make(variant: Variant) -> tuple[Callable[..., None], Callable[..., Any]]:
         ends, groups = ties.ends, ties.groups
         for _ in range(timing.events):
             agent = index(draw(state), ties.n)
-            degree = ends.sizes[agent]
+            degree = size_of(ends, agent)
             if degree == 0:
                 continue
-            end = np.int64(ends.cells[ends.starts[agent] + index(draw(state), degree)]) ^ 1
-            other = np.int64(ends.owners[end])
-            own, its = groups.owners[agent], groups.owners[other]
+            place = index(draw(state), degree)
+            other = note_at(ends, agent, place)
+            own, its = owner_of(groups, agent), owner_of(groups, other)
             if choosy and own == its:
                 continue
             if uniform(draw(state)) < at(p.rewire, agent):
-                found = find(opinions, ties, p, agent, state)
+                found = find(opinions, ends, groups, ties.n, p, agent, state)
                 if found >= 0:
                     if counts:
-                        ties.differing[0] += np.int64(groups.owners[found] != own) - np.int64(its != own)
-                    move(ends, end, found)
+                        groups[COUNT] += np.int64(owner_of(groups, found) != own) - np.int64(its != own)
+                    move_tie(ends, item_at(ends, agent, place) ^ 1, found)
                     continue
             if own != its:
                 if counts:
-                    for place in range(degree):
-                        group = groups.owners[ends.owners[ends.cells[ends.starts[agent] + place] ^ 1]]
-                        ties.differing[0] += np.int64(group != its) - np.int64(group != own)
+                    for each in range(degree):
+                        group = owner_of(groups, note_at(ends, agent, each))
+                        groups[COUNT] += np.int64(group != its) - np.int64(group != own)
                 move(groups, agent, its)
                 opinions[agent] = opinions[other]
 
@@ -96,7 +102,7 @@ def _make(variant: Variant) -> tuple[Callable[..., None], Callable[..., Any]]:
 
 @inlined
 def _none_differ(opinions, previous, ties, p, timing, memory):
-    return -1 if ties.differing[0] == 0 else 0
+    return -1 if ties.groups[COUNT] == 0 else 0
 
 
 def _frozen(setup: Setup) -> Stop:
