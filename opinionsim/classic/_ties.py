@@ -125,6 +125,12 @@ def owner_of(rows, item):
 
 
 @inlined
+def number_of_ties(ends):
+    """Number of ties."""
+    return np.int64(ends[_CELLS] - ends[_ITEMS]) >> 2
+
+
+@inlined
 def _cell(rows, owner, place):
     return rows[_CELLS] + 2 * (rows[_HEADS + 4 * owner + _START] + place)
 
