@@ -64,6 +64,13 @@ def _even(u: np.ndarray, span: Span) -> np.ndarray:
     return np.broadcast_to(np.linspace(*span, u.shape[-1]), u.shape).copy()
 
 
+def _levels(u: np.ndarray, span: Span, count: float) -> np.ndarray:
+    """So many opinions at equal distances from end to end, each as likely."""
+    if count < 2 or count != int(count):
+        raise SpecError(f"initial: count must be a whole number of at least 2; got {count:g}")
+    return np.asarray(np.linspace(*span, int(count))[(u * count).astype(np.int64)])
+
+
 def _within(span: Span, low: float | None, high: float | None) -> Span:
     least, most = span[0] if low is None else low, span[1] if high is None else high
     if not span[0] <= least < most <= span[1]:
@@ -81,6 +88,7 @@ INITIAL: Mapping[str, _Kind] = {
     "beta": _Kind({"a": 2.0, "b": 2.0}, _beta),
     "share": _Kind({"high": 0.5}, _share),
     "even": _Kind({}, _even),
+    "levels": _Kind({"count": 2.0}, _levels),
 }
 
 
@@ -114,8 +122,9 @@ def draw_initial(initial: str | Mapping[str, Any], u: np.ndarray, span: Span, *,
         ``uniform`` (with ``low`` and ``high``; default the range), ``normal`` (with ``mean`` and ``sd``; default the
         middle of the range and a seventh of it, as in Lorenz et al. 2021; cut off at the ends), ``beta`` (with ``a``
         and ``b``, over the range), ``share`` (the part ``high`` of the agents, rounded, at the upper end, all others
-        at the lower one), ``even`` (from end to end at equal distances, agent 0 at the lower end); with parameters a
-        mapping as ``{kind: share, high: 0.3}``. ``continuous`` is another word for ``uniform``.
+        at the lower one), ``even`` (from end to end at equal distances, agent 0 at the lower end), ``levels`` (so many
+        opinions as ``count`` says, at equal distances from end to end, each as likely); with parameters a mapping as
+        ``{kind: share, high: 0.3}``. ``continuous`` is another word for ``uniform``.
     u : ndarray (..., N)
         Uniform numbers in [0, 1), one for each agent.
     span : (float, float)
@@ -136,8 +145,11 @@ def draw_initial(initial: str | Mapping[str, Any], u: np.ndarray, span: Span, *,
     ends = span if np.isfinite(span).all() else (-1.0, 1.0)
     if discrete and name == "uniform" and not settings:
         return np.where(u < 0.5, *ends)
-    if discrete and name != "share":
-        raise SpecError(f"initial: this model has opinions at the ends of the range; got {name}; valid: uniform, share")
+    if discrete and name not in ("share", "levels"):
+        raise SpecError(
+            f"initial: opinions of this model are copied, so that no two would be alike; got {name}; valid: uniform (the "
+            "two ends of the range), share, levels"
+        )
     return kind.draw(u, ends, **{**kind.defaults, **settings})
 
 

@@ -16,6 +16,8 @@ from opinionsim.errors import SpecError
 if TYPE_CHECKING:
     from opinionsim.classic._process import Setup
     from opinionsim.classic._stepping import Maker, Stop
+    from opinionsim.classic._ties import Ties
+    from opinionsim.networks import Network
 
 #: Orders of update: at random with replacement, each agent once in random order, each once from 0, all at once.
 ORDERS = ("random", "permutation", "sequential", "synchronous")
@@ -241,6 +243,8 @@ class ClassicModel:
         Whether in the complete graph an agent may be drawn as its own partner, the default first.
     prepare : callable or None
         Puts parameters into the form that the kernel takes: ``(p) -> p``.
+    ties : callable or None
+        ``(network, states (N,), p) -> Ties``: the ties at the start of a run, where the network changes with opinions.
     frozen : callable or None
         The criterion by which nothing can change any more: ``(variant) -> Stop``. It raises a SpecError where the
         model, as it is set, never comes to rest.
@@ -290,6 +294,7 @@ class ClassicModel:
     states: Literal["any", "copied", "two", "traits"] = "any"
     needs: frozenset[str] = frozenset({"partners"})
     prepare: Callable[[Any], Any] | None = None
+    ties: Callable[[Network, np.ndarray, Any], Ties] | None = None
     frozen: Callable[[Setup], Stop] | None = None
     at_rest: str = ""
     carried: int = 0

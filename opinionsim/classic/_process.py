@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -16,6 +16,7 @@ from opinionsim.classic._contacts import EDGE, LISTENER, SPEAKER, Contacts, Vari
 from opinionsim.classic._model import OPINIONS, ORDERS, ClassicModel
 from opinionsim.classic._random import keyed_words
 from opinionsim.classic._stepping import Maker, Stop, Timing
+from opinionsim.classic._ties import unmovable
 from opinionsim.classic._until import CHANGE, CONSENSUS, Until, read_until
 from opinionsim.compilation import compiled
 from opinionsim.errors import SpecError
@@ -91,8 +92,9 @@ class Setup:
 
     @property
     def events(self) -> int:
-        """Elementary updates in a step: one for each agent that has a partner."""
-        return self.network.n if self.contacts.pick == EDGE else self.contacts.firsts.size
+        """Elementary updates in a step: one for each agent that has a partner, or can come to have one."""
+        everybody = self.contacts.pick == EDGE or self.model.ties is not None
+        return self.network.n if everybody else self.contacts.firsts.size
 
 
 def set_up(
@@ -257,6 +259,8 @@ def _one_of(valid: tuple[Any, ...]) -> str:
 def _check_network(model: ClassicModel, network: Network, contacts: Contacts, isolates: str) -> None:
     if isolates not in ("error", "keep"):
         raise SpecError(f"isolates must be 'error' or 'keep'; got {isolates!r}")
+    if model.ties is not None and (why := unmovable(network)):
+        raise SpecError(f"{model.name} moves ties: {why}")
     if not network.complete and network.listeners.size == 0:
         raise SpecError(f"{model.name} needs a network with an edge; got {network.n} agents without any")
     weights = network.weights
@@ -391,6 +395,8 @@ class Batch:
         if setup.until is not None:
             _check_reachable(setup, initial)
         self._p = setup.model.prepared(setup.p)
+        ties = setup.model.ties
+        self._ties = None if ties is None else [ties(setup.network, states, self._p) for states in self._states]
         words = keyed_words(seed, "classic", replicates, 8)
         self._streams, self._spares = words[:, :4].copy(), words[:, 4:].copy()
 
@@ -398,6 +404,13 @@ class Batch:
     def opinions(self) -> np.ndarray:
         """Opinions as they are, (R, N) or (R, N, D); a copy."""
         return self._decoded(self._states.copy())
+
+    @property
+    def networks(self) -> list[Network]:
+        """The network of each run as it is."""
+        if self._ties is None:
+            return [self.setup.network] * len(self._states)
+        return [ties.network for ties in self._ties]
 
     def advance(self, steps: int, moments: Sequence[int] = (), record: np.ndarray | None = None) -> np.ndarray:
         """Carry opinions forward.
@@ -434,16 +447,25 @@ class Batch:
         pairs = _NO_PAIRS if self._pairs is None else self._pairs[self.steps : self.steps + steps]
         # Machine words wrap around, which scalars of numpy otherwise warn of.
         with nullcontext() if self._machine else np.errstate(over="ignore"):
-            kernel(
-                self._states, self._start, setup.contacts, timing, self._p, pairs, self._streams, self._spares, noted,
-                record, ended,
-            )  # fmt: skip
+            for rows, contacts in self._parts():
+                kernel(
+                    self._states[rows], self._start[rows], contacts, timing, self._p, pairs, self._streams[rows],
+                    self._spares[rows], noted, record[rows], ended[rows],
+                )  # fmt: skip
         self.steps += steps
         if not np.isfinite(self.opinions).all():
             raise SpecError(f"{setup.model.name}: opinions have grown beyond all numbers; its parameters let them")
         if setup.model.units is not OPINIONS and noted.size:
             record[...] = self._decoded(record)
         return ended
+
+    def _parts(self) -> Iterator[tuple[slice, Any]]:
+        """The runs that one call of a kernel carries forward, and their contacts: runs that move ties have their own."""
+        if self._ties is None:
+            yield slice(None), self.setup.contacts
+            return
+        for row, ties in enumerate(self._ties):
+            yield slice(row, row + 1), ties
 
     def _decoded(self, states: np.ndarray) -> np.ndarray:
         if self.setup.model.units is OPINIONS:
@@ -481,6 +503,11 @@ class Process:
     def opinions(self) -> np.ndarray:
         """Opinions as they are, (N,) or (N, D); a copy."""
         return np.asarray(self._batch.opinions[0])
+
+    @property
+    def network(self) -> Network:
+        """The network as it is."""
+        return self._batch.networks[0]
 
     def advance(self, steps: int) -> np.ndarray:
         """Opinions (steps, N) or (steps, N, D) after each of some steps."""

@@ -145,7 +145,7 @@ def simulate(
             f"{_MOST_RECORDED >> 30} GiB; raise record_every"
         )
     opinions = np.empty((replicates, times.size, *starts.shape[1:]), dtype=kind)
-    ended = np.empty(replicates, dtype=np.int64)
+    ended, networks = np.empty(replicates, dtype=np.int64), [joined] * replicates
     most = _cores() if threads is None else whole("threads", threads, 1)
     parts = [part for part in np.array_split(np.arange(replicates), min(replicates, most)) if part.size]
 
@@ -154,13 +154,16 @@ def simulate(
         batch = Batch(setup, starts[own], seed, numbers[own], pairs=met, machine=machine)
         # Straight into place: memory that is written for the first time costs more than most models.
         ended[own] = batch.advance(steps, times, opinions[own])
+        networks[own] = batch.networks
 
     each_of(len(parts), one, threads)
     if until is not None and (ended >= 0).all():
         # Nothing happens after the last end.
         kept = int(np.searchsorted(times, ended.max())) + 1
         times, opinions = times[:kept], opinions[:, :kept]
-    return Trajectories(found.name, setup.parameters, setup.scheme, setup.range, joined, seed, times, opinions, ended)
+    return Trajectories(
+        found.name, setup.parameters, setup.scheme, setup.range, joined, seed, times, opinions, ended, tuple(networks)
+    )
 
 
 def each_of(number: int, one: Callable[[int], None], threads: int | None = None) -> None:
