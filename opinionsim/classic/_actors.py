@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from opinionsim.classic._outside import heeding
 from opinionsim.classic._process import Setup
 from opinionsim.classic._random import fill, new_states
 from opinionsim.engine import Publish
@@ -37,6 +38,8 @@ class MeetingActor:
         self.agent = agent
         self._setup = setup
         self._p = setup.model.prepared(setup.p)
+        update: Any = setup.model.update
+        self._update = heeding(update, setup.variant(), discrete=setup.model.kind == "discrete")
         self._start = self._own = self._encoded(opinion)
         self._state, self._spare = new_states(seed, "classic, agent", replicate, agent)
 
@@ -62,11 +65,12 @@ class MeetingActor:
             ) from None
         word = np.zeros(1, dtype=np.uint64)
         author = self.agent if message.agent is None else message.agent
-        update: Any = self._setup.model.update
         # Machine words wrap around, which scalars of numpy otherwise warn of.
         with np.errstate(over="ignore"):
             fill(self._state, word)
-            self._own = float(update(self.agent, author, self._own, other, self._start, self._p, word[0], self._spare))
+            self._own = float(
+                self._update(self.agent, author, self._own, other, self._start, self._p, word[0], self._spare)
+            )
 
     def _encoded(self, opinion: float) -> float:
         return float(self._setup.model.units.encode(np.array([opinion]), self._setup.range)[0])

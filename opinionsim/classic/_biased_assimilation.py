@@ -33,7 +33,7 @@ def _make(contacts: Contacts, p: Parameters, machine: Machine) -> Begin:
         believed = total > 0
         return np.where(believed, (p.self_weight * own + pro) / np.where(believed, total, 1.0), own)
 
-    return lambda start: (step, 0.0, 1.0)
+    return lambda start, spare: (step, 0.0, 1.0)
 
 
 def _transition(received: Received, p: Parameters) -> np.ndarray:

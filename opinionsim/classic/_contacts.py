@@ -48,7 +48,7 @@ class Variant(NamedTuple):
     until : str
         Event at which a run ends: ``frozen``, ``consensus``, ``change``; empty for none.
     options : tuple of (str, int or bool)
-        Values of the options and switches of the model.
+        Values of the options and switches of the model, and whether parameters that may be idle do anything.
     own : tuple of str
         Parameters of which every agent has a value of its own.
     vectors : bool
@@ -70,8 +70,8 @@ class Variant(NamedTuple):
     vectors: bool
 
     def option(self, name: str) -> Any:
-        """The value of an option or switch of the model: its place among the choices, or whether it is on."""
-        return dict(self.options)[name]
+        """An option's place among its choices, or whether a switch is on; False where there is none of that name."""
+        return dict(self.options).get(name, False)
 
 
 class Contacts(NamedTuple):

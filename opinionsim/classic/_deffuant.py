@@ -8,6 +8,7 @@ import numpy as np
 
 from opinionsim.classic._frozen import BOUNDED_CONFIDENCE, bounded_confidence
 from opinionsim.classic._model import ORDERS, ClassicModel, Parameter
+from opinionsim.classic._outside import MEDIA, MEDIA_OPINIONS, NOISE, ZEALOT, disturbed
 from opinionsim.classic._pairwise import pairwise_kernel, vector_kernel
 from opinionsim.classic._transition import Received
 from opinionsim.compilation import at, inlined
@@ -25,6 +26,11 @@ class Parameters(NamedTuple):
     epsilon: Any = EPSILON
     mu: Any = MU
     threshold: Any = THRESHOLD
+    noise: Any = NOISE
+    zealot: Any = ZEALOT
+    media: Any = MEDIA
+    media_opinions: Any = MEDIA_OPINIONS
+    limits: tuple[float, float] = (0.0, 1.0)
 
 
 @inlined
@@ -51,16 +57,20 @@ MODEL = ClassicModel(
     r"x_j \leftarrow x_j + \mu (x_i - x_j)",
     behaviour="With mu up to 0.5, as published, about 1/(2 epsilon) clusters survive on the complete graph "
     "from uniform opinions on [0, 1]; consensus from epsilon = 0.5 on. With mu = 1 two agents swap opinions. The mean "
-    "is conserved by two-sided meetings of equal mu.",
+    "is conserved by two-sided meetings of equal mu. With noise opinions never rest: clusters lose and gain agents, "
+    "and dissolve above a critical noise, which is about 1.15 epsilon / (1 + 1.15 epsilon) for two-sided meetings of "
+    "mu = 0.5 on a range of width 1. Zealots and media draw those within confidence to their own opinions.",
     source=(
         "Deffuant, Neau, Amblard & Weisbuch (2000). Mixing beliefs among interacting agents. Advances in Complex "
         "Systems 3, 87-98. doi:10.1142/S0219525900000078",
+        "Pineda, Toral & Hernández-García (2009). Noisy continuous-opinion dynamics. Journal of Statistical Mechanics, "
+        "P08001. doi:10.1088/1742-5468/2009/08/P08001",
     ),
     parameters=Parameters,
     kernel=pairwise_kernel(update),
     vector=vector_kernel(_weight),
     update=update,
-    transition=_transition,
+    transition=disturbed(_transition),
     frozen=bounded_confidence,
     at_rest=BOUNDED_CONFIDENCE,
     orders=ORDERS,

@@ -9,6 +9,7 @@ import numpy as np
 
 from opinionsim.classic._contacts import RANDOM, SYNCHRONOUS, Contacts, Variant, visitor
 from opinionsim.classic._model import ClassicModel, Parameter
+from opinionsim.classic._outside import MEETS, NOISE, ZEALOT, disturbed, turns
 from opinionsim.classic._stepping import Begin, Machine, Stop, array_kernel, no_room, step_kernel
 from opinionsim.classic._transition import Received
 from opinionsim.classic._until import CHANGE, one_number
@@ -26,6 +27,9 @@ class Parameters(NamedTuple):
     )
     with_self: Any = Parameter(True, "whether an agent's own opinion counts, with weight 1")
     threshold: Any = Parameter("<=", "whether opinions at exactly that distance count", choices=("<=", "<"))
+    noise: Any = NOISE
+    zealot: Any = ZEALOT
+    limits: tuple[float, float] = (0.0, 1.0)
 
 
 def _prepare(p: Parameters) -> Parameters:
@@ -199,15 +203,34 @@ def _step_by_search(ranked, order, heads, tails, epsilon, with_self, opinions):
         opinions[agent] = _mean(ranked, heads, tails, place, low, high, with_self)
 
 
-def _searching(contacts: Contacts, p: Parameters, machine: Machine) -> Begin:
-    search, heads, tails = machine(_step_by_search), np.zeros(contacts.n + 1), np.zeros(contacts.n + 1)
+def _searching(variant: Variant) -> Callable[[Contacts, Parameters, Machine], Begin]:
+    """The step that searches the ends of windows, with noise and zealots."""
+    (vary, fate_of, jump, rests), zealots = turns(variant), variant.option("zealot")
 
-    def step(opinions: np.ndarray) -> np.ndarray:
-        order, found = np.argsort(opinions), np.empty_like(opinions)
-        search(opinions[order] + 0.0, order, heads, tails, p.epsilon, p.with_self, found)
-        return found
+    def disturb(before, p, spare, opinions):
+        for agent in range(opinions.size):
+            if rests(agent, p):
+                opinions[agent] = before[agent]
+            if fate_of(agent, p, spare) != MEETS and not rests(agent, p):
+                opinions[agent] = jump(agent, p, spare)
 
-    return lambda start: (step, start.min(), start.max())
+    def make(contacts: Contacts, p: Parameters, machine: Machine) -> Begin:
+        search, heads, tails = machine(_step_by_search), np.zeros(contacts.n + 1), np.zeros(contacts.n + 1)
+        disturbance = machine(disturb) if vary or zealots else None
+
+        def begin(start: np.ndarray, spare: np.ndarray) -> tuple[Callable[[np.ndarray], np.ndarray], Any, Any]:
+            def step(opinions: np.ndarray) -> np.ndarray:
+                order, found = np.argsort(opinions), np.empty_like(opinions)
+                search(opinions[order] + 0.0, order, heads, tails, p.epsilon, p.with_self, found)
+                if disturbance is not None:
+                    disturbance(opinions, p, spare, found)
+                return found
+
+            return (step, *p.limits) if vary else (step, start.min(), start.max())
+
+        return begin
+
+    return make
 
 
 @inlined
@@ -244,8 +267,11 @@ def _next_opinion(variant: Variant) -> Callable[..., Any]:
     """``next(before, contacts, p, agent)``: the mean that an agent comes to, going through all whom it hears."""
     heard, at_place = (_row_of_all, _anyone) if variant.complete else (_row, _in_row)
     weight_of, own_confidence = _weight if variant.weighted else _all_but_oneself, np.int64("epsilon" in variant.own)
+    rests = turns(variant).rests
 
     def next_opinion(before, contacts, p, agent):
+        if rests(agent, p):
+            return before[agent]
         own, reach = before[agent], p.epsilon[own_confidence * agent]
         moved, weighed = 0.0, np.float64(p.with_self)
         first, end = heard(contacts, agent)
@@ -261,11 +287,15 @@ def _next_opinion(variant: Variant) -> Callable[..., Any]:
 
 
 def _by_neighbours(variant: Variant) -> tuple[Callable[..., None], Callable[..., Any]]:
-    next_opinion, visit = _next_opinion(variant), visitor(variant)
+    next_opinion, visit, (vary, fate_of, jump, rests) = _next_opinion(variant), visitor(variant), turns(variant)
 
     def step(opinions, before, start, contacts, timing, p, queue, state, spare, space):
         for event in range(timing.events):
             agent = visit(event, state, queue)
+            if vary and fate_of(agent, p, spare) != MEETS:
+                if not rests(agent, p):
+                    opinions[agent] = jump(agent, p, spare)
+                continue
             opinions[agent] = next_opinion(before, contacts, p, agent)
 
     return inlined(step), no_room
@@ -281,11 +311,17 @@ def _by_vectors(variant: Variant) -> tuple[Callable[..., None], Callable[..., An
     """One step of opinions (N, D), as :func:`_by_neighbours` does for numbers."""
     heard, at_place = (_row_of_all, _anyone) if variant.complete else (_row, _in_row)
     weight_of, own_confidence = _weight if variant.weighted else _all_but_oneself, np.int64("epsilon" in variant.own)
-    visit = visitor(variant)
+    visit, (vary, fate_of, jump, rests) = visitor(variant), turns(variant)
 
     def step(opinions, before, start, contacts, timing, p, queue, state, spare, moved):
         for event in range(timing.events):
             agent = visit(event, state, queue)
+            if rests(agent, p):
+                continue
+            if vary and fate_of(agent, p, spare) != MEETS:
+                for d in range(moved.size):
+                    opinions[agent, d] = jump(agent, p, spare)
+                continue
             reach, weighed = p.epsilon[own_confidence * agent], np.float64(p.with_self)
             for d in range(moved.size):
                 moved[d] = 0.0
@@ -307,14 +343,15 @@ def _by_vectors(variant: Variant) -> tuple[Callable[..., None], Callable[..., An
 
 
 _one_by_one = step_kernel(_by_neighbours)
-_by_sorting = array_kernel(_searching)
 
 
 def _kernel(variant: Variant, stop: Stop | None, machine: Machine) -> Callable[..., None]:
     if not (variant.complete and variant.order == SYNCHRONOUS):
         return _one_by_one(variant, stop, machine)
-    keeps_order = variant.option("with_self") and "epsilon" not in variant.own
-    return _in_rank(variant, stop, machine) if keeps_order else _by_sorting(variant, stop, machine)
+    disturbed_order = variant.option("noise") or variant.option("zealot")
+    if variant.option("with_self") and "epsilon" not in variant.own and not disturbed_order:
+        return _in_rank(variant, stop, machine)
+    return array_kernel(_searching(variant))(variant, stop, machine)
 
 
 def _would_move(variant: Variant) -> Stop:
@@ -341,6 +378,7 @@ def _frozen(setup: Setup) -> Stop:
     return _would_move(variant) if variant.order == RANDOM else CHANGE
 
 
+@disturbed
 def _transition(received: Received, p: Parameters) -> np.ndarray:
     distances = np.abs(received.said - received.own[:, None])
     reach = np.broadcast_to(p.epsilon, received.own.shape)[:, None]
@@ -360,10 +398,13 @@ MODEL = ClassicModel(
     r"I_i = \{j \in N(i) \cup \{i\} : |x_j - x_i| \le \varepsilon\}",
     behaviour="Opinions on the complete graph come to rest after finitely many steps, in clusters farther apart than "
     "epsilon; synchronous steps keep their order there. From uniform opinions on [0, 1] there is consensus for "
-    "epsilon well above 0.2, and about 1/(2 epsilon) clusters or fewer below.",
+    "epsilon well above 0.2, and about 1/(2 epsilon) clusters or fewer below. With noise opinions never rest, and "
+    "above a critical noise they are spread evenly.",
     source=(
         "Hegselmann & Krause (2002). Opinion dynamics and bounded confidence models, analysis, and simulation. "
         "Journal of Artificial Societies and Social Simulation 5(3), 2",
+        "Pineda, Toral & Hernández-García (2013). The noisy Hegselmann-Krause model for opinion dynamics. European "
+        "Physical Journal B 86, 490. doi:10.1140/epjb/e2013-40777-7",
     ),
     parameters=Parameters,
     kernel=_kernel,

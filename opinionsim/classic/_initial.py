@@ -181,9 +181,19 @@ def draw_opinions(
 def drawn_rows(
     initial: str | Mapping[str, Any], n: int, span: Span, seed: int, replicates: Sequence[int], *, discrete: bool
 ) -> np.ndarray:
-    """Initial opinions (R, n) of replicates; a row depends on nothing but the seed and the replicate."""
-    u = uniforms(keyed_words(seed, "initial opinions", replicates, n))
-    return draw_initial(initial, u, span, discrete=discrete)
+    """Initial opinions (R, n) of replicates; a row depends on nothing but the seed and the replicate.
+
+    With ``dimensions`` in a mapping they are (R, n, D), each dimension drawn alike.
+    """
+    settings = dict(initial) if isinstance(initial, Mapping) else {"kind": initial}
+    dimensions = settings.pop("dimensions", 1)
+    if isinstance(dimensions, bool) or not isinstance(dimensions, (int, np.integer)) or dimensions < 1:
+        raise SpecError(f"initial: dimensions must be a whole number of at least 1; got {dimensions!r:.60}")
+    u = uniforms(keyed_words(seed, "initial opinions", replicates, n * int(dimensions)))
+    if dimensions == 1:
+        return draw_initial(settings, u, span, discrete=discrete)
+    drawn = draw_initial(settings, u.reshape(len(u), -1, n), span, discrete=discrete)
+    return np.ascontiguousarray(np.moveaxis(drawn, 1, 2))
 
 
 def drawn_traits(

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from opinionsim.classic._model import ORDERS, PICKS, ClassicModel, Parameter
+from opinionsim.classic._outside import MEDIA, MEDIA_OPINIONS, NOISE, ZEALOT, disturbed
 from opinionsim.classic._pairwise import pairwise_kernel, vector_kernel
 from opinionsim.classic._stepping import confined
 from opinionsim.classic._transition import Received
@@ -21,6 +22,10 @@ class Parameters(NamedTuple):
     t: Any = Parameter(1.2, "distance above which opinions repel; at least u", "t", scaled=True, reaches="beyond")
     mu: Any = Parameter(0.1, "part of the way that is gone", r"\mu", "(0, 1]")
     threshold: Any = Parameter("<", "whether opinions at exactly these distances move", choices=("<=", "<"))
+    noise: Any = NOISE
+    zealot: Any = ZEALOT
+    media: Any = MEDIA
+    media_opinions: Any = MEDIA_OPINIONS
     limits: tuple[float, float] = (-1.0, 1.0)
 
 
@@ -72,7 +77,7 @@ MODEL = ClassicModel(
     kernel=pairwise_kernel(_update),
     vector=vector_kernel(_weight, settle=confined),
     update=_update,
-    transition=_transition,
+    transition=disturbed(_transition),
     prepare=_prepare,
     orders=ORDERS,
     picks=PICKS,

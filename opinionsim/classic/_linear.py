@@ -109,13 +109,13 @@ def _like(values: np.ndarray, opinions: np.ndarray) -> np.ndarray:
 
 def _degroot(contacts: Contacts, p: Any, machine: Machine) -> Begin:
     average = _averaging(contacts, p.self_weight)
-    return lambda start: (average, start.min(axis=0), start.max(axis=0))
+    return lambda start, spare: (average, start.min(axis=0), start.max(axis=0))
 
 
 def _friedkin_johnsen(contacts: Contacts, p: Any, machine: Machine) -> Begin:
     average, open_to = _averaging(contacts, p.self_weight), np.asarray(p.susceptibility, dtype=float)
 
-    def begin(start: np.ndarray) -> tuple[Callable[[np.ndarray], np.ndarray], Any, Any]:
+    def begin(start: np.ndarray, spare: np.ndarray) -> tuple[Callable[[np.ndarray], np.ndarray], Any, Any]:
         share = _like(open_to, start)
         anchor = (1.0 - share) * start
         return lambda opinions: share * average(opinions) + anchor, start.min(axis=0), start.max(axis=0)
@@ -125,7 +125,7 @@ def _friedkin_johnsen(contacts: Contacts, p: Any, machine: Machine) -> Begin:
 
 def _altafini(contacts: Contacts, p: Any, machine: Machine) -> Begin:
     average = _averaging(contacts, p.self_weight)
-    return lambda start: (average, -np.abs(start).max(), np.abs(start).max())
+    return lambda start, spare: (average, -np.abs(start).max(), np.abs(start).max())
 
 
 def _heard(received: Received, p: Any) -> np.ndarray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -11,10 +12,12 @@ from opinionsim.classic._contacts import Variant
 from opinionsim.classic._frozen import by_agents
 from opinionsim.classic._groups import panel_drawer
 from opinionsim.classic._model import ENDS, ClassicModel, Parameter
+from opinionsim.classic._outside import STATE_NOISE, ZEALOT
 from opinionsim.classic._random import draw, index, uniform
 from opinionsim.classic._stepping import Stop, step_kernel
 from opinionsim.classic._transition import Received, Transition
-from opinionsim.compilation import inlined
+from opinionsim.compilation import at, inlined
+from opinionsim.errors import SpecError
 
 if TYPE_CHECKING:
     from opinionsim.classic._process import Setup
@@ -29,6 +32,10 @@ class Parameters(NamedTuple):
         "what an evenly split group does: keeps its opinions, takes either at random, or takes the high end",
         choices=("keep", "random", "bias"),
     )
+    noise: Any = replace(
+        STATE_NOISE, meaning="probability that a member of a group takes an end of the range at random, not its opinion"
+    )
+    zealot: Any = ZEALOT
 
 
 @inlined
@@ -49,7 +56,19 @@ def _members(opinions, contacts, p, spare):
 
 
 def _make(variant: Variant) -> tuple[Callable[..., None], Callable[..., Any]]:
-    draw_panel = panel_drawer(variant)
+    draw_panel, noisy, zealots = panel_drawer(variant), variant.option("noise"), variant.option("zealot")
+
+    def settle(opinions, agent, decision, p, spare):
+        """What becomes of a member of a group that has decided, or, at -1, has not."""
+        if zealots and at(p.zealot, agent) == 1:
+            return
+        if noisy and uniform(draw(spare)) < at(p.noise, agent):
+            opinions[agent] = np.float64(uniform(draw(spare)) < 0.5)
+            return
+        if decision >= 0:
+            opinions[agent] = decision
+
+    settle = inlined(settle)
 
     def step(opinions, before, start, contacts, timing, p, queue, state, spare, members):
         # Everybody is to be in about one group a step.
@@ -60,11 +79,9 @@ def _make(variant: Variant) -> tuple[Callable[..., None], Callable[..., Any]]:
             for place in range(count):
                 high += np.int64(opinions[members[place]] > 0.5)
             decision = _decision(high, count + 1, p.ties, spare)
-            if decision < 0:
-                continue
-            opinions[agent] = decision
+            settle(opinions, agent, decision, p, spare)
             for place in range(count):
-                opinions[members[place]] = decision
+                settle(opinions, members[place], decision, p, spare)
 
     return inlined(step), _members
 
@@ -81,6 +98,8 @@ def _flips(agent, high, known, n_high, p):
 
 
 def _frozen(setup: Setup) -> Stop:
+    if setup.variant().option("zealot"):
+        raise SpecError("until: frozen cannot come with majority where there are zealots: no exact criterion is known")
     return by_agents(setup.variant(), _flips)
 
 
@@ -88,7 +107,8 @@ def _transition(received: Received, p: Parameters) -> Transition:
     """Messages are what the others of the group say."""
     lead = received.said.sum(axis=1) + received.own - (1 + received.present.sum(axis=1)) / 2
     tied = (received.own, 0.5, 1.0)[p.ties]
-    up = np.where(lead == 0, tied, lead > 0)
+    decided = np.where(lead == 0, tied, lead > 0)
+    up = np.where(p.zealot == 1, received.own, p.noise / 2 + (1 - p.noise) * decided)
     return Transition(np.broadcast_to([0.0, 1.0], (len(up), 2)), np.stack([1 - up, up], axis=1))
 
 
@@ -108,6 +128,8 @@ MODEL = ClassicModel(
         "doi:10.1140/epjb/e20020045",
         "Krapivsky & Redner (2003). Dynamics of majority rule in two-state interacting spin systems. Physical Review "
         "Letters 90, 238701. doi:10.1103/PhysRevLett.90.238701",
+        "Galam & Jacobs (2007). The role of inflexible minorities in the breaking of democratic opinion dynamics. "
+        "Physica A 381, 366-376. doi:10.1016/j.physa.2007.03.034",
     ),
     parameters=Parameters,
     kernel=step_kernel(_make),

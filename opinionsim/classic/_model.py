@@ -31,7 +31,7 @@ class Parameter:
 
     Attributes
     ----------
-    default : number, bool or str
+    default : number, bool, str or tuple
         Its value when none is given. Its type is that of the parameter.
     meaning : str
         Meaning in a few words.
@@ -49,9 +49,13 @@ class Parameter:
     reaches : str
         Where distances of opinions are compared with it, which of those that are exactly as large are within it:
         ``threshold`` if the option of that name says ``<=``, ``beyond`` if that option says ``<``. Empty otherwise.
+    opinions : bool
+        Whether it is any number of opinions in the range, the same for all agents; one number stands for one of them.
+    idle : bool
+        Whether it does nothing where it is 0. Kernels are then made without it, and know the option of that name.
     """
 
-    default: float | int | bool | str
+    default: float | int | bool | str | tuple[float, ...]
     meaning: str
     symbol: str = ""
     interval: str = "[0, inf)"
@@ -59,9 +63,11 @@ class Parameter:
     per_agent: bool = True
     scaled: bool = False
     reaches: Literal["", "threshold", "beyond"] = ""
+    opinions: bool = False
+    idle: bool = False
 
     def __post_init__(self) -> None:
-        if self.choices or isinstance(self.default, bool):
+        if self.choices or isinstance(self.default, bool) or self.opinions:
             object.__setattr__(self, "per_agent", False)
 
     @property
@@ -77,6 +83,8 @@ class Parameter:
             return f"one of {', '.join(self.choices)}"
         if isinstance(self.default, bool):
             return "true or false"
+        if self.opinions:
+            return "an opinion, or a list of them"
         low, high = self._ends
         bounds = [f"{'>' if self.interval[0] == '(' else '>='} {low:g}"] if low > -math.inf else []
         bounds += [f"{'<' if self.interval[-1] == ')' else '<='} {high:g}"] if high < math.inf else []
@@ -85,7 +93,7 @@ class Parameter:
         return f"{kind} {' and '.join(bounds)}".strip() + each
 
     def array(self, name: str, value: Any, n: int) -> Any:
-        """The value as kernels take it: a number, or an array (n,) where agents differ.
+        """The value as kernels take it: a number, an array (n,) where agents differ, or an array of opinions.
 
         Raises
         ------
@@ -101,6 +109,10 @@ class Parameter:
             given = np.asarray(value, dtype=np.float64)
         except (TypeError, ValueError):
             raise self._invalid(name, value) from None
+        if self.opinions:
+            if isinstance(value, (str, bool)) or given.ndim > 1 or not np.isfinite(given).all():
+                raise self._invalid(name, value)
+            return np.atleast_1d(given)
         if isinstance(value, (str, bool)) or given.shape not in ((), (n,)) or (given.ndim and not self.per_agent):
             sizes = f" or {n} of them, one for each agent" if self.per_agent else ""
             if given.ndim:
@@ -264,8 +276,8 @@ class ClassicModel:
         ``any`` number, ``copied`` (no value but those present at first), ``two`` (the ends of the range) or ``traits``:
         as many whole numbers an agent as its parameter `features` says, each from 0 to its parameter `traits` - 1.
     needs : frozenset of str
-        ``partners``: the network must give every agent a partner. ``signs``: its weights may be negative. ``start``:
-        the transition takes initial opinions.
+        ``partners``: the network must give every agent a partner. ``signs``: its weights may be negative. ``shares``:
+        they must be at most 1. ``start``: the transition takes initial opinions.
     example : mapping
         Arguments of :func:`opinionsim.classic.simulate` for a small run in the documentation.
     """
@@ -350,7 +362,8 @@ class ClassicModel:
     def arrays(self, values: Mapping[str, Any], n: int, span: tuple[float, float]) -> Any:
         """The values of all parameters as kernels and transitions take them: numbers, or arrays (n,).
 
-        Those that distances are compared with are moved by :func:`strict_bound`: the distance is always ``<``.
+        Those that distances are compared with are moved by :func:`strict_bound`: the distance is always ``<``. Opinions
+        are in the model's units.
 
         Raises
         ------
@@ -363,7 +376,20 @@ class ClassicModel:
             if each.reaches:
                 inclusive = values["threshold"] == ("<=" if each.reaches == "threshold" else "<")
                 found[name] = strict_bound(found[name], span, inclusive=inclusive)
+            if each.opinions:
+                found[name] = self._opinions(name, found[name], span)
+        if np.any(found.get("media", 0)) and not found["media_opinions"].size:
+            raise SpecError(f"media_opinions of {self.name} must name an opinion where media is above 0; got none")
         return self.parameters(**found)
+
+    def _opinions(self, name: str, given: np.ndarray, span: tuple[float, float]) -> np.ndarray:
+        """Opinions of a parameter in the model's units, checked."""
+        low, high = span
+        valid = np.isin(given, span) if self.states == "two" else (given >= low) & (given <= high)
+        if not valid.all():
+            known = f"{low:g} or {high:g}" if self.states == "two" else f"opinions from {low:g} to {high:g}"
+            raise SpecError(f"{name} must be {known}; got {given[~valid][0]:g}")
+        return np.asarray(self.units.encode(given, span), dtype=np.float64)
 
     def prepared(self, p: Any) -> Any:
         """The parameters as the kernel compares and multiplies with them."""

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from opinionsim.classic._contacts import Variant, pair_drawer
+from opinionsim.classic._outside import MEETS, heeding, meeting, turns
 from opinionsim.classic._random import fill, uniform
 from opinionsim.classic._stepping import Machine, Maker, Stop, copy, copy_rows, step_kernel
 from opinionsim.compilation import inlined
@@ -58,8 +59,8 @@ def block_drawer(variant: Variant) -> Callable[..., int]:
     return inlined(draw)
 
 
-def pairwise_kernel(update: Callable[..., float], *, draws: bool = False) -> Maker:
-    """The kernels of a model whose agents meet in pairs.
+def pairwise_kernel(update: Callable[..., float], *, draws: bool = False, discrete: bool = False) -> Maker:
+    """The kernels of a model whose agents meet in pairs, with the noise, zealots and media that it declares.
 
     Parameters
     ----------
@@ -69,6 +70,8 @@ def pairwise_kernel(update: Callable[..., float], *, draws: bool = False) -> Mak
         `word` a random word and `spare` the state of a generator for what is seldom drawn.
     draws : bool
         Whether `word` is used.
+    discrete : bool
+        Whether noise takes opinions to the ends of the range, not anywhere in it.
 
     Returns
     -------
@@ -79,6 +82,7 @@ def pairwise_kernel(update: Callable[..., float], *, draws: bool = False) -> Mak
 
     def make(variant: Variant) -> tuple[Callable[..., None], Callable[..., object]]:
         draw_block, two_sided = block_drawer(variant), variant.two_sided
+        (vary, fate_of, _, _), met, alone = meeting(update, variant, discrete=discrete)
 
         def step(opinions, before, start, contacts, timing, p, queue, state, spare, space):
             words, listeners, speakers = space
@@ -91,9 +95,14 @@ def pairwise_kernel(update: Callable[..., float], *, draws: bool = False) -> Mak
                     i, j = np.int64(listeners[event]), np.int64(speakers[event])
                     own, other = before[i], before[j]
                     word = words[event] if draws else np.uint64(0)
-                    opinions[i] = update(i, j, own, other, start[i], p, word, spare)
+                    if vary:
+                        fate = fate_of(i, p, spare)
+                        if fate != MEETS:
+                            opinions[i] = alone(fate, i, own, start[i], p, word, spare)
+                            continue
+                    opinions[i] = met(i, j, own, other, start[i], p, word, spare)
                     if two_sided:
-                        opinions[j] = update(j, i, other, own, start[j], p, word, spare)
+                        opinions[j] = met(j, i, other, own, start[j], p, word, spare)
                 done += count
 
         return inlined(step), pair_buffers
@@ -101,7 +110,9 @@ def pairwise_kernel(update: Callable[..., float], *, draws: bool = False) -> Mak
     free = step_kernel(make)
 
     def maker(variant: Variant, stop: Stop | None, machine: Machine) -> Callable[..., None]:
-        return machine(_on_given_pairs(update, draws)) if variant.given else free(variant, stop, machine)
+        if variant.given:
+            return machine(_on_given_pairs(heeding(update, variant, discrete=discrete), draws))
+        return free(variant, stop, machine)
 
     return maker
 
@@ -142,11 +153,30 @@ def vector_kernel(weight: Callable[..., float], settle: Callable[..., float] = _
     Returns
     -------
     callable
-        As :func:`pairwise_kernel` returns it, for opinions (R, N, D) and records (R, K, N, D).
+        As :func:`pairwise_kernel` returns it, for opinions (R, N, D) and records (R, K, N, D). Media are none.
     """
+    free = step_kernel(lambda variant: _vector_step(variant, _vector_meeting(variant, weight, settle)))
 
-    @inlined
-    def meet(opinions, before, i, j, two_sided, p):
+    def maker(variant: Variant, stop: Stop | None, machine: Machine) -> Callable[..., None]:
+        if variant.given:
+            return machine(_vectors_on_given_pairs(_vector_meeting(variant, weight, settle)))
+        return free(variant, stop, machine)
+
+    return maker
+
+
+def _vector_meeting(
+    variant: Variant, weight: Callable[..., float], settle: Callable[..., float]
+) -> Callable[..., None]:
+    """``meet(opinions, before, i, j, two_sided, p, spare)``: the turn of agent i, in which it meets agent j."""
+    vary, fate_of, jump, rests = turns(variant)
+
+    def meet(opinions, before, i, j, two_sided, p, spare):
+        if vary and fate_of(i, p, spare) != MEETS:
+            if not rests(i, p):
+                for d in range(opinions.shape[1]):
+                    opinions[i, d] = jump(i, p, spare)
+            return
         squares = 0.0
         for d in range(opinions.shape[1]):
             squares += (before[j, d] - before[i, d]) ** 2
@@ -154,39 +184,43 @@ def vector_kernel(weight: Callable[..., float], settle: Callable[..., float] = _
         forth, back = weight(i, distance, p), weight(j, distance, p)
         for d in range(opinions.shape[1]):
             gap = before[j, d] - before[i, d]
-            opinions[i, d] = settle(before[i, d] + forth * gap, p)
-            if two_sided:
+            if not rests(i, p):
+                opinions[i, d] = settle(before[i, d] + forth * gap, p)
+            if two_sided and not rests(j, p):
                 opinions[j, d] = settle(before[j, d] - back * gap, p)
 
-    def make(variant: Variant) -> tuple[Callable[..., None], Callable[..., object]]:
-        draw_block, two_sided = block_drawer(variant), variant.two_sided
+    return inlined(meet)
 
-        def step(opinions, before, start, contacts, timing, p, queue, state, spare, space):
-            words, listeners, speakers = space
-            done = 0
-            while done < timing.events:
-                count = draw_block(contacts, timing, queue, done, state, words, listeners, speakers)
-                for event in range(count):
-                    meet(opinions, before, np.int64(listeners[event]), np.int64(speakers[event]), two_sided, p)
-                done += count
 
-        return inlined(step), pair_buffers
+def _vector_step(variant: Variant, meet: Callable[..., None]) -> tuple[Callable[..., None], Callable[..., object]]:
+    draw_block, two_sided = block_drawer(variant), variant.two_sided
 
-    free = step_kernel(make)
+    def step(opinions, before, start, contacts, timing, p, queue, state, spare, space):
+        words, listeners, speakers = space
+        done = 0
+        while done < timing.events:
+            count = draw_block(contacts, timing, queue, done, state, words, listeners, speakers)
+            for event in range(count):
+                meet(opinions, before, np.int64(listeners[event]), np.int64(speakers[event]), two_sided, p, spare)
+            done += count
 
-    def on_given_pairs(rows, starts, contacts, timing, p, pairs, states, spares, moments, record, ended):
+    return inlined(step), pair_buffers
+
+
+def _vectors_on_given_pairs(meet: Callable[..., None]) -> Callable[..., None]:
+    """The kernel of steps that are one given pair each, for vectors."""
+
+    def kernel(rows, starts, contacts, timing, p, pairs, states, spares, moments, record, ended):
         for row in range(rows.shape[0]):
-            noted = 0
+            opinions, noted = rows[row], 0
             if moments.size > 0 and moments[0] == 0:
-                copy_rows(rows[row], record[row, 0])
+                copy_rows(opinions, record[row, 0])
                 noted = 1
             for number in range(timing.steps):
-                meet(rows[row], rows[row], np.int64(pairs[number, 1]), np.int64(pairs[number, 0]), False, p)
+                j, i = np.int64(pairs[number, 0]), np.int64(pairs[number, 1])
+                meet(opinions, opinions, i, j, False, p, spares[row])
                 if noted < moments.size and moments[noted] == number + 1:
-                    copy_rows(rows[row], record[row, noted])
+                    copy_rows(opinions, record[row, noted])
                     noted += 1
 
-    def maker(variant: Variant, stop: Stop | None, machine: Machine) -> Callable[..., None]:
-        return machine(on_given_pairs) if variant.given else free(variant, stop, machine)
-
-    return maker
+    return kernel

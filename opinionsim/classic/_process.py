@@ -59,12 +59,9 @@ class Setup:
 
     def variant(self, *, given: bool = False, records: bool = False, vectors: bool = False) -> Variant:
         """What the kernel is made for, where pairs may be `given`, opinions recorded, and opinions be `vectors`."""
-        contacts, scheme, values = self.contacts, self.scheme, self.p._asdict()
-        options = {
-            name: values[name]
-            for name, each in self.model.declared.items()
-            if each.choices or type(each.default) is bool
-        }
+        contacts, scheme, values, declared = self.contacts, self.scheme, self.p._asdict(), self.model.declared
+        options = {name: values[name] for name, each in declared.items() if each.choices or type(each.default) is bool}
+        options |= {name: bool(np.any(values[name])) for name, each in declared.items() if each.idle}
         return Variant(
             complete=contacts.complete,
             weighted=contacts.weights.size > 0,
@@ -77,7 +74,7 @@ class Setup:
             records=records,
             until="" if self.until is None else self.until.event,
             options=tuple(options.items()),
-            own=tuple(name for name, value in values.items() if np.ndim(value) == 1 and name in self.model.declared),
+            own=tuple(name for name, each in declared.items() if each.per_agent and np.ndim(values[name]) == 1),
             vectors=vectors,
         )
 
@@ -203,6 +200,9 @@ def require_frozen(setup: Setup) -> Stop:
     SpecError
         If the model has no such criterion, or never comes to rest as it is set.
     """
+    for name in ("noise", "media"):
+        if setup.variant().option(name):
+            raise SpecError(f"until: frozen cannot come with {setup.model.name} where {name} is above 0: nothing rests")
     if setup.model.frozen is None:
         why = setup.model.at_rest or "no exact criterion is known by which it has come to rest"
         raise SpecError(f"until: frozen cannot come with {setup.model.name}: {why}")
@@ -270,6 +270,8 @@ def _check_network(model: ClassicModel, network: Network, contacts: Contacts, is
             f"{model.name} takes no negative weights; the edge from agent {network.speakers[place]} to agent "
             f"{network.listeners[place]} has {weights[place]:g}"
         )
+    if weights is not None and "shares" in model.needs and (weights > 1).any():
+        raise SpecError(f"weights are shares of trust in {model.name}, from 0 to 1; got {weights.max():g}")
     if weights is not None and "signs" not in model.needs:
         heard = np.bincount(network.listeners, weights=weights, minlength=network.n)
         silent = np.bincount(network.listeners, minlength=network.n).astype(bool) & (heard <= 0)
@@ -389,6 +391,8 @@ class Batch:
         self._initial = initial
         self._pairs = pairs
         maker = setup.model.kernel if self._states.ndim == 2 else setup.model.vector
+        if self._states.ndim == 3 and setup.variant().option("media"):
+            raise SpecError(f"{setup.model.name}: media speak of one dimension; opinions have {self._states.shape[2]}")
         if maker is None:
             raise SpecError(f"{setup.model.name} takes no vectors of opinions")
         self._maker, self._machine = maker, machine

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ from opinionsim.classic._contacts import Variant, topology, visitor
 from opinionsim.classic._frozen import NO_DISCORD, by_agents, no_discord
 from opinionsim.classic._groups import panel_drawer
 from opinionsim.classic._model import ENDS, ORDERS, ClassicModel, Parameter
+from opinionsim.classic._outside import MEDIA, MEDIA_OPINIONS, ZEALOT, disturbed, medium_of
 from opinionsim.classic._random import draw, uniform
 from opinionsim.classic._stepping import Stop, step_kernel
 from opinionsim.classic._transition import Received, Transition
@@ -28,7 +30,11 @@ class Parameters(NamedTuple):
     epsilon: Any = Parameter(0.0, "probability of flipping where they are not unanimous", r"\varepsilon", "[0, 1]")
     independence: Any = Parameter(0.0, "probability of flipping a coin instead of asking", "p", "[0, 1]")
     anticonformity: Any = Parameter(0.0, "probability of taking the opposite of a unanimous panel", r"\bar p", "[0, 1]")
-    zealot: Any = Parameter(0, "1 for agents that never change", "z", "[0, 1]")
+    zealot: Any = ZEALOT
+    media: Any = replace(
+        MEDIA, meaning="probability that an agent whose turn it is meets a medium, which stands for a unanimous panel"
+    )
+    media_opinions: Any = MEDIA_OPINIONS
     repetition: Any = Parameter(
         True, "whether a neighbour can be asked more than once; if not, an agent of fewer than q neighbours asks all"
     )
@@ -55,12 +61,13 @@ def _panel_drawer(variant: Variant) -> Callable[..., int]:
 
 def _make(variant: Variant) -> tuple[Callable[..., None], Callable[..., Any]]:
     draw_members, visit = _panel_drawer(variant), visitor(variant)
+    zealots, mediated = variant.option("zealot"), variant.option("media")
 
     def step(opinions, before, start, contacts, timing, p, queue, state, spare, members):
         for event in range(timing.events):
             agent = visit(event, state, queue)
             count = draw_members(contacts, agent, state, members)
-            if at(p.zealot, agent) == 1:
+            if zealots and at(p.zealot, agent) == 1:
                 continue
             chance = uniform(draw(state))
             if chance < at(p.independence, agent):
@@ -72,6 +79,8 @@ def _make(variant: Variant) -> tuple[Callable[..., None], Callable[..., Any]]:
             unanimous = True
             for asked in range(1, count):
                 unanimous &= before[members[asked]] == said
+            if mediated and uniform(draw(spare)) < at(p.media, agent):
+                said, unanimous = medium_of(p, spare), True
             if unanimous:
                 contrary = uniform(draw(spare)) < at(p.anticonformity, agent)
                 opinions[agent] = 1.0 - said if contrary else said
@@ -96,6 +105,7 @@ def _frozen(setup: Setup) -> Stop:
     return by_agents(variant, inlined(restless))
 
 
+@disturbed
 def _transition(received: Received, p: Parameters) -> Transition:
     """Messages are what the panel says."""
     own = received.own
@@ -103,7 +113,7 @@ def _transition(received: Received, p: Parameters) -> Transition:
     unanimous = (against == 0) | (against == received.present.sum(axis=1))
     conform = np.where(against > 0, 1.0 - p.anticonformity, p.anticonformity)
     asked = np.where(unanimous, conform, p.epsilon)
-    flip = np.where(p.zealot == 1, 0.0, p.independence / 2 + (1 - p.independence) * asked)
+    flip = p.independence / 2 + (1 - p.independence) * asked
     return Transition(np.stack([own, 1 - own], axis=1), np.stack([1 - flip, flip], axis=1))
 
 
@@ -119,7 +129,7 @@ MODEL = ClassicModel(
     " share c of one opinion drifts at (1 - c) c^q - c (1 - c)^q + epsilon ((1 - c)(1 - c^q - (1 - c)^q) "
     "- c (1 - c^q - (1 - c)^q)) an update of each agent; without independence and for small epsilon the "
     "larger side wins. With independence p there is a majority below p = (q - 1) / (q - 1 + 2^(q - 1)), "
-    "and none above, for q up to 5.",
+    "and none above, for q up to 5. Independence is what other models call noise.",
     source=(
         "Castellano, Muñoz & Pastor-Satorras (2009). Nonlinear q-voter model. Physical Review E 80, 041129. "
         "doi:10.1103/PhysRevE.80.041129",

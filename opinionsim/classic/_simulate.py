@@ -61,8 +61,9 @@ def simulate(
     initial : array_like (N,), (N, D) or (R, N), or str or mapping
         Initial opinions; (R, N) gives every replicate its own. A distribution is drawn for each replicate:
         ``uniform`` over the range or, of discrete models, among its ends, ``normal``, ``beta``, ``share``, ``even``,
-        or a mapping as ``{kind: share, high: 0.3}``: see :func:`opinionsim.classic.draw_initial`. Traits are drawn
-        ``uniform`` or from ``{kind: poisson, mean: m}``.
+        or a mapping as ``{kind: share, high: 0.3}``; with ``dimensions: D`` in it opinions are (N, D), for models that
+        take vectors. Traits are drawn ``uniform`` or from ``{kind: poisson, mean: m}``. See
+        :func:`opinionsim.classic.draw_initial`.
         Discrete models take booleans: False for the lower end of the range, True for the upper.
     steps : int, optional
         How many, each of one elementary update for each agent; default 100. Left out with `pairs`, of which each
@@ -253,7 +254,10 @@ def starts_of(setup: Setup, initial: Any, seed: int, replicates: Sequence[int]) 
             return drawn_traits(initial, n, features, setup.p.traits, seed, replicates)
     if is_distribution(initial):
         discrete = setup.model.kind == "discrete"
-        return drawn_rows(initial, n, setup.range, seed, replicates, discrete=discrete)
+        drawn = drawn_rows(initial, n, setup.range, seed, replicates, discrete=discrete)
+        if drawn.ndim == 3 and setup.model.vector is None:
+            raise SpecError(f"initial: {setup.model.name} takes opinions of one dimension; got {drawn.shape[2]}")
+        return drawn
     given = np.asarray(initial, dtype=object if isinstance(initial, list) and not initial else None)
     if given.ndim >= (2 if features is None else 3) and len(replicates) > 1 and given.shape[:2] == (len(replicates), n):
         return np.stack([check_opinions(setup.model, values, n, setup.range, features) for values in given])

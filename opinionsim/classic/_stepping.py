@@ -160,8 +160,8 @@ def _loop(
     return kernel
 
 
-#: ``begin(start) -> (step, low, high)``.
-Begin = Callable[[np.ndarray], tuple[Callable[[np.ndarray], np.ndarray], Any, Any]]
+#: ``begin(start, spare) -> (step, low, high)``.
+Begin = Callable[[np.ndarray, np.ndarray], tuple[Callable[[np.ndarray], np.ndarray], Any, Any]]
 
 
 def array_kernel(make: Callable[..., Begin]) -> Maker:
@@ -171,8 +171,8 @@ def array_kernel(make: Callable[..., Begin]) -> Maker:
     ----------
     make : callable
         ``make(contacts, p, machine) -> begin``, where `machine` compiles functions, and
-        ``begin(start) -> (step, low, high)``: ``step(opinions) -> opinions`` returns a new array; `low` and `high` are
-        the bounds that rounding must not take opinions beyond.
+        ``begin(start, spare) -> (step, low, high)``: ``step(opinions) -> opinions`` returns a new array; `low` and
+        `high` are the bounds that rounding must not take opinions beyond; `spare` is the state of a generator.
 
     Returns
     -------
@@ -187,7 +187,7 @@ def array_kernel(make: Callable[..., Begin]) -> Maker:
         def kernel(rows, starts, contacts, timing, p, pairs, states, spares, moments, record, ended):
             begin = make(contacts, p, machine)
             for row in range(rows.shape[0]):
-                step, low, high = begin(starts[row])
+                step, low, high = begin(starts[row], spares[row])
                 now, noted = rows[row], 0
                 memory = None if room is None else room(now, contacts, p)
                 if moments.size and moments[0] == 0:

@@ -2,30 +2,38 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from opinionsim.classic._frozen import NO_DISCORD, no_discord
-from opinionsim.classic._model import ORDERS, PICKS, ClassicModel, Parameter
+from opinionsim.classic._model import ORDERS, PICKS, ClassicModel
+from opinionsim.classic._outside import BIAS, MEDIA, MEDIA_OPINIONS, STATE_NOISE, ZEALOT, disturbed
 from opinionsim.classic._pairwise import pairwise_kernel
 from opinionsim.classic._transition import Received
-from opinionsim.compilation import at, inlined
+from opinionsim.compilation import inlined
 
 
 class Parameters(NamedTuple):
     """Parameters, as the kernel takes them."""
 
-    zealot: Any = Parameter(0, "1 for an agent that never changes, 0 for all others", "z_i", "[0, 1]")
+    zealot: Any = ZEALOT
+    noise: Any = STATE_NOISE
+    bias: Any = BIAS
+    media: Any = MEDIA
+    media_opinions: Any = MEDIA_OPINIONS
+    limits: tuple[float, float] = (0.0, 1.0)
 
 
 @inlined
-def _update(i, j, own, other, start, p, word, spare):
-    return own if at(p.zealot, i) else other
+def update(i, j, own, other, start, p, word, spare):
+    return other
 
 
-def _transition(received: Received, p: Parameters) -> np.ndarray:
-    return np.where(p.zealot == 1, received.own, received.said[:, 0])
+@partial(disturbed, discrete=True)
+def transition(received: Received, p: Any) -> np.ndarray:
+    return received.said[:, 0]
 
 
 MODEL = ClassicModel(
@@ -39,7 +47,8 @@ MODEL = ClassicModel(
     "the probability that an opinion wins is its share at first: the plain share where pairs are drawn, the share "
     "weighted by degree where listeners are drawn first, and by 1/degree where speakers are. On the complete graph "
     "these are one. Other orders differ: all at once, a bipartite network can alternate for ever, and in sequence "
-    "those who come first lose their say.",
+    "those who come first lose their say. With noise there is no end: that is the noisy voter model, which has a "
+    "page of its own. Media act as zealots whom everybody hears.",
     source=(
         "Holley & Liggett (1975). Ergodic theorems for weakly interacting infinite systems and the voter model. "
         "Annals of Probability 3, 643-663. doi:10.1214/aop/1176996306",
@@ -47,9 +56,9 @@ MODEL = ClassicModel(
         "81, 591-646. doi:10.1103/RevModPhys.81.591",
     ),
     parameters=Parameters,
-    kernel=pairwise_kernel(_update),
-    update=_update,
-    transition=_transition,
+    kernel=pairwise_kernel(update, discrete=True),
+    update=update,
+    transition=transition,
     frozen=no_discord,
     at_rest=NO_DISCORD,
     orders=ORDERS,

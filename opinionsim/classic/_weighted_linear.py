@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from opinionsim.classic._model import ORDERS, PICKS, ClassicModel, Parameter
+from opinionsim.classic._outside import MEDIA, MEDIA_OPINIONS, NOISE, ZEALOT, disturbed
 from opinionsim.classic._pairwise import pairwise_kernel
 from opinionsim.classic._stepping import confined
 from opinionsim.classic._transition import Received
@@ -18,6 +19,10 @@ class Parameters(NamedTuple):
 
     mu: Any = Parameter(0.5, "part of the way that is gone at no distance", r"\mu", "(0, 1]")
     h: Any = Parameter(2.0, "loss of weight over the width of the range; influence repels beyond 1/h of it", "h")
+    noise: Any = NOISE
+    zealot: Any = ZEALOT
+    media: Any = MEDIA
+    media_opinions: Any = MEDIA_OPINIONS
     limits: tuple[float, float] = (0.0, 1.0)
 
 
@@ -54,7 +59,7 @@ MODEL = ClassicModel(
     parameters=Parameters,
     kernel=pairwise_kernel(_update),
     update=_update,
-    transition=_transition,
+    transition=disturbed(_transition),
     orders=ORDERS,
     picks=PICKS,
     sides=("one", "two"),

@@ -20,8 +20,10 @@ CASES: dict[str, dict[str, Any]] = {
     "algorithmic-bias": {"gamma": 1.2, "epsilon": 0.4},
     "altafini": {},
     "axelrod": {"features": 3},
+    "attraction-repulsion": {"epsilon": 0.6},
     "biased-assimilation": {"b": 0.7},
     "coda": {},
+    "cognitive": {"information": 0.3, "sensitivity": 1, "beta": 0.5},
     "deffuant": {"epsilon": 0.4},
     "degroot": {},
     "friedkin-johnsen": {},
@@ -32,9 +34,11 @@ CASES: dict[str, dict[str, Any]] = {
     "kozma-barrat": {"epsilon": 0.3},
     "lorenz": {"theta": 0.2, "rho": 0.5, "k": 3, "polarity": True},
     "majority": {},
+    "noisy-voter": {"noise": 0.2, "bias": 0.6},
     "q-voter": {"q": 2},
     "sznajd": {},
     "voter": {},
+    "weighted-hegselmann-krause": {"epsilon": 0.6, "trust": 0.5},
     "weighted-linear": {"h": 1.5},
 }
 
