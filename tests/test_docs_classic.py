@@ -12,6 +12,7 @@ import yaml
 from PIL import Image
 
 from opinionsim.classic import MODELS
+from opinionsim.errors import SpecError
 from opinionsim.experiments import assemble, load_experiment
 
 _FOLDER = Path(__file__).resolve().parents[1] / "docs" / "classic"
@@ -46,7 +47,14 @@ def test_a_changed_model_makes_its_page_stale(generate: ModuleType, monkeypatch:
     assert "deffuant.md belongs to no model" in generate.stale()
 
 
-@pytest.mark.parametrize("name", MODELS)
+def test_a_specification_of_a_model_of_traits_is_refused() -> None:
+    text = (_FOLDER / "axelrod.md").read_text(encoding="utf-8")
+    assert "```yaml" not in text
+    with pytest.raises(SpecError, match=r"model.classic: agents of axelrod hold several traits"):
+        load_experiment("classic_quickstart", {"sweep": [{"model": [{"classic": "axelrod"}]}]})
+
+
+@pytest.mark.parametrize("name", [name for name, model in MODELS.items() if model.states != "traits"])
 def test_a_page_shows_the_model_in_three_ways_that_run(name: str) -> None:
     """Marked blocks are run by the tests of all pages; here it is what they hold, and that the specification fits."""
     model, text = MODELS[name], (_FOLDER / f"{name}.md").read_text(encoding="utf-8")

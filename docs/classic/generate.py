@@ -142,9 +142,12 @@ def _facts(model: ClassicModel) -> Iterator[str]:
     low, high = model.range
     ends = "any number" if not np.isfinite(model.range).all() else f"from {low:g} to {high:g} by default"
     opinions = f"{model.kind}, {ends}"
-    opinions += {"two": "; the two ends alone", "copied": "; only those there are at the start", "any": ""}[
-        model.states
-    ]
+    opinions += {
+        "two": "; the two ends alone",
+        "copied": "; only those there are at the start",
+        "any": "",
+        "traits": "; `features` whole numbers, each below `traits`",
+    }[model.states]
     yield from ("| | |", "|---|---|", f"| name | `{model.name}` |")
     yield f"| family | {model.family}: {FAMILIES[model.family]} |"
     yield f"| opinions | {opinions} |"
@@ -203,9 +206,13 @@ def _examples(model: ClassicModel) -> Iterator[str]:
     for name, value in {**example, "seed": _SEED}.items():
         yield from _argument(name, value)
     yield ")"
-    yield "ends = {moment: found.opinions[0, moment] for moment in (0, -1)}"
-    yield "print({moment: (float(x.mean()), float(x.std())) for moment, x in ends.items()})  # bias and diversity"
-    yield 'osim.plots.save(osim.plots.trajectories(found), "trajectories.png")'
+    if model.states == "traits":
+        yield f"names = {_python(list(model.measures))}"
+        yield "print(found.metrics(names, 0), found.metrics(names))  # at the start, and at the end"
+    else:
+        yield "ends = {moment: found.opinions[0, moment] for moment in (0, -1)}"
+        yield "print({moment: (float(x.mean()), float(x.std())) for moment, x in ends.items()})  # bias and diversity"
+        yield 'osim.plots.save(osim.plots.trajectories(found), "trajectories.png")'
     yield from ("```", "", "The same at the command line:", "", "<!-- run -->", "```bash")
     words = ["opinionsim", "abm", model.name, "--agents", str(example["n"])]
     words += ["--network", _yaml(example["network"]), "--initial", _yaml(example["initial"])]
@@ -213,6 +220,9 @@ def _examples(model: ClassicModel) -> Iterator[str]:
     for name, value in settings.items():
         words += ["--set", f"{name}={_yaml(value)}"]
     yield shlex.join(words)
+    if model.states == "traits":
+        yield from ("```", "", "Specifications take no model of traits, which no opinion on a scale can stand for.", "")
+        return
     drawn = "" if isinstance(example["initial"], str) else " and the start is drawn"
     yield from ("```", "", f"And in a specification, where opinions are in units of the scale{drawn}:", "", "```yaml")
     points = _TWO_POINTS if model.kind == "discrete" else _POINTS
@@ -287,6 +297,8 @@ def _python(value: Any) -> str:
 
 
 def _shown(model: ClassicModel) -> str:
+    if model.states == "traits":
+        return "the largest region over time"
     return "opinions over time" if model.kind == "continuous" else "mean opinion over time"
 
 
@@ -351,7 +363,8 @@ def figure_of(model: ClassicModel) -> bytes:
     found = simulate(model, seed=_SEED, replicates=_REPLICATES if discrete else 1, **example)
     figure = Figure(figsize=(7.0, 2.7), layout="constrained")
     left, right = figure.subplots(1, 2, width_ratios=(2.4, 1))
-    (_draw_means if discrete else _draw_lines)(found, left)
+    draw = _draw_regions if model.states == "traits" else _draw_means if discrete else _draw_lines
+    draw(found, left)
     _draw_end(found, right, example["network"])
     buffer = BytesIO()
     figure.savefig(buffer, dpi=110)
@@ -370,6 +383,17 @@ def _draw_lines(found: Trajectories, ax: Axes) -> None:
     plots.trajectories(found, ax=ax)
     ax.set_title("opinions", loc="left", fontsize=9)
     ax.set_ylabel("")
+
+
+def _draw_regions(found: Trajectories, ax: Axes) -> None:
+    """The share of agents in the largest region of every simulation."""
+    moments = np.unique(np.geomspace(1, len(found.times), 40).astype(int)) - 1
+    shares = np.array([found.metrics(["largest_region"], moment)["largest_region"] for moment in moments])
+    ax.plot(found.times[moments], shares, color="#34789B", linewidth=0.9, alpha=0.75)
+    ax.set_ylim(-0.02, 1.02)
+    ax.set_title("largest region of each simulation", loc="left", fontsize=9)
+    ax.set_xlabel("step", fontsize=9)
+    _tidy(ax)
 
 
 def _draw_means(found: Trajectories, ax: Axes) -> None:
@@ -394,7 +418,10 @@ def _draw_end(found: Trajectories, ax: Axes, network: Any) -> None:
         # Discrete models come to rest; what leads there is seen before.
         place = len(found.times) // 4 if discrete else -1
         low, high = found.range
-        ax.imshow(found.opinions[0, place].reshape(side, side), cmap=opinion_map(), vmin=low, vmax=high)
+        shown, colours = found.opinions[0, place], opinion_map()
+        if MODELS[found.model].states == "traits":
+            shown, colours, low, high = _numbered(shown), "turbo", 0, None
+        ax.imshow(shown.reshape(side, side), cmap=colours, vmin=low, vmax=high)
         ax.set_axis_off()
         ax.set_title(f"{'first simulation, ' if discrete else ''}step {found.times[place]}", loc="left", fontsize=9)
         return
@@ -406,6 +433,12 @@ def _draw_end(found: Trajectories, ax: Axes, network: Any) -> None:
     ax.set_title("at the end", loc="left", fontsize=9)
     ax.set_xlabel("share", fontsize=9)
     _tidy(ax)
+
+
+def _numbered(cultures: np.ndarray) -> np.ndarray:
+    """A number for each culture (N,), such that those with numbers side by side share no more than others."""
+    _, kinds = np.unique(cultures, axis=0, return_inverse=True)
+    return np.random.default_rng(_SEED).permutation(kinds.max() + 1)[kinds.reshape(-1)]
 
 
 def _tidy(ax: Axes) -> None:

@@ -15,6 +15,7 @@ from opinionsim.classic._random import draw, uniform
 from opinionsim.classic._stepping import copy, step_kernel
 from opinionsim.classic._transition import Received
 from opinionsim.compilation import at, inlined
+from opinionsim.errors import SpecError
 
 
 class Parameters(NamedTuple):
@@ -25,7 +26,7 @@ class Parameters(NamedTuple):
         3.0, "controversialness: how soon influence saturates with the opinion of the one who speaks", r"\alpha"
     )
     beta: Any = Parameter(3.0, "homophily: how fast the chance of contact falls with distance", r"\beta")
-    m: Any = Parameter(10, "different agents that an active one contacts in a step", "m", "[1, inf)", per_agent=False)
+    m: Any = Parameter(10, "different agents that an active one contacts in a step", "m", "[1, inf)")
     r: Any = Parameter(0.5, "probability that a contact influences both", "r", "[0, 1]")
     contact: Any = Parameter(
         "hears",
@@ -39,6 +40,12 @@ class Parameters(NamedTuple):
     epsilon: Any = Parameter(0.01, "smallest activity of the power law", r"\varepsilon", "(0, 1]", per_agent=False)
     dt: Any = Parameter(0.01, "time a step takes", r"\mathrm{d}t", "(0, 1]", per_agent=False)
     closest: Any = Parameter(1e-5, "distance below which opinions attract as at it", "d_0", "(0, inf)", per_agent=False)
+    reluctance: Any = Parameter(1.0, "reluctance: what divides the drift of an opinion", r"\mu", "(0, inf)")
+    inertia: Any = Parameter(False, "whether the drift accelerates an opinion, instead of moving it")
+    friction: Any = Parameter(
+        1.0, "with inertia, the part of its velocity that an opinion loses in a unit of time", "f"
+    )
+    zealot: Any = Parameter(0, "1 for an agent that never changes, as a bot, 0 for all others", "z", "[0, 1]")
     method: Any = Parameter("euler", "integration of a step", choices=("euler", "heun", "rk4"))
 
 
@@ -117,7 +124,8 @@ def _meeting(variant: Variant) -> Callable[..., int]:
         for place in range(contacts.firsts.size):
             active = np.int64(contacts.firsts[place])
             if uniform(draw(state)) < activities[active]:
-                counts[active] = contact(opinions, contacts, p, active, state, chances, chosen[active])
+                wanted = min(at(p.m, active), chosen.shape[1])
+                counts[active] = contact(opinions, contacts, p, active, state, chances, chosen[active, :wanted])
         size = 0
         for agent in range(contacts.n):
             for place in range(counts[agent]):
@@ -139,13 +147,14 @@ def _meeting(variant: Variant) -> Callable[..., int]:
 
 @inlined
 def _room(opinions, contacts, p, spare):
-    n = contacts.n
-    most = min(p.m, n - 1)
+    n, most = contacts.n, 1
+    for agent in range(n):
+        most = min(max(most, at(p.m, agent)), n - 1)
     activities, chances, chosen = np.empty(n), np.empty(n), np.empty((n, most), dtype=np.int64)
     _activities(p, spare, activities)
     counts, listeners = np.empty(n, dtype=np.int64), np.empty(2 * n * most, dtype=np.int64)
     speakers = np.empty(2 * n * most, dtype=np.int64)
-    return activities, chances, chosen, counts, listeners, speakers, np.empty((4, n)), np.empty(n)
+    return activities, chances, chosen, counts, listeners, speakers, np.empty((8, n)), np.empty(n)
 
 
 def _make(variant: Variant) -> tuple[Callable[..., None], Callable[..., Any]]:
@@ -160,9 +169,13 @@ def _make(variant: Variant) -> tuple[Callable[..., None], Callable[..., Any]]:
             slope[agent] += math.tanh(at(p.alpha, agent) * opinions[speakers[place]])
         for agent in range(opinions.size):
             # An agent that can meet nobody takes no part.
-            slope[agent] = at(p.K, agent) * slope[agent] - opinions[agent] if reach(contacts, agent) > 0 else 0.0
+            moves = reach(contacts, agent) > 0 and at(p.zealot, agent) == 0
+            pull = (at(p.K, agent) * slope[agent] - opinions[agent]) / at(p.reluctance, agent)
+            slope[agent] = pull if moves else 0.0
 
     drift = inlined(drift)
+    if variant.option("inertia"):
+        return inlined(_accelerating(meetings, drift, (1, 2, 4)[method])), _room
 
     def step(opinions, before, start, contacts, timing, p, queue, state, spare, space):
         activities, chances, chosen, counts, listeners, speakers, slopes, midway = space
@@ -190,14 +203,45 @@ def _make(variant: Variant) -> tuple[Callable[..., None], Callable[..., Any]]:
     return inlined(step), _room
 
 
+def _accelerating(meetings: Callable[..., int], drift: Callable[..., None], stages: int) -> Callable[..., None]:
+    """One step of opinions with velocities, by the Runge-Kutta method of 1, 2 or 4 stages."""
+
+    def step(opinions, before, start, contacts, timing, p, queue, state, spare, space):
+        activities, chances, chosen, counts, listeners, speakers, slopes, midway = space
+        velocities, accelerations, speeds = start[1], slopes[:4], slopes[4:]
+        size = meetings(opinions, contacts, p, activities, state, chances, chosen, counts, listeners, speakers)
+        for stage in range(stages):
+            ahead = 0.0 if stage == 0 else p.dt if stage == stages - 1 else p.dt / 2.0
+            last = max(stage - 1, 0)
+            for agent in range(opinions.size):
+                gone, gained = 0.0, 0.0
+                if stage > 0:
+                    gone, gained = ahead * speeds[last, agent], ahead * accelerations[last, agent]
+                midway[agent], speeds[stage, agent] = opinions[agent] + gone, velocities[agent] + gained
+            drift(midway, contacts, p, listeners, speakers, size, accelerations[stage])
+            for agent in range(opinions.size):
+                accelerations[stage, agent] -= at(p.friction, agent) * speeds[stage, agent]
+        for stage in range(stages):
+            share = p.dt / stages
+            if stages == 4:
+                share = p.dt / 6.0 if stage == 0 or stage == 3 else p.dt / 3.0
+            for agent in range(opinions.size):
+                opinions[agent] += share * speeds[stage, agent]
+                velocities[agent] += share * accelerations[stage, agent]
+
+    return step
+
+
 def _transition(received: Received, p: Parameters) -> np.ndarray:
     """Messages are the opinions that reach an agent in a step, taken to stay as they are meanwhile."""
+    if p.inertia:
+        raise SpecError("inertia: where an opinion goes depends on its velocity, which is not given; set it to false")
     alpha = np.broadcast_to(p.alpha, received.own.shape)[:, None]
     pull = p.K * (received.weights * np.tanh(alpha * received.said)).sum(axis=1)
     # Towards a constant pull, integration of order k goes by the first k terms of exp(-dt).
     order = (1, 2, 4)[p.method]
-    kept = sum((-p.dt) ** k / math.factorial(k) for k in range(order + 1))
-    return np.asarray(pull + kept * (received.own - pull))
+    kept = sum((-p.dt / p.reluctance) ** k / math.factorial(k) for k in range(order + 1))
+    return np.where(p.zealot == 1, received.own, pull + kept * (received.own - pull))
 
 
 MODEL = ClassicModel(
@@ -207,15 +251,22 @@ MODEL = ClassicModel(
     summary="In each step agents are active with a probability of their own; an active agent contacts m others, "
     "whom it finds the likelier the closer their opinions; it hears them, and they hear it with probability r (or, "
     "with contact 'speaks', the other way round: which of the two is meant, the equation does not say). Opinions are "
-    "pushed on by the sign of what is heard, and decay otherwise.",
-    equation=r"\dot x_i = -x_i + K \sum_j A_{ij}(t) \tanh(\alpha x_j),\quad "
+    "pushed on by the sign of what is heard, and decay otherwise. Reluctance slows an agent down; with inertia the "
+    "same drift, less friction, accelerates it. Zealots with an activity, m and beta of their own are bots.",
+    equation=r"\mu_i \dot x_i = -x_i + K \sum_j A_{ij}(t) \tanh(\alpha x_j)\quad\text{or}\quad "
+    r"\mu_i (\ddot x_i + f \dot x_i) = -x_i + K \sum_j A_{ij}(t) \tanh(\alpha x_j),\quad "
     r"p_{ij} \propto |x_i - x_j|^{-\beta},\quad F(a) \propto a^{-\gamma},\ a \in [\varepsilon, 1]",
-    behaviour="Without influence opinions decay as exp(-t). Without homophily neutral consensus is unstable above "
+    behaviour="Without influence opinions decay as exp(-t / mu), and with inertia as oscillators of frequency "
+    "sqrt(1 / mu - f^2 / 4), or without swinging where that is no number. Without homophily neutral consensus is "
+    "unstable above "
     "K alpha m ((1 + r) <a> + sqrt((1 - r)^2 <a>^2 + 4 r <a^2>)) / 2 = 1, which for equal activities is "
-    "K alpha m a (1 + r) = 1: opinions then grow radical, to one side without and to both with homophily.",
+    "K alpha m a (1 + r) = 1, whatever the reluctance and the inertia: opinions then grow radical, to one side without "
+    "and to both with homophily.",
     source=(
         "Baumann, Lorenz-Spreen, Sokolov & Starnini (2020). Modeling echo chambers and polarization dynamics in "
         "social networks. Physical Review Letters 124, 048301. doi:10.1103/PhysRevLett.124.048301",
+        "Seldon, a code for opinion dynamics simulations (2024), for reluctance, inertia and bots. "
+        "https://github.com/seldon-code/seldon",
     ),
     parameters=Parameters,
     range=(-math.inf, math.inf),
@@ -223,5 +274,7 @@ MODEL = ClassicModel(
     transition=_transition,
     orders=("synchronous",),
     keeps_consensus=False,
+    at_rest="opinions decay, and are pushed on, for ever.",
+    carried=1,
     example={"steps": 1000},
 )

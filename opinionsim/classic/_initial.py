@@ -64,6 +64,13 @@ def _even(u: np.ndarray, span: Span) -> np.ndarray:
     return np.broadcast_to(np.linspace(*span, u.shape[-1]), u.shape).copy()
 
 
+def _levels(u: np.ndarray, span: Span, count: float) -> np.ndarray:
+    """So many opinions at equal distances from end to end, each as likely."""
+    if count < 2 or count != int(count):
+        raise SpecError(f"initial: count must be a whole number of at least 2; got {count:g}")
+    return np.asarray(np.linspace(*span, int(count))[(u * count).astype(np.int64)])
+
+
 def _within(span: Span, low: float | None, high: float | None) -> Span:
     least, most = span[0] if low is None else low, span[1] if high is None else high
     if not span[0] <= least < most <= span[1]:
@@ -81,12 +88,29 @@ INITIAL: Mapping[str, _Kind] = {
     "beta": _Kind({"a": 2.0, "b": 2.0}, _beta),
     "share": _Kind({"high": 0.5}, _share),
     "even": _Kind({}, _even),
+    "levels": _Kind({"count": 2.0}, _levels),
 }
 
 
 def is_distribution(initial: Any) -> bool:
     """Whether initial opinions are a distribution, not numbers."""
     return isinstance(initial, (str, Mapping))
+
+
+def _poisson(u: np.ndarray, traits: int, mean: float) -> np.ndarray:
+    from scipy.special import pdtr
+
+    if mean <= 0:
+        raise SpecError(f"initial: mean must be above 0; got {mean:g}")
+    # Cut off at the last trait.
+    return np.searchsorted(pdtr(np.arange(traits - 1), mean), u, side="right").astype(np.float64)
+
+
+#: Distributions of traits, each from 0, by name.
+TRAITS: Mapping[str, _Kind] = {
+    "uniform": _Kind({}, lambda u, traits: np.floor(u * traits)),
+    "poisson": _Kind({"mean": 1.0}, _poisson),
+}
 
 
 def draw_initial(initial: str | Mapping[str, Any], u: np.ndarray, span: Span, *, discrete: bool = False) -> np.ndarray:
@@ -98,8 +122,9 @@ def draw_initial(initial: str | Mapping[str, Any], u: np.ndarray, span: Span, *,
         ``uniform`` (with ``low`` and ``high``; default the range), ``normal`` (with ``mean`` and ``sd``; default the
         middle of the range and a seventh of it, as in Lorenz et al. 2021; cut off at the ends), ``beta`` (with ``a``
         and ``b``, over the range), ``share`` (the part ``high`` of the agents, rounded, at the upper end, all others
-        at the lower one), ``even`` (from end to end at equal distances, agent 0 at the lower end); with parameters a
-        mapping as ``{kind: share, high: 0.3}``. ``continuous`` is another word for ``uniform``.
+        at the lower one), ``even`` (from end to end at equal distances, agent 0 at the lower end), ``levels`` (so many
+        opinions as ``count`` says, at equal distances from end to end, each as likely); with parameters a mapping as
+        ``{kind: share, high: 0.3}``. ``continuous`` is another word for ``uniform``.
     u : ndarray (..., N)
         Uniform numbers in [0, 1), one for each agent.
     span : (float, float)
@@ -116,25 +141,34 @@ def draw_initial(initial: str | Mapping[str, Any], u: np.ndarray, span: Span, *,
     SpecError
         If there is no such distribution, or it has no such parameter.
     """
+    name, kind, settings = _named(initial, INITIAL)
+    ends = span if np.isfinite(span).all() else (-1.0, 1.0)
+    if discrete and name == "uniform" and not settings:
+        return np.where(u < 0.5, *ends)
+    if discrete and name not in ("share", "levels"):
+        raise SpecError(
+            f"initial: opinions of this model are copied, so that no two would be alike; got {name}; valid: uniform (the "
+            "two ends of the range), share, levels"
+        )
+    return kind.draw(u, ends, **{**kind.defaults, **settings})
+
+
+def _named(initial: str | Mapping[str, Any], kinds: Mapping[str, _Kind]) -> tuple[str, _Kind, dict[str, Any]]:
+    """The distribution that is named, and the parameters that are set."""
     settings = dict(initial) if isinstance(initial, Mapping) else {"kind": initial}
     name = settings.pop("kind", None)
     name = "uniform" if name == "continuous" else name
-    if name not in INITIAL:
-        close = get_close_matches(str(name), INITIAL, 1)
+    if name not in kinds:
+        close = get_close_matches(str(name), kinds, 1)
         meant = f" (did you mean {close[0]!r}?)" if close else ""
-        raise SpecError(f"initial must be one of {', '.join(INITIAL)}, or numbers; got {name!r:.60}{meant}")
-    kind = INITIAL[name]
+        raise SpecError(f"initial must be one of {', '.join(kinds)}, or numbers; got {name!r:.60}{meant}")
+    kind = kinds[name]
     for key, value in settings.items():
         if key not in kind.defaults:
             raise SpecError(f"initial: {name} has no {key!r:.60}; valid: {', '.join(kind.defaults) or 'none'}")
         if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not np.isfinite(value):
             raise SpecError(f"initial: {key} must be a number; got {value!r:.60}")
-    ends = span if np.isfinite(span).all() else (-1.0, 1.0)
-    if discrete and name == "uniform" and not settings:
-        return np.where(u < 0.5, *ends)
-    if discrete and name != "share":
-        raise SpecError(f"initial: this model has opinions at the ends of the range; got {name}; valid: uniform, share")
-    return kind.draw(u, ends, **{**kind.defaults, **settings})
+    return str(name), kind, settings
 
 
 def draw_opinions(
@@ -160,3 +194,24 @@ def drawn_rows(
         return draw_initial(settings, u, span, discrete=discrete)
     drawn = draw_initial(settings, u.reshape(len(u), -1, n), span, discrete=discrete)
     return np.ascontiguousarray(np.moveaxis(drawn, 1, 2))
+
+
+def drawn_traits(
+    initial: str | Mapping[str, Any], n: int, features: int, traits: int, seed: int, replicates: Sequence[int]
+) -> np.ndarray:
+    """Initial traits (R, n, features), whole numbers from 0 to `traits` - 1, of replicates.
+
+    Parameters
+    ----------
+    initial : str or mapping
+        ``uniform``, all traits equally likely; or ``{kind: poisson, mean: m}``, cut off at the last trait.
+    n, features, traits : int
+        Agents, features of each, and traits of each feature.
+    seed : int
+        Root of all randomness.
+    replicates : sequence of int
+        Numbers of the replicates.
+    """
+    _, kind, settings = _named(initial, TRAITS)
+    u = uniforms(keyed_words(seed, "initial opinions", replicates, n * features)).reshape(-1, n, features)
+    return kind.draw(u, traits, **{**kind.defaults, **settings})

@@ -16,6 +16,8 @@ from opinionsim.errors import SpecError
 if TYPE_CHECKING:
     from opinionsim.classic._process import Setup
     from opinionsim.classic._stepping import Maker, Stop
+    from opinionsim.classic._ties import Ties
+    from opinionsim.networks import Network
 
 #: Orders of update: at random with replacement, each agent once in random order, each once from 0, all at once.
 ORDERS = ("random", "permutation", "sequential", "synchronous")
@@ -156,6 +158,25 @@ def strict_bound(distance: Any, span: tuple[float, float], *, inclusive: bool) -
     return moved if np.ndim(moved) else float(moved)
 
 
+def check_range(span: Any, *, endless: bool = False) -> tuple[float, float]:
+    """A range of opinions as two floats.
+
+    Raises
+    ------
+    SpecError
+        Unless it is two numbers, the lower one first, and finite unless it may be `endless`.
+    """
+    try:
+        low, high = (float(end) for end in span)
+    except (TypeError, ValueError):
+        raise SpecError(f"range must be two numbers, the lower one first; got {span!r:.60}") from None
+    if not low < high:
+        raise SpecError(f"range must be two numbers, the lower one first; got {span!r:.60}")
+    if not (np.isfinite(high - low) or (endless and low == -np.inf and high == np.inf)):
+        raise SpecError(f"range must have finite ends{', or none at all' if endless else ''}; got {span!r:.60}")
+    return low, high
+
+
 Coding = Callable[[np.ndarray, tuple[float, float]], np.ndarray]
 
 
@@ -234,18 +255,26 @@ class ClassicModel:
         Whether in the complete graph an agent may be drawn as its own partner, the default first.
     prepare : callable or None
         Puts parameters into the form that the kernel takes: ``(p) -> p``.
+    ties : callable or None
+        ``(network, states (N,), p) -> Ties``: the ties at the start of a run, where the network changes with opinions.
     frozen : callable or None
         The criterion by which nothing can change any more: ``(variant) -> Stop``. It raises a SpecError where the
         model, as it is set, never comes to rest.
     at_rest : str
         That criterion in words, or why there is none.
+    carried : int
+        Numbers that an agent carries from step to step beside its opinion, such as a velocity, all 0 at first. Steps
+        find them below the initial opinions: their `start` is (1 + carried, N).
+    measures : tuple of str
+        Metrics that tell states of the model apart, given where none are asked for.
     conserves : frozenset of str
         What the default scheme conserves with one value of each parameter for all: the ``mean`` of opinions, or, of
         single numbers on the complete graph, their ``order``.
     keeps_range, keeps_consensus : bool
         Whether opinions stay in their range, and consensus is a fixed point.
     states : str
-        ``any`` number, ``copied`` (no value but those present at first) or ``two`` (the ends of the range).
+        ``any`` number, ``copied`` (no value but those present at first), ``two`` (the ends of the range) or ``traits``:
+        as many whole numbers an agent as its parameter `features` says, each from 0 to its parameter `traits` - 1.
     needs : frozenset of str
         ``partners``: the network must give every agent a partner. ``signs``: its weights may be negative. ``shares``:
         they must be at most 1. ``start``: the transition takes initial opinions.
@@ -274,11 +303,14 @@ class ClassicModel:
     conserves: frozenset[str] = frozenset()
     keeps_range: bool = True
     keeps_consensus: bool = True
-    states: Literal["any", "copied", "two"] = "any"
+    states: Literal["any", "copied", "two", "traits"] = "any"
     needs: frozenset[str] = frozenset({"partners"})
     prepare: Callable[[Any], Any] | None = None
+    ties: Callable[[Network, np.ndarray, Any], Ties] | None = None
     frozen: Callable[[Setup], Stop] | None = None
     at_rest: str = ""
+    carried: int = 0
+    measures: tuple[str, ...] = ("bias", "diversity")
     example: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -302,6 +334,21 @@ class ClassicModel:
             "meets_itself": self.meets_itself if len(self.meets_itself) > 1 else (),
         }
         return {name: tuple(values) for name, values in found.items() if values}
+
+    def span(self, given: Any, settings: Mapping[str, Any]) -> tuple[float, float]:
+        """The range of opinions: as given, or of the model, or of the traits that are set.
+
+        Raises
+        ------
+        SpecError
+            Unless it is two numbers, the lower one first, and finite unless the model's own has no ends.
+        """
+        if self.states != "traits":
+            return check_range(self.range if given is None else given, endless=not np.isfinite(self.range).all())
+        if given is not None:
+            raise SpecError(f"range of {self.name} is that of its traits, 0 to traits - 1; leave it out and set traits")
+        traits = self.declared["traits"]
+        return 0.0, traits.array("traits", settings.get("traits", traits.default), 1) - 1.0
 
     def with_defaults(self, settings: Mapping[str, Any], span: tuple[float, float]) -> dict[str, Any]:
         """Every parameter by name: as set, or its default, which grows with the range if it is in units of opinion."""

@@ -169,12 +169,10 @@ def _run_together(point: Point, replicates: list[int], metrics: Metrics, cache: 
         record = np.empty((len(replicates), len(point.at), *starts.shape[1:]))
         ended = runs.advance(point.steps, point.at, record)
         finals = runs.opinions
-        moments = {f"@{moment}": record[:, place] for place, moment in enumerate(point.at)} | {"": finals}
-        found = [
-            {f"{name}{suffix}": value for name, value in measures.items()}
-            for suffix, opinions in moments.items()
-            for measures in [_measured(opinions, starts, metrics, setup)]
-        ]
+        found = [_measured(finals, starts, metrics, setup, runs.networks)]
+        for place, moment in enumerate(point.at):
+            measures = _measured(record[:, place], starts, metrics, setup, [setup.network] * len(starts))
+            found.append({f"{name}@{moment}": values for name, values in measures.items()})
     except Exception as error:
         if len(replicates) > 1:
             return [run for each in replicates for run in _run_together(point, [each], metrics, cache)]
@@ -191,11 +189,13 @@ def _run_together(point: Point, replicates: list[int], metrics: Metrics, cache: 
     ]
 
 
-def _measured(opinions: np.ndarray, starts: np.ndarray, metrics: Metrics, setup: Setup) -> dict[str, list[float]]:
+def _measured(
+    opinions: np.ndarray, starts: np.ndarray, metrics: Metrics, setup: Setup, networks: Sequence[Network]
+) -> dict[str, list[float]]:
     """Measures of opinions (R, N) or (R, N, D) by name, a value a run."""
 
     def of(some: slice, names: Metrics) -> dict[str, list[float]]:
-        values = metrics_of_runs(opinions[some], starts[some], names, setup.range, setup.network)
+        values = metrics_of_runs(opinions[some], starts[some], names, setup.range, networks[some])
         return {name: [float(each) for each in found] for name, found in values.items()}
 
     if isinstance(metrics, Mapping):

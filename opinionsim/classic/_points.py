@@ -282,7 +282,7 @@ def _opinions(initial: Any) -> Any:
     except ValueError:  # rows of different lengths
         found = np.empty(0)
     if not found.ndim or not found.size:
-        raise SpecError(f"initial must be 'uniform', 'normal' or numbers, one for each agent; got {initial!r:.60}")
+        raise SpecError(f"initial must be a distribution or numbers, one for each agent; got {initial!r:.60}")
     if len(found) < 2:
         raise SpecError(f"initial must give opinions for at least 2 agents; got {len(found)}")
     return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -16,6 +16,7 @@ from opinionsim.classic._contacts import EDGE, LISTENER, SPEAKER, Contacts, Vari
 from opinionsim.classic._model import OPINIONS, ORDERS, ClassicModel
 from opinionsim.classic._random import keyed_words
 from opinionsim.classic._stepping import Maker, Stop, Timing
+from opinionsim.classic._ties import unmovable
 from opinionsim.classic._until import CHANGE, CONSENSUS, Until, read_until
 from opinionsim.compilation import compiled
 from opinionsim.errors import SpecError
@@ -88,8 +89,9 @@ class Setup:
 
     @property
     def events(self) -> int:
-        """Elementary updates in a step: one for each agent that has a partner."""
-        return self.network.n if self.contacts.pick == EDGE else self.contacts.firsts.size
+        """Elementary updates in a step: one for each agent that has a partner, or can come to have one."""
+        everybody = self.contacts.pick == EDGE or self.model.ties is not None
+        return self.network.n if everybody else self.contacts.firsts.size
 
 
 def set_up(
@@ -130,8 +132,8 @@ def set_up(
         If anything is unknown, out of range, or not possible on the network.
     """
     settings = dict(settings or {})
-    span = check_range(model.range if span is None else span, endless=not np.isfinite(model.range).all())
     check_names(model, settings)
+    span = model.span(span, settings)
     if met and (given := [name for name in settings if name in model.schemes]):
         raise SpecError(f"{given[0]} has no effect on pairs that are given; leave it out")
     scheme = _scheme(model, settings, network)
@@ -165,7 +167,7 @@ def _check_until(setup: Setup, *, met: bool) -> None:
         raise SpecError("until has no effect on pairs that are given; leave it out")
     if event.event == "frozen":
         require_frozen(setup)
-    if event.event == "change" and model.update is not None:
+    if event.event == "change" and (model.update is not None or model.states == "traits"):
         raise SpecError(
             f"until: change is no sign of rest where random pairs meet, as in {model.name}: a step may move nobody and "
             f"the next one many; valid: {'frozen, ' if model.frozen else ''}consensus"
@@ -223,25 +225,6 @@ def check_names(model: ClassicModel, settings: Iterable[str], *, schemes: bool =
         raise SpecError(f"{model.name} has no parameter {unknown[0]!r}{meant}; valid: {', '.join(valid) or 'none'}")
 
 
-def check_range(span: Any, *, endless: bool = False) -> tuple[float, float]:
-    """A range of opinions as two floats.
-
-    Raises
-    ------
-    SpecError
-        Unless it is two numbers, the lower one first, and finite unless it may be `endless`.
-    """
-    try:
-        low, high = (float(end) for end in span)
-    except (TypeError, ValueError):
-        raise SpecError(f"range must be two numbers, the lower one first; got {span!r:.60}") from None
-    if not low < high:
-        raise SpecError(f"range must be two numbers, the lower one first; got {span!r:.60}")
-    if not (np.isfinite(high - low) or (endless and low == -np.inf and high == np.inf)):
-        raise SpecError(f"range must have finite ends{', or none at all' if endless else ''}; got {span!r:.60}")
-    return low, high
-
-
 def _scheme(model: ClassicModel, settings: Mapping[str, Any], network: Network) -> dict[str, Any]:
     """Every scheme option: as set, or the default, or the one that is possible where the default is not."""
     scheme = {}
@@ -276,6 +259,8 @@ def _one_of(valid: tuple[Any, ...]) -> str:
 def _check_network(model: ClassicModel, network: Network, contacts: Contacts, isolates: str) -> None:
     if isolates not in ("error", "keep"):
         raise SpecError(f"isolates must be 'error' or 'keep'; got {isolates!r}")
+    if model.ties is not None and (why := unmovable(network)):
+        raise SpecError(f"{model.name} moves ties: {why}")
     if not network.complete and network.listeners.size == 0:
         raise SpecError(f"{model.name} needs a network with an edge; got {network.n} agents without any")
     weights = network.weights
@@ -301,8 +286,10 @@ def _check_network(model: ClassicModel, network: Network, contacts: Contacts, is
         )
 
 
-def check_opinions(model: ClassicModel, opinions: ArrayLike, n: int, span: tuple[float, float]) -> np.ndarray:
-    """Initial opinions as floats, (N,) or (N, D).
+def check_opinions(
+    model: ClassicModel, opinions: ArrayLike, n: int, span: tuple[float, float], features: int | None = None
+) -> np.ndarray:
+    """Initial opinions as floats, (N,) or (N, D); (N, `features`) for a model of traits.
 
     Models that copy opinions or have two states take booleans: False is the lower end of the range, True the upper.
 
@@ -327,6 +314,11 @@ def check_opinions(model: ClassicModel, opinions: ArrayLike, n: int, span: tuple
         )
     if values.ndim == 2 and model.vector is None:
         raise SpecError(f"{model.name} takes one number an agent as its opinion; got {values.shape[1]}")
+    if model.states == "traits" and values.shape[1:] != (features,):
+        raise SpecError(
+            f"initial must give {features} traits for each of the {n} agents, as features says; got an array of shape "
+            f"{values.shape}"
+        )
     inside = (values >= span[0]) & (values <= span[1]) & np.isfinite(values)
     if not inside.all():
         agent = int(np.argmax(~inside.reshape(n, -1).all(axis=1)))
@@ -339,6 +331,9 @@ def check_opinions(model: ClassicModel, opinions: ArrayLike, n: int, span: tuple
         raise SpecError(
             f"initial: {model.name} knows the opinions {span[0]:g} and {span[1]:g}; agent {agent} has {values[agent]:g}"
         )
+    if model.states == "traits" and not (values == np.floor(values)).all():
+        agent = int(np.argmax((values != np.floor(values)).any(axis=1)))
+        raise SpecError(f"initial: traits are whole numbers; agent {agent} has {values[agent].tolist()}")
     return np.ascontiguousarray(values)
 
 
@@ -390,6 +385,9 @@ class Batch:
         self.steps = 0
         self._states = np.array(setup.model.units.encode(initial, setup.range), dtype=np.float64)
         self._start = self._states.copy()
+        if setup.model.carried:
+            rest = np.zeros((len(self._start), setup.model.carried, *self._start.shape[1:]))
+            self._start = np.concatenate([self._start[:, None], rest], axis=1)
         self._initial = initial
         self._pairs = pairs
         maker = setup.model.kernel if self._states.ndim == 2 else setup.model.vector
@@ -401,6 +399,8 @@ class Batch:
         if setup.until is not None:
             _check_reachable(setup, initial)
         self._p = setup.model.prepared(setup.p)
+        ties = setup.model.ties
+        self._ties = None if ties is None else [ties(setup.network, states, self._p) for states in self._states]
         words = keyed_words(seed, "classic", replicates, 8)
         self._streams, self._spares = words[:, :4].copy(), words[:, 4:].copy()
 
@@ -408,6 +408,13 @@ class Batch:
     def opinions(self) -> np.ndarray:
         """Opinions as they are, (R, N) or (R, N, D); a copy."""
         return self._decoded(self._states.copy())
+
+    @property
+    def networks(self) -> list[Network]:
+        """The network of each run as it is."""
+        if self._ties is None:
+            return [self.setup.network] * len(self._states)
+        return [ties.network for ties in self._ties]
 
     def advance(self, steps: int, moments: Sequence[int] = (), record: np.ndarray | None = None) -> np.ndarray:
         """Carry opinions forward.
@@ -444,10 +451,11 @@ class Batch:
         pairs = _NO_PAIRS if self._pairs is None else self._pairs[self.steps : self.steps + steps]
         # Machine words wrap around, which scalars of numpy otherwise warn of.
         with nullcontext() if self._machine else np.errstate(over="ignore"):
-            kernel(
-                self._states, self._start, setup.contacts, timing, self._p, pairs, self._streams, self._spares, noted,
-                record, ended,
-            )  # fmt: skip
+            for rows, contacts in self._parts():
+                kernel(
+                    self._states[rows], self._start[rows], contacts, timing, self._p, pairs, self._streams[rows],
+                    self._spares[rows], noted, record[rows], ended[rows],
+                )  # fmt: skip
         self.steps += steps
         if not np.isfinite(self.opinions).all():
             raise SpecError(f"{setup.model.name}: opinions have grown beyond all numbers; its parameters let them")
@@ -455,11 +463,20 @@ class Batch:
             record[...] = self._decoded(record)
         return ended
 
+    def _parts(self) -> Iterator[tuple[slice, Any]]:
+        """The runs that one call of a kernel carries forward, and their contacts: runs that move ties have their own."""
+        if self._ties is None:
+            yield slice(None), self.setup.contacts
+            return
+        for row, ties in enumerate(self._ties):
+            yield slice(row, row + 1), ties
+
     def _decoded(self, states: np.ndarray) -> np.ndarray:
         if self.setup.model.units is OPINIONS:
             return states
         # An agent that has not moved holds the very opinion given, whatever the way there and back rounds.
-        start, initial = self._start.astype(states.dtype), self._initial
+        begun = self._start[:, 0] if self.setup.model.carried else self._start
+        start, initial = begun.astype(states.dtype), self._initial
         if states.ndim > start.ndim:
             start, initial = start[:, None], initial[:, None]
         return np.where(states == start, initial, self.setup.model.units.decode(states, self.setup.range))
@@ -490,6 +507,11 @@ class Process:
     def opinions(self) -> np.ndarray:
         """Opinions as they are, (N,) or (N, D); a copy."""
         return np.asarray(self._batch.opinions[0])
+
+    @property
+    def network(self) -> Network:
+        """The network as it is."""
+        return self._batch.networks[0]
 
     def advance(self, steps: int) -> np.ndarray:
         """Opinions (steps, N) or (steps, N, D) after each of some steps."""

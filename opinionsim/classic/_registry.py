@@ -10,8 +10,9 @@ from opinionsim.errors import SpecError
 
 #: Modules that hold models, in the order in which documentation lists them.
 _MODULES = ("_voter", "_noisy_voter", "_qvoter", "_majority", "_sznajd", "_coda", "_linear", "_biased_assimilation",
-            "_deffuant", "_hegselmann_krause", "_algorithmic_bias", "_weighted_confidence", "_weighted_linear",
-            "_jager_amblard", "_lorenz", "_cognitive", "_activity_driven")  # fmt: skip
+            "_deffuant", "_hegselmann_krause", "_algorithmic_bias", "_weighted_confidence", "_axelrod",
+            "_weighted_linear", "_jager_amblard", "_lorenz", "_cognitive", "_activity_driven", "_holme_newman",
+            "_rewiring")  # fmt: skip
 #: Every classic model by name.
 MODELS: dict[str, ClassicModel] = {
     model.name: model

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from opinionsim.classic._initial import drawn_rows, is_distribution
+from opinionsim.classic._initial import drawn_rows, drawn_traits, is_distribution
 from opinionsim.classic._model import ClassicModel
 from opinionsim.classic._process import Batch, Setup, check_opinions, set_up
 from opinionsim.classic._registry import find_model
@@ -62,7 +62,8 @@ def simulate(
         Initial opinions; (R, N) gives every replicate its own. A distribution is drawn for each replicate:
         ``uniform`` over the range or, of discrete models, among its ends, ``normal``, ``beta``, ``share``, ``even``,
         or a mapping as ``{kind: share, high: 0.3}``; with ``dimensions: D`` in it opinions are (N, D), for models that
-        take vectors. See :func:`opinionsim.classic.draw_initial`.
+        take vectors. Traits are drawn ``uniform`` or from ``{kind: poisson, mean: m}``. See
+        :func:`opinionsim.classic.draw_initial`.
         Discrete models take booleans: False for the lower end of the range, True for the upper.
     steps : int, optional
         How many, each of one elementary update for each agent; default 100. Left out with `pairs`, of which each
@@ -145,7 +146,7 @@ def simulate(
             f"{_MOST_RECORDED >> 30} GiB; raise record_every"
         )
     opinions = np.empty((replicates, times.size, *starts.shape[1:]), dtype=kind)
-    ended = np.empty(replicates, dtype=np.int64)
+    ended, networks = np.empty(replicates, dtype=np.int64), [joined] * replicates
     most = _cores() if threads is None else whole("threads", threads, 1)
     parts = [part for part in np.array_split(np.arange(replicates), min(replicates, most)) if part.size]
 
@@ -154,13 +155,16 @@ def simulate(
         batch = Batch(setup, starts[own], seed, numbers[own], pairs=met, machine=machine)
         # Straight into place: memory that is written for the first time costs more than most models.
         ended[own] = batch.advance(steps, times, opinions[own])
+        networks[own] = batch.networks
 
     each_of(len(parts), one, threads)
     if until is not None and (ended >= 0).all():
         # Nothing happens after the last end.
         kept = int(np.searchsorted(times, ended.max())) + 1
         times, opinions = times[:kept], opinions[:, :kept]
-    return Trajectories(found.name, setup.parameters, setup.scheme, setup.range, joined, seed, times, opinions, ended)
+    return Trajectories(
+        found.name, setup.parameters, setup.scheme, setup.range, joined, seed, times, opinions, ended, tuple(networks)
+    )
 
 
 def each_of(number: int, one: Callable[[int], None], threads: int | None = None) -> None:
@@ -243,7 +247,11 @@ def _given_pairs(model: ClassicModel, pairs: ArrayLike, network: Network) -> np.
 
 def starts_of(setup: Setup, initial: Any, seed: int, replicates: Sequence[int]) -> np.ndarray:
     """Initial opinions of replicates, (R, N) or (R, N, D)."""
-    n = setup.network.n
+    n, features = setup.network.n, None
+    if setup.model.states == "traits":
+        features = setup.p.features
+        if is_distribution(initial):
+            return drawn_traits(initial, n, features, setup.p.traits, seed, replicates)
     if is_distribution(initial):
         discrete = setup.model.kind == "discrete"
         drawn = drawn_rows(initial, n, setup.range, seed, replicates, discrete=discrete)
@@ -251,6 +259,6 @@ def starts_of(setup: Setup, initial: Any, seed: int, replicates: Sequence[int]) 
             raise SpecError(f"initial: {setup.model.name} takes opinions of one dimension; got {drawn.shape[2]}")
         return drawn
     given = np.asarray(initial, dtype=object if isinstance(initial, list) and not initial else None)
-    if given.ndim >= 2 and len(replicates) > 1 and given.shape[:2] == (len(replicates), n):
-        return np.stack([check_opinions(setup.model, values, n, setup.range) for values in given])
-    return np.stack([check_opinions(setup.model, initial, n, setup.range)] * len(replicates))
+    if given.ndim >= (2 if features is None else 3) and len(replicates) > 1 and given.shape[:2] == (len(replicates), n):
+        return np.stack([check_opinions(setup.model, values, n, setup.range, features) for values in given])
+    return np.stack([check_opinions(setup.model, initial, n, setup.range, features)] * len(replicates))

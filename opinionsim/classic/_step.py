@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from opinionsim.classic._model import ClassicModel
-from opinionsim.classic._process import check_names, check_range
+from opinionsim.classic._process import check_names
 from opinionsim.classic._registry import find_model
 from opinionsim.classic._transition import Received, Transition
 from opinionsim.errors import SpecError
@@ -31,10 +32,10 @@ def transition(
     model : str or ClassicModel
         Its name.
     before : array_like (T,)
-        Opinion of each receiver before.
+        Opinion of each receiver before; (T, F) where opinions are traits of F features.
     messages : array_like (T,) or (T, m)
         Opinions received: one each, or m of them, as the model takes; NaN where there are fewer, which models whose
-        agents meet in pairs do not take.
+        agents meet in pairs do not take. (T, F), one each, where opinions are traits.
     weights : array_like (T, m), optional
         Weights of messages, for models that weigh them; default all 1.
     start : array_like (T,), optional
@@ -55,20 +56,14 @@ def transition(
         If shapes disagree, an opinion is missing or out of range, or a parameter is unknown or out of range.
     """
     found = find_model(model)
-    own = np.atleast_1d(np.asarray(before, dtype=float))
-    said = np.asarray(messages, dtype=float)
-    said = said[:, None] if said.ndim == 1 else np.atleast_2d(said)
-    if own.ndim != 1 or said.shape[0] != own.size:
-        raise SpecError(
-            f"before must be (T,) and messages (T,) or (T, m); got shapes {own.shape} and {np.shape(messages)}"
-        )
-    span = check_range(found.range if range is None else range, endless=not np.isfinite(found.range).all())
-    _check_given(own, said, span, missing=found.update is None)
-    given = np.ones(said.shape) if weights is None else np.asarray(weights, dtype=float)
-    if given.shape != said.shape:
-        raise SpecError(f"weights must have the shape of messages, {said.shape}; got {given.shape}")
     check_names(found, parameters, schemes=False)
-    p = found.arrays(found.with_defaults(parameters, span), own.size, span)
+    span = found.span(range, parameters)
+    own, said = _shaped(found, before, messages, parameters)
+    _check_given(own, said, span, missing=found.update is None and found.states != "traits")
+    given = np.ones(said.shape[:2]) if weights is None else np.asarray(weights, dtype=float)
+    if given.shape != said.shape[:2]:
+        raise SpecError(f"weights must have the shape of messages, {said.shape[:2]}; got {given.shape}")
+    p = found.arrays(found.with_defaults(parameters, span), len(own), span)
     first = None if start is None else np.asarray(start, dtype=float)
     if first is not None and "start" not in found.needs:
         raise SpecError(f"{found.name} does not go back to initial opinions; leave start out")
@@ -78,10 +73,11 @@ def transition(
     def encoded(opinions: np.ndarray) -> np.ndarray:
         return found.units.encode(opinions, span)
 
-    present = ~np.isnan(said)
+    absent = np.isnan(said)
+    present = ~absent.reshape(*said.shape[:2], -1).any(axis=2)
     received = Received(
         encoded(own),
-        np.where(present, encoded(said), 0.0),
+        np.where(absent, 0.0, encoded(said)),
         present,
         np.where(present, given, 0.0),
         None if first is None else encoded(first),
@@ -89,7 +85,7 @@ def transition(
     )
     found_next = found.transition(received, p)
     if not isinstance(found_next, Transition):
-        found_next = Transition(found_next[:, None], np.ones((own.size, 1)))
+        found_next = Transition(found_next[:, None], np.ones((len(own), 1)))
     values = found.units.decode(found_next.values, span)
     # An opinion that an agent holds already is that very number, whatever the way there and back rounds.
     for held, opinions in ((received.own, own), (received.start, first)):
@@ -98,6 +94,26 @@ def transition(
     density = found_next.density
     decoded = None if density is None else lambda opinions: density(encoded(np.asarray(opinions)))
     return Transition(values, found_next.probabilities, decoded)
+
+
+def _shaped(
+    model: ClassicModel, before: ArrayLike, messages: ArrayLike, parameters: Mapping[str, Any]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Opinions before, (T,), and messages, (T, m); (T, F) and (T, 1, F) of models of traits."""
+    own, said = np.atleast_1d(np.asarray(before, dtype=float)), np.asarray(messages, dtype=float)
+    if model.states == "traits":
+        features = parameters.get("features", model.declared["features"].default)
+        if own.ndim != 2 or own.shape[1] != features or said.shape != own.shape:
+            raise SpecError(
+                f"before and messages must be (T, {features}), as features says; got shapes {own.shape} and {said.shape}"
+            )
+        return own, said[:, None]
+    said = said[:, None] if said.ndim == 1 else np.atleast_2d(said)
+    if own.ndim != 1 or said.shape[0] != own.size:
+        raise SpecError(
+            f"before must be (T,) and messages (T,) or (T, m); got shapes {own.shape} and {np.shape(messages)}"
+        )
+    return own, said
 
 
 def _check_given(own: np.ndarray, received: np.ndarray, span: tuple[float, float], missing: bool) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from opinionsim.errors import SpecError
-from opinionsim.metrics import compute_metrics
+from opinionsim.metrics import compute_metrics, find_metric
 from opinionsim.networks import Network
 
 if TYPE_CHECKING:
@@ -24,22 +24,36 @@ def plain(value: Any) -> Any:
 
 
 def metrics_of_runs(
-    opinions: np.ndarray, initial: np.ndarray, metrics: Metrics, span: tuple[float, float], network: Network
+    opinions: np.ndarray,
+    initial: np.ndarray,
+    metrics: Metrics,
+    span: tuple[float, float],
+    network: Network | Sequence[Network],
 ) -> dict[str, Any]:
-    """Metrics by name, one value a run, of opinions (R, N), or of each dimension of (R, N, D).
+    """Metrics by name, one value a run, of opinions (R, N), or of each dimension of (R, N, D), or of all together.
 
     `initial` are the opinions at the start of each run. `metrics` are names, or functions of opinions (N,) or (N, D).
+    `network` is that of all runs, or one for each.
     """
+    if not isinstance(network, Network) and len({id(each) for each in network}) > 1:
+        runs = zip(opinions, initial, network, strict=True)
+        parts = [metrics_of_runs(now[None], then[None], metrics, span, ties) for now, then, ties in runs]
+        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    network = network if isinstance(network, Network) else network[0]
     if isinstance(metrics, Mapping):
         return {name: [function(each) for each in opinions] for name, function in metrics.items()}
     if isinstance(metrics, str):
         raise SpecError(f"metrics must be a list of names; got {metrics!r}")
     if opinions.ndim == 2:
         return dict(compute_metrics(opinions, metrics, range=span, network=network, initial=initial))
-    parts = [
-        metrics_of_runs(opinions[..., d], initial[..., d], metrics, span, network) for d in range(opinions.shape[-1])
-    ]
-    return {f"{name}[{d}]": part[name] for name in metrics for d, part in enumerate(parts)}
+    whole = [name for name in metrics if "vectors" in find_metric(name).takes]
+    found = (
+        compute_metrics(opinions, whole, range=span, network=network, initial=initial, vectors=True) if whole else {}
+    )
+    rest = [name for name in metrics if name not in whole]
+    parts = [metrics_of_runs(opinions[..., d], initial[..., d], rest, span, network) for d in range(opinions.shape[-1])]
+    each = {name: {f"{name}[{d}]": part[name] for d, part in enumerate(parts)} for name in rest}
+    return {label: values for name in metrics for label, values in each.get(name, {name: found.get(name)}).items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +79,8 @@ class Trajectories:
         The first moment holds the initial opinions.
     ended : ndarray (R,) of int
         Steps after which each run came to the event that it was to end at; -1 where it did not, or there was none.
+    networks : tuple of Network
+        The network of each run at the last moment: `network` itself, unless the model moves ties.
     """
 
     model: str
@@ -76,6 +92,7 @@ class Trajectories:
     times: np.ndarray = field(repr=False)
     opinions: np.ndarray = field(repr=False)
     ended: np.ndarray = field(repr=False)
+    networks: tuple[Network, ...] = field(repr=False)
 
     #: What the numbers rest on, as in the frames of a store.
     evidence = "equation"
@@ -98,9 +115,20 @@ class Trajectories:
         Returns
         -------
         dict
-            One value a replicate by name: ``bias[0]``, ``bias[1]``, ... where opinions have several dimensions.
+            One value a replicate by name: ``bias[0]``, ``bias[1]``, ... where opinions have several dimensions and
+            the metric is not one of all dimensions, as ``regions`` is.
         """
-        return metrics_of_runs(self.opinions[:, moment], self.opinions[:, 0], names, self.range, self.network)
+        return metrics_of_runs(self.opinions[:, moment], self.opinions[:, 0], names, self.range, self._at(moment, names))
+
+    def _at(self, moment: int, names: Metrics) -> Network | Sequence[Network]:
+        """The network at a moment, or that of each run."""
+        place = range(len(self.times))[moment]
+        if place == len(self.times) - 1 or all(each is self.network for each in self.networks):
+            return self.networks
+        for name in () if isinstance(names, Mapping) or place == 0 else names:
+            if "network" in find_metric(name).needs:
+                raise SpecError(f"{name} needs the network, of which {self.model} keeps those of the start and the end")
+        return self.network
 
     def frame(self) -> pd.DataFrame:
         """One row a replicate, moment and agent.

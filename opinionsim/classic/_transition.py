@@ -15,9 +15,9 @@ class Received(NamedTuple):
     Attributes
     ----------
     own : ndarray (T,)
-        Opinions before.
+        Opinions before; (T, F) where they are traits of F features.
     said : ndarray (T, m)
-        Messages; 0 where one is missing.
+        Messages; 0 where one is missing. (T, 1, F) where they are traits.
     present : ndarray (T, m) of bool
         Whether there is a message.
     weights : ndarray (T, m)
@@ -43,7 +43,7 @@ class Transition:
     Attributes
     ----------
     values : ndarray (T, A)
-        Where the point masses are.
+        Where the point masses are; (T, A, F) where opinions are traits.
     probabilities : ndarray (T, A)
         Their probabilities, >= 0; they sum to at most 1.
     density : callable or None
@@ -56,8 +56,9 @@ class Transition:
     density: Callable[[np.ndarray], np.ndarray] | None = None
 
     def probability(self, opinions: np.ndarray, tolerance: float = 0.0) -> np.ndarray:
-        """Probability of the point masses within `tolerance` of given opinions (T,), shape (T,)."""
-        hit = np.abs(self.values - np.asarray(opinions, dtype=float)[:, None]) <= tolerance
+        """Probability of the point masses within `tolerance` of given opinions, shape (T,)."""
+        near = np.abs(self.values - np.asarray(opinions, dtype=float)[:, None]) <= tolerance
+        hit = near.reshape(*self.probabilities.shape, -1).all(axis=2)
         return np.asarray((self.probabilities * hit).sum(axis=1))
 
     @property

@@ -94,7 +94,7 @@ def abm(
     every: Annotated[int, typer.Option("--record-every", min=1, help="Steps between records.")] = 1,
     metrics: Annotated[
         list[str] | None,
-        typer.Option("--metric", metavar="NAME", help="May be repeated. Default: bias and diversity."),
+        typer.Option("--metric", metavar="NAME", help="May be repeated. Default: those of the model, such as bias."),
     ] = None,
     isolates: Annotated[
         str | None,
@@ -166,7 +166,7 @@ def abm(
         "seed": seed or 0,
         "replicates": replicates or 1,
     }
-    names = metrics or ["bias", "diversity"]
+    names = metrics or list(found.measures)
     if any((over, until, at, store, cluster, plan)):
         if every != 1:
             raise SpecError("--record-every cannot be given with --over, which keeps final opinions only")

@@ -161,6 +161,11 @@ def _set_up(spec: ExperimentSpec, network: Network) -> Setup:
         model = find_model(named.classic)
     except SpecError as error:
         raise SpecError(f"model.classic: {error}") from None
+    if model.states == "traits":
+        raise SpecError(
+            f"model.classic: agents of {model.name} hold several traits, which are no opinion on a scale; "
+            f"simulate it with opinionsim abm {model.name}, or opinionsim.classic.simulate"
+        )
     settings = named.parameters
     if model.update is not None and not spec.interaction.native:
         given = [name for name in settings if name in model.schemes]

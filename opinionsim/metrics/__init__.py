@@ -66,6 +66,7 @@ from opinionsim.metrics._polarization import (
     esteban_ray,
     opinion_polarization_index,
 )
+from opinionsim.metrics._regions import largest_region, partial_overlap, regions
 from opinionsim.metrics._registry import METRICS, Metric, compute_metrics, find_metric
 from opinionsim.metrics._spread import coverage, dispersion, entropy, mean_distance, regionalization, spread
 from opinionsim.metrics._sycophancy import sycophancy
@@ -142,6 +143,7 @@ __all__ = [
     "internal_conflict",
     "largest_change",
     "largest_cluster",
+    "largest_region",
     "lexical_diversity",
     "lexical_frame",
     "mean_distance",
@@ -154,12 +156,14 @@ __all__ = [
     "opinion_polarization_index",
     "order_levels",
     "paired_effect",
+    "partial_overlap",
     "permutation_null",
     "permutation_test",
     "polarization",
     "qualitative_class",
     "random_walk_controversy",
     "regionalization",
+    "regions",
     "relative_bias",
     "relative_diversity",
     "run_metrics",

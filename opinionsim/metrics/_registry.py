@@ -25,6 +25,7 @@ from opinionsim.metrics import (
     _network,
     _opinions,
     _polarization,
+    _regions,
     _spread,
 )
 from opinionsim.metrics._arrays import Range, opinion_array
@@ -49,7 +50,8 @@ class Metric:
     name : str
         Its key in :data:`METRICS` and the name of its function; for a user's metric its import path.
     function : callable
-        Takes opinions (..., N), and further arguments by keyword; returns (...).
+        Takes opinions (..., N), and further arguments by keyword; returns (...). One with an argument `vectors` takes
+        opinions (..., N, D) where that is true.
     meaning : str
         What it measures, in one line.
     formula : str
@@ -114,7 +116,7 @@ _FUNCTIONS: tuple[Callable[..., Any], ...] = (
     _groups.group_divergence, _groups.group_consensus, _groups.size_parity, _network.neighbour_correlation,
     _network.assortativity, _network.same_side_share, _network.ei_index, _controversy.random_walk_controversy,
     _communities.modularity, _network.active_link_density, _network.disagreement, _network.polarization,
-    _network.internal_conflict,
+    _network.internal_conflict, _regions.regions, _regions.largest_region, _regions.partial_overlap,
 )  # fmt: skip
 
 #: Every scalar metric by name, in the order of tables.

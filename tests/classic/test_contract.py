@@ -19,6 +19,7 @@ CASES: dict[str, dict[str, Any]] = {
     "activity-driven": {"m": 2},
     "algorithmic-bias": {"gamma": 1.2, "epsilon": 0.4},
     "altafini": {},
+    "axelrod": {"features": 3},
     "attraction-repulsion": {"epsilon": 0.6},
     "biased-assimilation": {"b": 0.7},
     "coda": {},
@@ -27,7 +28,10 @@ CASES: dict[str, dict[str, Any]] = {
     "degroot": {},
     "friedkin-johnsen": {},
     "hegselmann-krause": {"epsilon": 0.3},
+    "holme-newman": {"rewire": 0.4},
     "jager-amblard": {},
+    "kan-feng-porter": {"epsilon": 0.5, "tolerance": 0.3},
+    "kozma-barrat": {"epsilon": 0.3},
     "lorenz": {"theta": 0.2, "rho": 0.5, "k": 3, "polarity": True},
     "majority": {},
     "noisy-voter": {"noise": 0.2, "bias": 0.6},
@@ -61,11 +65,11 @@ del _made
 
 _DIGESTS = """
 import hashlib, json, sys
-from opinionsim.classic import simulate
+from opinionsim.classic import MODELS, simulate
 cases = json.loads(sys.argv[1])
 print(json.dumps({
     name: hashlib.sha256(
-        simulate(name, 8, steps=4, seed=11, replicates=3, threads=2, **case).opinions.tobytes()
+        simulate(name, 8 if MODELS[name].ties is None else "ring", n=8, steps=4, seed=11, replicates=3, threads=2, **case).opinions.tobytes()
     ).hexdigest()
     for name, case in cases.items()
 }))
@@ -75,7 +79,8 @@ print(json.dumps({
 def test_another_process_gives_the_same_bytes() -> None:
     here = {
         name: hashlib.sha256(
-            simulate(name, 8, steps=4, seed=11, replicates=3, threads=1, **case).opinions.tobytes()
+            simulate(name, 8 if MODELS[name].ties is None else "ring", n=8, steps=4, seed=11, replicates=3, threads=1, **case)
+            .opinions.tobytes()
         ).hexdigest()
         for name, case in CASES.items()
     }

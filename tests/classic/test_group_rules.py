@@ -164,7 +164,7 @@ def _after_one_pair(network, start, **options) -> set[tuple[float, ...]]:
     from opinionsim.classic.kernels import Timing, keyed_words
 
     model = MODELS["sznajd"]
-    setup = set_up(model, Network.of(network), span=(0, 10), settings=options)
+    setup = set_up(model, Network.of(network), span=(0, 10), settings=options, isolates="keep")
     kernel = model.kernel(setup.variant(), None, lambda function: function)
     states = np.array([start] * 60, dtype=float)
     words, ended = keyed_words(1, "pairs", range(60), 8), np.full(60, -1)

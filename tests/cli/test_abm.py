@@ -103,7 +103,7 @@ def test_lists_name_models_networks_and_measures(invoke: Invoke) -> None:
         (["deffuant", "--over", "epsilon=0.1"], "list of at least one value"),
         (["deffuant", "--network", "circle"], "circle"),
         (["deffuant", "--network", "{kind: watts-strogatz}"], "network.k: is required and missing"),
-        (["deffuant", "--initial", "beta"], "initial must be 'uniform', 'normal' or numbers"),
+        (["deffuant", "--initial", "gauss"], "initial must be one of uniform, normal"),
         (["deffuant", "--range", "[1, 0]"], "range must be two numbers"),
         (["deffuant", "--metric", "nonsense"], "nonsense"),
         (["deffuant", "--initial", "[[0.1, 0.2], [0.3]]"], "initial must be"),

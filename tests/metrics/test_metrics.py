@@ -47,7 +47,8 @@ BOUNDS = {
     "random_walk_controversy": (-1, 1),
     "modularity": (-0.5, 1),
     "entropy": (0, math.log(5)),
-    **dict.fromkeys(("clusters", "effective_clusters", "group_count"), (1, 12)),
+    **dict.fromkeys(("clusters", "effective_clusters", "group_count", "regions"), (1, 12)),
+    **dict.fromkeys(("largest_region", "partial_overlap"), (0, 1)),
     **{"diversity": (0, 0.5), "dip": (0, 0.25), "opinion_polarization_index": (0, 100), "regionalization": (0, 11)},
 }
 
@@ -107,6 +108,9 @@ NAN = math.nan
         ("active_link_density", 4 / 24, 0),
         ("disagreement", 2, 0),
         ("polarization", 3, 0),
+        ("regions", 2, 1),
+        ("largest_region", 0.5, 1),
+        ("partial_overlap", 0, 0),
     ],
 )
 def test_two_poles_and_consensus(name: str, poles: float, consensus: float) -> None:

@@ -51,12 +51,20 @@ def _slowly(name: str, x: np.ndarray, ties: list[tuple[int, int, float]]) -> flo
         return _pearson(own, around, [1.0] * len(own))
     if name == "assortativity":
         return _pearson([x[s] for s, _, _ in ties], [x[v] for _, v, _ in ties], [w for _, _, w in ties])
+    if name in ("regions", "largest_region"):
+        graph = nx.Graph((s, v) for s, v, _ in ties if x[s] == x[v])
+        graph.add_nodes_from(np.flatnonzero(~np.isnan(x)))
+        sizes = [len(each) for each in nx.connected_components(graph)]
+        if not sizes:
+            return math.nan
+        return len(sizes) if name == "regions" else max(sizes) / sum(sizes)
     if name in ("same_side_share", "ei_index"):
         ties = [(s, v, w) for s, v, w in ties if x[s] != 0 and x[v] != 0]
     kept = {
         "same_side_share": [w for s, v, w in ties if x[s] * x[v] > 0],
         "ei_index": [w for s, v, w in ties if x[s] * x[v] > 0],
         "active_link_density": [w for s, v, w in ties if x[s] != x[v]],
+        "partial_overlap": [],
     }[name]
     total = sum(w for _, _, w in ties)
     share = sum(kept) / total if total else math.nan
@@ -114,6 +122,7 @@ def test_two_camps_without_a_bridge() -> None:
     camps = [-1.0, -1.0, 1.0, 1.0]
     expected = {"neighbour_correlation": 1, "assortativity": 1, "same_side_share": 1, "ei_index": -1}
     expected |= {"active_link_density": 0, "disagreement": 0, "random_walk_controversy": 1, "modularity": 0.5}
+    expected |= {"partial_overlap": 0, "regions": 2, "largest_region": 0.5}
     assert {name: _measured(name, camps, ties) for name in NAMES} == pytest.approx(expected)
 
 
@@ -125,6 +134,38 @@ def test_means_that_differ_by_rounding_alone_have_no_correlation() -> None:
     pairs = np.array([(s, v) for s in range(7) for v in range(7, 14)]).T
     ties = (np.concatenate([pairs[0], pairs[1]]), np.concatenate([pairs[1], pairs[0]]))
     assert math.isnan(metrics.neighbour_correlation(values, ties))
+
+
+cultures = st.lists(
+    st.lists(st.sampled_from([0.0, 1.0, 2.0, math.nan]), min_size=3, max_size=3), min_size=7, max_size=7
+)
+
+
+@settings(max_examples=40)
+@given(st.lists(cultures, min_size=1, max_size=3), st.lists(tie, max_size=25), st.booleans())
+def test_regions_of_cultures(rows: list[list[list[float]]], ties: list[tuple[int, int, float]], complete: bool) -> None:
+    if complete:
+        ties = [(s, v, 1.0) for s, v in permutations(range(7), 2)]
+    speakers, listeners = (np.array([row[end] for row in ties], dtype=np.uint32) for end in (0, 1))
+    network = Network(7, speakers, listeners, np.array([row[2] for row in ties]), complete)
+    found = {
+        name: METRICS[name].function(rows, network, vectors=True)
+        for name in ("regions", "largest_region", "partial_overlap")
+    }
+    for place, row in enumerate(np.array(rows)):
+        # A number for each culture is an opinion of one dimension.
+        codes = np.where(np.isnan(row).any(axis=1), math.nan, row @ [1, 3, 9])
+        for name in ("regions", "largest_region"):
+            assert found[name][place] == pytest.approx(_slowly(name, codes, ties), nan_ok=True)
+        kept = [(s, v, w) for s, v, w in ties if s != v and not math.isnan(codes[s] + codes[v])]
+        total = sum(w for _, _, w in kept)
+        active = sum(w for s, v, w in kept if 0 < (row[s] == row[v]).sum() < 3)
+        assert found["partial_overlap"][place] == pytest.approx(active / total if total else math.nan, nan_ok=True)
+
+
+def test_vectors_need_an_axis_of_agents() -> None:
+    with pytest.raises(MeasurementError, match=r"an array \(..., N, D\); got shape \(3,\)"):
+        metrics.regions([0.0, 1.0, 1.0], (np.array([0]), np.array([1])), vectors=True)
 
 
 def test_ties_between_groups_that_are_named() -> None:
