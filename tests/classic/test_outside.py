@@ -26,7 +26,7 @@ PAIRS: dict[str, dict[str, Any]] = {
     "weighted-linear": {"h": 1.5},
 }
 #: Every model with zealots.
-ZEALOTS = [name for name, model in MODELS.items() if "zealot" in model.declared]
+ZEALOTS = [name for name, model in MODELS.items() if "zealot" in model.declared and model.declared["zealot"].idle]
 #: Statistics beyond these come up once in ten thousand tests.
 RARE = 1e-4
 
