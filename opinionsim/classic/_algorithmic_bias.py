@@ -9,6 +9,7 @@ from opinionsim.classic import _deffuant as deffuant
 from opinionsim.classic._closeness import meetings_in_tree, meetings_on_rows, plant, rows_room, tree_room
 from opinionsim.classic._contacts import Variant
 from opinionsim.classic._model import ClassicModel, Parameter
+from opinionsim.classic._outside import MEDIA, MEDIA_OPINIONS, NOISE, ZEALOT
 from opinionsim.classic._pairwise import block_drawer, pair_buffers, pairwise_kernel
 from opinionsim.classic._stepping import Machine, Stop, step_kernel
 from opinionsim.compilation import inlined
@@ -24,6 +25,10 @@ class Parameters(NamedTuple):
     epsilon: Any = deffuant.EPSILON
     mu: Any = deffuant.MU
     threshold: Any = deffuant.THRESHOLD
+    noise: Any = NOISE
+    zealot: Any = ZEALOT
+    media: Any = MEDIA
+    media_opinions: Any = MEDIA_OPINIONS
     limits: tuple[float, float] = (0.0, 1.0)
 
 
@@ -65,10 +70,13 @@ MODEL = ClassicModel(
     r"|x_j - x_i| \le \varepsilon:\ x_i \leftarrow x_i + \mu (x_j - x_i),\ x_j \leftarrow x_j + \mu (x_i - x_j)",
     behaviour="gamma = 0 is the Deffuant-Weisbuch model with the listener drawn first. A stronger bias leaves more "
     "clusters, slows their formation, and splits populations that would agree without it. The mean is conserved by "
-    "two-sided meetings of equal mu.",
+    "two-sided meetings of equal mu. Media pull the open-minded to their own opinions; a stronger bias among agents "
+    "keeps some from them.",
     source=(
         "Sirbu, Pedreschi, Giannotti & Kertesz (2019). Algorithmic bias amplifies opinion fragmentation and "
         "polarization: a bounded confidence model. PLoS ONE 14(3), e0213246. doi:10.1371/journal.pone.0213246",
+        "Pansanella, Sirbu, Kertesz & Rossetti (2023). Mass media impact on opinion evolution in biased digital "
+        "environments: a bounded confidence model. Scientific Reports 13, 14600. doi:10.1038/s41598-023-39725-y",
     ),
     parameters=Parameters,
     kernel=_kernel,

@@ -19,6 +19,7 @@ import numpy as np
 
 from opinionsim.classic._contacts import Variant, topology
 from opinionsim.classic._deffuant import update
+from opinionsim.classic._outside import MEETS, meeting
 from opinionsim.classic._random import draw, uniform
 from opinionsim.compilation import at, inlined
 
@@ -209,6 +210,7 @@ def meetings_on_rows(variant: Variant) -> Callable[..., None]:
         is 0. `opinions` (N,) are carried forward.
     """
     by_powers, weighted, two_sided = _by_powers(variant), variant.weighted, variant.two_sided
+    (vary, fate_of, _, _), met, alone = meeting(update, variant)
 
     def meet(space, contacts, listeners, speakers, opinions, start, p, state):
         # As local names, arrays are counted as used once and not at each event. For the same reason it is all one loop.
@@ -217,6 +219,10 @@ def meetings_on_rows(variant: Variant) -> Callable[..., None]:
         for event in range(listeners.size):
             i, j = np.uint64(listeners[event]), np.uint64(speakers[event])
             floor, gamma, own = at(p.d_min, i), at(p.gamma, i), opinions[i]
+            if vary:
+                fate = fate_of(i, p, state)
+                if fate != MEETS:
+                    gamma = 0.0
             row, total = np.uint64(starts[i]), 0.0
             count = np.uint64(starts[i + _ONE]) - row
             if tabled and gamma > 0.0:
@@ -241,9 +247,12 @@ def meetings_on_rows(variant: Variant) -> Callable[..., None]:
             elif gamma > 0.0:
                 j = by_powers(sums, contacts, np.int64(i), opinions, floor, gamma, state)
             speakers[event], other = j, opinions[j]
-            opinions[i] = update(i, j, own, other, start[i], p, np.uint64(0), state)
-            if two_sided:
-                opinions[j] = update(j, i, other, own, start[j], p, np.uint64(0), state)
+            if vary and fate != MEETS:
+                opinions[i] = alone(fate, i, own, start[i], p, np.uint64(0), state)
+            else:
+                opinions[i] = met(i, j, own, other, start[i], p, np.uint64(0), state)
+                if two_sided:
+                    opinions[j] = met(j, i, other, own, start[j], p, np.uint64(0), state)
 
     return inlined(meet)
 
@@ -303,6 +312,7 @@ def meetings_in_tree(variant: Variant) -> Callable[..., None]:
         As :func:`meetings_on_rows` does. Agents must have been planted.
     """
     by_powers, two_sided = _by_powers(variant), variant.two_sided
+    (vary, fate_of, _, _), met, alone = meeting(update, variant)
 
     def meet(space, contacts, listeners, speakers, opinions, start, p, state):
         bounds, sums, heights, drawn, near = space.bounds, space.sums, space.heights, space.drawn, space.near
@@ -313,6 +323,10 @@ def meetings_in_tree(variant: Variant) -> Callable[..., None]:
         for event in range(listeners.size):
             i, j = np.uint64(listeners[event]), np.uint64(speakers[event])
             floor, gamma, own = at(p.d_min, i), at(p.gamma, i), opinions[i]
+            if vary:
+                fate = fate_of(i, p, state)
+                if fate != MEETS:
+                    gamma = 0.0
             total, count = 0.0, np.uint64(0)
             # Nobody meets itself.
             cell = np.uint64(homes[i])
@@ -406,9 +420,12 @@ def meetings_in_tree(variant: Variant) -> Callable[..., None]:
                 cell = (cell >> _THREE) - _ONE
             counts[0] += 1
             speakers[event], other = j, opinions[j]
-            opinions[i] = update(i, j, own, other, start[i], p, np.uint64(0), state)
-            if two_sided:
-                opinions[j] = update(j, i, other, own, start[j], p, np.uint64(0), state)
+            if vary and fate != MEETS:
+                opinions[i] = alone(fate, i, own, start[i], p, np.uint64(0), state)
+            else:
+                opinions[i] = met(i, j, own, other, start[i], p, np.uint64(0), state)
+                if two_sided:
+                    opinions[j] = met(j, i, other, own, start[j], p, np.uint64(0), state)
             # Those who have moved into another cell.
             for side in range(2):
                 agent = i if side == 0 else j

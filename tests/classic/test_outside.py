@@ -18,6 +18,7 @@ from opinionsim.networks import Network
 
 #: Models of pairs with noise, zealots and media, and settings under which agents move.
 PAIRS: dict[str, dict[str, Any]] = {
+    "algorithmic-bias": {"epsilon": 0.4, "mu": 0.3, "gamma": 1.3},
     "deffuant": {"epsilon": 0.4, "mu": 0.3},
     "jager-amblard": {"range": (0.0, 1.0), "u": 0.4, "t": 0.7, "mu": 0.3},
     "noisy-voter": {"bias": 0.8},
@@ -89,8 +90,8 @@ def test_transition_says_what_groups_do(network: str | None) -> None:
 def _everything(name: str, n: int) -> dict[str, Any]:
     """Settings under which all that the model knows of happens, and every third agent is a zealot."""
     declared = MODELS[name].declared
-    wanted = {"noise": 0.2, "media": 0.2, "media_opinions": [1.0], "zealot": np.arange(n) % 3 // 2}
-    return {**PAIRS.get(name, {}), **{key: value for key, value in wanted.items() if key in declared}}
+    wanted = {"epsilon": 1.0, "noise": 0.2, "media": 0.2, "media_opinions": [1.0], "zealot": np.arange(n) % 3 // 2}
+    return {**{key: value for key, value in wanted.items() if key in declared}, **PAIRS.get(name, {})}
 
 
 @pytest.mark.parametrize("name", ZEALOTS)
@@ -136,6 +137,24 @@ def test_machine_code_and_python_give_the_same_vectors() -> None:
         fast = simulate(name, 9, initial, 8, 1, noise=0.2, zealot=zealot)
         slow = simulate(name, 9, initial, 8, 1, noise=0.2, zealot=zealot, machine=False)
         assert fast.opinions.tobytes() == slow.opinions.tobytes()
+
+
+@pytest.mark.parametrize("network", ["complete", "ring"])
+def test_biased_turns_without_a_meeting_are_as_frequent_as_they_should_be(network: str) -> None:
+    # Agents that meet nobody within confidence move by noise and media alone, as the transition says.
+    n, runs = 12, 150
+    joined = n if network == "complete" else Network.from_edges([(a, (a + 1) % n) for a in range(n)], n)
+    settings = {"epsilon": 0.01, "mu": 0.5, "noise": 0.2, "media": 0.3, "media_opinions": [0.105, 0.9]}
+    initial = np.linspace(0.1, 0.98, n)
+    found = simulate("algorithmic-bias", joined, initial, 1, 3, replicates=runs, order="permutation", gamma=1.5,
+                     threads=1, machine=False, **settings).final  # fmt: skip
+    moved = found != initial
+    # In one turn each: noise, or the medium that is near, which agent 0 alone has.
+    jumps = moved[:, 1:].sum()
+    assert stats.binomtest(int(jumps), moved[:, 1:].size, 0.2).pvalue > RARE
+    near = np.isclose(found[:, 0], 0.1025, atol=1e-12).sum()
+    assert stats.binomtest(int(near), runs, 0.8 * 0.3 / 2).pvalue > RARE
+    assert stats.kstest(found[:, 1:][moved[:, 1:]], "uniform").pvalue > RARE
 
 
 def test_noise_of_one_leaves_the_other_of_a_pair_alone() -> None:
