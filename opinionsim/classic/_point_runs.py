@@ -22,13 +22,13 @@ from opinionsim.networks import Network
 
 #: Numbers that the opinions of a batch are, at most, unless a single run has more.
 _BATCH = 1 << 16
-#: Elementary updates of a batch, at most, unless a run has more: a stopped sweep waits for batches under way.
+#: Elementary updates of a batch, at most, unless a single run has more: a sweep that is stopped waits for its batches.
 _UPDATES = 1 << 27
 #: Numbers that networks kept for further points are, at most, beside those of one batch.
 _KEPT = 1 << 22
 #: Measures whose last bit depends on the runs they are computed beside; they are computed run by run, so that results
 #: do not depend on how runs are put together.
-_APART = frozenset(("esteban_ray", "disagreement", "distinctness", "group_divergence"))
+_APART = frozenset(("distinctness", "group_divergence"))
 #: Seconds between two looks at what is done.
 _TICK_S = 0.1
 

@@ -105,7 +105,8 @@ def _shaped(
         features = parameters.get("features", model.declared["features"].default)
         if own.ndim != 2 or own.shape[1] != features or said.shape != own.shape:
             raise SpecError(
-                f"before and messages must be (T, {features}), as features says; got shapes {own.shape} and {said.shape}"
+                f"before and messages must be (T, {features}), as features says; got shapes {own.shape} and "
+                f"{said.shape}"
             )
         return own, said[:, None]
     said = said[:, None] if said.ndim == 1 else np.atleast_2d(said)

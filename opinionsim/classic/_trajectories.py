@@ -118,7 +118,8 @@ class Trajectories:
             One value a replicate by name: ``bias[0]``, ``bias[1]``, ... where opinions have several dimensions and
             the metric is not one of all dimensions, as ``regions`` is.
         """
-        return metrics_of_runs(self.opinions[:, moment], self.opinions[:, 0], names, self.range, self._at(moment, names))
+        now, network = self.opinions[:, moment], self._at(moment, names)
+        return metrics_of_runs(now, self.opinions[:, 0], names, self.range, network)
 
     def _at(self, moment: int, names: Metrics) -> Network | Sequence[Network]:
         """The network at a moment, or that of each run."""

@@ -82,7 +82,8 @@ class TieArrays:
         for first in np.arange(0, len(rows.x), batch):
             chosen = slice(first, first + batch)
             pairs = of_pairs(rows.x[chosen][:, self.listeners], rows.x[chosen][:, self.speakers])
-            found[chosen] = np.nan_to_num(pairs) @ self.weights
+            # Not a product of matrices, whose last bit depends on the number of threads.
+            found[chosen] = np.ascontiguousarray(np.nan_to_num(pairs) * self.weights).sum(axis=1)
         return found
 
     def weight(self, rows: Rows) -> np.ndarray:

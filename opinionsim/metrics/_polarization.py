@@ -52,7 +52,8 @@ def esteban_ray(opinions: ArrayLike, range: Range, alpha: float = 1.6, bins: int
     rows = Rows.of(opinions, range)
     shares = ratio(rows.counts(bins), rows.n[:, None])
     place = np.linspace(0, 1, bins)
-    distance = shares @ np.abs(place[:, None] - place)
+    # Not a product of matrices, whose last bit depends on the number of rows.
+    distance = (shares[:, :, None] * np.abs(place[:, None] - place)).sum(axis=1)
     return rows.back(2 ** (1 + alpha) * (shares ** (1 + alpha) * distance).sum(axis=1))
 
 

@@ -26,7 +26,7 @@ SPEC: dict[str, Any] = {
     "seed": 3,
     "replicates": 48,
     "model": {"classic": "deffuant", "parameters": {"mu": 0.3}},
-    "interaction": {"network": {"kind": "watts-strogatz", "k": 4, "p": 0.1}, "steps": 100},
+    "interaction": {"network": {"kind": "watts-strogatz", "k": 4, "p": 0.1}, "steps": 40},
     "measurement": {"metrics": ["diversity", "disagreement"], "at": [4]},
     "sweep": {"model.parameters.epsilon": "0.1:0.4:0.1", "population.size": [3000, 4000]},
 }
