@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import stats
 
 from opinionsim.classic import MODELS, set_up, simulate, transition
@@ -305,3 +307,26 @@ def test_voters_with_media_are_beta_binomial() -> None:
                      media_opinions=[0, 1, 1])  # fmt: skip
     total = (n - 1) * media / (1 - media)
     _beta_binomial_fits(found.final.sum(axis=1).astype(int), n, total * 2 / 3, total / 3)
+
+
+@given(
+    st.sampled_from([*PAIRS, "hegselmann-krause", "q-voter", "majority"]),
+    st.tuples(*[st.floats(0, 1)] * 3),
+    st.sampled_from([0, 1]),
+    st.lists(st.sampled_from([0.0, 1.0]), min_size=1, max_size=3),
+)
+def test_transitions_are_distributions(
+    name: str, chances: tuple[float, float, float], zealot: int, media: list[float]
+) -> None:
+    wanted = {"noise": chances[0], "media": chances[1], "bias": chances[2], "zealot": zealot, "media_opinions": media}
+    declared = MODELS[name].declared
+    settings = {key: value for key, value in wanted.items() if key in declared}
+    found = transition(name, [0.0, 1.0], [1.0, 1.0], range=(0.0, 1.0), **settings)
+    masses, grid = found.probabilities.sum(axis=1), np.linspace(0, 1, 5)
+    # The density is the same all over the range.
+    rest = [0.0] * 2 if found.density is None else [found.density(np.full(2, at)) for at in grid]
+    np.testing.assert_allclose(masses + np.mean(rest, axis=0), 1.0, atol=1e-12)
+    assert (found.probabilities >= 0).all()
+    assert ((found.values >= 0) & (found.values <= 1)).all()
+    if zealot:
+        assert found.probability(np.array([0.0, 1.0])).tolist() == pytest.approx([1.0, 1.0])
