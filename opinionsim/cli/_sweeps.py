@@ -188,7 +188,7 @@ def spell_all(*settings: Mapping[str, Any]) -> str:
 def spell(value: Any) -> str:
     """A setting in a few characters."""
     if hasattr(value, "__len__") and not isinstance(value, str):
-        return f"[{len(value)} values]"
+        return f"[{len(value)} values]" if len(value) else "none"
     return str(value).lower() if isinstance(value, bool) else f"{value:g}" if isinstance(value, float) else str(value)
 
 
