@@ -40,7 +40,9 @@ if TYPE_CHECKING:
 class Parameters(NamedTuple):
     """Parameters, as the kernel takes them."""
 
-    rewire: Any = Parameter(0.5, "probability that the tie is moved; otherwise the opinion is copied", r"\phi", "[0, 1]")
+    rewire: Any = Parameter(
+        0.5, "probability that the tie is moved; otherwise the opinion is copied", r"\phi", "[0, 1]"
+    )
     target: Any = Parameter(
         "similar",
         "agents among which the new one is drawn: those of the same opinion, or all",

@@ -74,7 +74,9 @@ def _levels(u: np.ndarray, span: Span, count: float) -> np.ndarray:
 def _within(span: Span, low: float | None, high: float | None) -> Span:
     least, most = span[0] if low is None else low, span[1] if high is None else high
     if not span[0] <= least < most <= span[1]:
-        raise SpecError(f"initial: low and high must be in the range {span[0]:g} to {span[1]:g}; got {least:g}, {most:g}")
+        raise SpecError(
+            f"initial: low and high must be in the range {span[0]:g} to {span[1]:g}; got {least:g}, {most:g}"
+        )
     return least, most
 
 

@@ -61,7 +61,9 @@ class Setup:
         """What the kernel is made for, where pairs may be `given`, opinions recorded, and opinions be `vectors`."""
         contacts, scheme, values = self.contacts, self.scheme, self.p._asdict()
         options = {
-            name: values[name] for name, each in self.model.declared.items() if each.choices or type(each.default) is bool
+            name: values[name]
+            for name, each in self.model.declared.items()
+            if each.choices or type(each.default) is bool
         }
         return Variant(
             complete=contacts.complete,
@@ -419,9 +421,7 @@ class Batch:
         noted = np.asarray(moments, dtype=np.int64)
         if record is None:
             record = np.empty((len(self._states), noted.size, *self._states.shape[1:]))
-        timing = Timing(
-            steps, 1 if given else setup.events, 0.0 if setup.until is None else setup.until.tolerance
-        )
+        timing = Timing(steps, 1 if given else setup.events, 0.0 if setup.until is None else setup.until.tolerance)
         variant = setup.variant(given=given, records=noted.size > 0, vectors=self._states.ndim == 3)
         kernel = _kernel_of(self._maker, variant, setup.stop, machine=self._machine)
         ended = np.full(len(self._states), -1, dtype=np.int64)

@@ -43,9 +43,7 @@ class Meeting(NamedTuple):
         scaled=True, reaches="threshold",
     )  # fmt: skip
     mu: Any = MU
-    rewire: Any = Parameter(
-        0.5, "probability that the tie is in question; otherwise the opinions are", "w", "[0, 1]"
-    )
+    rewire: Any = Parameter(0.5, "probability that the tie is in question; otherwise the opinions are", "w", "[0, 1]")
     target: Any = Parameter(
         "random",
         "agents among which the new one is drawn: all, or those within the tolerance",
@@ -235,7 +233,9 @@ def _frozen_meeting(setup: Setup) -> Stop:
 
 def _frozen_adaptive(setup: Setup) -> Stop:
     if setup.p.rewire == 0:
-        raise SpecError("until: frozen cannot come with kan-feng-porter where rewire is 0; for fixed ties take deffuant")
+        raise SpecError(
+            "until: frozen cannot come with kan-feng-porter where rewire is 0; for fixed ties take deffuant"
+        )
     return _BY_TOLERANCE
 
 

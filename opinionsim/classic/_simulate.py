@@ -162,8 +162,9 @@ def simulate(
         # Nothing happens after the last end.
         kept = int(np.searchsorted(times, ended.max())) + 1
         times, opinions = times[:kept], opinions[:, :kept]
+    moved = tuple(networks) if found.ties is not None else ()
     return Trajectories(
-        found.name, setup.parameters, setup.scheme, setup.range, joined, seed, times, opinions, ended, tuple(networks)
+        found.name, setup.parameters, setup.scheme, setup.range, joined, seed, times, opinions, ended, moved
     )
 
 
@@ -194,9 +195,7 @@ def whole(name: str, value: Any, low: int) -> int:
     return int(value)
 
 
-def find_network(
-    network: Any, initial: Any, n: int | None, seed: int, replicates: int, replicate: int = 0
-) -> Network:
+def find_network(network: Any, initial: Any, n: int | None, seed: int, replicates: int, replicate: int = 0) -> Network:
     """The network, of as many agents as are asked for, or as there are opinions; a random one is that of a replicate."""
     shape = _shape(initial)
     if shape and shape[0] < 2:
@@ -252,6 +251,9 @@ def starts_of(setup: Setup, initial: Any, seed: int, replicates: Sequence[int]) 
     n = setup.network.n
     if is_distribution(initial):
         discrete = setup.model.kind == "discrete"
+        levels = initial.get("count", 2) if isinstance(initial, Mapping) and initial.get("kind") == "levels" else 2
+        if setup.model.states == "two" and levels != 2:
+            raise SpecError(f"initial: {setup.model.name} knows two opinions; got levels with count {levels!r:.60}")
         return drawn_rows(initial, n, setup.range, seed, replicates, discrete=discrete)
     given = np.asarray(initial, dtype=object if isinstance(initial, list) and not initial else None)
     if given.ndim >= 2 and len(replicates) > 1 and given.shape[:2] == (len(replicates), n):

@@ -161,6 +161,11 @@ def _set_up(spec: ExperimentSpec, network: Network) -> Setup:
         model = find_model(named.classic)
     except SpecError as error:
         raise SpecError(f"model.classic: {error}") from None
+    if model.ties is not None:
+        raise SpecError(
+            f"model.classic: {model.name} moves ties, which runs of a specification do not record for classic models; "
+            "simulate it with opinionsim abm or osim.classic.simulate"
+        )
     settings = named.parameters
     if model.update is not None and not spec.interaction.native:
         given = [name for name in settings if name in model.schemes]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from opinionsim.metrics._classes import CLASSES, class_transitions, qualitative_class
 from opinionsim.metrics._clusters import cluster_labels, clusters, effective_clusters, largest_cluster
+from opinionsim.metrics._components import components, largest_component
 from opinionsim.metrics._conditions import (
     NOT_SET,
     check_conditions,
@@ -104,6 +105,7 @@ __all__ = [
     "class_transitions",
     "cluster_labels",
     "clusters",
+    "components",
     "compute_metrics",
     "condition_axes",
     "condition_metrics",
@@ -138,6 +140,7 @@ __all__ = [
     "internal_conflict",
     "largest_change",
     "largest_cluster",
+    "largest_component",
     "lexical_diversity",
     "lexical_frame",
     "mean_distance",

@@ -26,7 +26,7 @@ _BATCH = 4_000_000
 
 
 @dataclass(frozen=True)
-class _Ties:
+class TiesOf:
     """Ordered pairs of agents and the weight of each; `complete` stands for all pairs, which are not listed."""
 
     n: int
@@ -36,7 +36,7 @@ class _Ties:
     complete: bool
 
     @classmethod
-    def of(cls, network: Ties, n: int) -> _Ties:
+    def of(cls, network: Ties, n: int) -> TiesOf:
         """Check a network against a number of agents."""
         complete = bool(getattr(network, "complete", False))
         size = getattr(network, "n", n)
@@ -140,7 +140,7 @@ def neighbour_correlation(opinions: ArrayLike, network: Ties) -> Measured:
     attenuates it.
     """
     rows = Rows.of(opinions)
-    ties = _Ties.of(network, rows.x.shape[1])
+    ties = TiesOf.of(network, rows.x.shape[1])
     heard = ties.heard(rows.present.astype(float))
     own = np.where(rows.present, rows.deviations, 0.0)
     around = ratio(ties.heard(own), heard)
@@ -178,7 +178,7 @@ def assortativity(opinions: ArrayLike, network: Ties) -> Measured:
     Newman 2003, numeric. Agents count as often as they have ties.
     """
     rows = Rows.of(opinions)
-    ties = _Ties.of(network, rows.x.shape[1])
+    ties = TiesOf.of(network, rows.x.shape[1])
     present, own = rows.present.astype(float), np.where(rows.present, rows.deviations, 0.0)
     weight = ties.weight(rows)
     # Sums over ties of products of powers of both ends' opinions.
@@ -194,7 +194,7 @@ def assortativity(opinions: ArrayLike, network: Ties) -> Measured:
     return rows.back(np.where(flat, np.nan, np.clip(ratio(product, np.sqrt(np.abs(var_l * var_s))), -1, 1)))
 
 
-def _same_share(rows: Rows, labels: np.ndarray, ties: _Ties) -> np.ndarray:
+def _same_share(rows: Rows, labels: np.ndarray, ties: TiesOf) -> np.ndarray:
     """Share of tie weight between agents of one label, (R,); agents labelled -1 are left out."""
     marked = Rows(np.where(labels >= 0, labels, np.nan), rows.shape)
     if ties.complete:
@@ -239,7 +239,7 @@ def same_side_share(opinions: ArrayLike, network: Ties, range: Range) -> Measure
     - Pitfall: give the permutation null: a lopsided population has many such ties; neutral agents are left out
     """
     rows = Rows.of(opinions, range)
-    return rows.back(_same_share(rows, _sides(rows), _Ties.of(network, rows.x.shape[1])))
+    return rows.back(_same_share(rows, _sides(rows), TiesOf.of(network, rows.x.shape[1])))
 
 
 def ei_index(opinions: ArrayLike, network: Ties, range: Range, groups: ArrayLike | None = None) -> Measured:
@@ -281,7 +281,7 @@ def ei_index(opinions: ArrayLike, network: Ties, range: Range, groups: ArrayLike
     rows = Rows.of(opinions, range)
     labels = _sides(rows) if groups is None else numbered(groups, (*rows.shape, rows.x.shape[1]))
     labels = np.where(rows.present, labels, -1)
-    return rows.back(1 - 2 * _same_share(rows, labels, _Ties.of(network, rows.x.shape[1])))
+    return rows.back(1 - 2 * _same_share(rows, labels, TiesOf.of(network, rows.x.shape[1])))
 
 
 def active_link_density(opinions: ArrayLike, network: Ties, tolerance: float = 0.0) -> Measured:
@@ -315,7 +315,7 @@ def active_link_density(opinions: ArrayLike, network: Ties, tolerance: float = 0
     """
     positive(tolerance, "tolerance", zero=True)
     rows = Rows.of(opinions)
-    ties = _Ties.of(network, rows.x.shape[1])
+    ties = TiesOf.of(network, rows.x.shape[1])
     if not ties.complete:
         return rows.back(
             ratio(ties.total(rows, lambda a, b: (np.abs(a - b) > tolerance).astype(float)), ties.weight(rows))
@@ -358,7 +358,7 @@ def disagreement(opinions: ArrayLike, network: Ties) -> Measured:
     - Pitfall: grows with the number of ties
     """
     rows = Rows.of(opinions)
-    ties = _Ties.of(network, rows.x.shape[1])
+    ties = TiesOf.of(network, rows.x.shape[1])
     if ties.complete:
         return rows.back(np.where(rows.n > 0, rows.n * rows.total(rows.deviations**2), np.nan))
     return rows.back(np.where(rows.n > 0, ties.total(rows, lambda a, b: (a - b) ** 2) / 2, np.nan))

@@ -13,7 +13,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from opinionsim.errors import MeasurementError
-from opinionsim.metrics import _clusters, _density, _dip, _groups, _moments, _network, _opinions, _polarization, _spread
+from opinionsim.metrics import (
+    _clusters,
+    _components,
+    _density,
+    _dip,
+    _groups,
+    _moments,
+    _network,
+    _opinions,
+    _polarization,
+    _spread,
+)
 from opinionsim.metrics._arrays import Range, opinion_array
 from opinionsim.registry import find, is_path, known, part
 
@@ -96,7 +107,7 @@ _FUNCTIONS: tuple[Callable[..., Any], ...] = (
     _polarization.opinion_polarization_index, _clusters.clusters, _clusters.effective_clusters,
     _clusters.largest_cluster, _groups.group_count, _groups.distinctness, _groups.group_divergence,
     _groups.group_consensus, _groups.size_parity, _network.neighbour_correlation, _network.assortativity,
-    _network.same_side_share, _network.ei_index, _network.active_link_density, _network.disagreement,
+    _network.same_side_share, _network.ei_index, _network.active_link_density, _components.components, _components.largest_component, _network.disagreement,
     _network.polarization, _network.internal_conflict,
 )  # fmt: skip
 

@@ -64,7 +64,9 @@ from opinionsim.classic import MODELS, simulate
 cases = json.loads(sys.argv[1])
 print(json.dumps({
     name: hashlib.sha256(
-        simulate(name, 8 if MODELS[name].ties is None else "ring", n=8, steps=4, seed=11, replicates=3, threads=2, **case).opinions.tobytes()
+        simulate(
+            name, 8 if MODELS[name].ties is None else "ring", n=8, steps=4, seed=11, replicates=3, threads=2, **case
+        ).opinions.tobytes()
     ).hexdigest()
     for name, case in cases.items()
 }))
@@ -74,8 +76,9 @@ print(json.dumps({
 def test_another_process_gives_the_same_bytes() -> None:
     here = {
         name: hashlib.sha256(
-            simulate(name, 8 if MODELS[name].ties is None else "ring", n=8, steps=4, seed=11, replicates=3, threads=1, **case)
-            .opinions.tobytes()
+            simulate(
+                name, 8 if MODELS[name].ties is None else "ring", n=8, steps=4, seed=11, replicates=3, threads=1, **case
+            ).opinions.tobytes()
         ).hexdigest()
         for name, case in CASES.items()
     }

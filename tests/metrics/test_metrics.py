@@ -42,9 +42,11 @@ ODD = ("bias", "median", "skewness")
 BOUNDS = {
     **dict.fromkeys(("relative_bias", "extremeness", "extreme_share", "spread", "dispersion", "coverage"), (0, 1)),
     **dict.fromkeys(("esteban_ray", "largest_cluster", "distinctness", "group_divergence", "size_parity"), (0, 1)),
-    **dict.fromkeys(("group_consensus", "same_side_share", "active_link_density", "bias", "median"), (0, 1)),
+    **dict.fromkeys(
+        ("group_consensus", "same_side_share", "active_link_density", "largest_component", "bias", "median"), (0, 1)
+    ),
     **dict.fromkeys(("agreement", "neighbour_correlation", "assortativity", "ei_index"), (-1, 1)),
-    **dict.fromkeys(("clusters", "effective_clusters", "group_count"), (1, 12)),
+    **dict.fromkeys(("clusters", "effective_clusters", "group_count", "components"), (1, 12)),
     **{"diversity": (0, 0.5), "dip": (0, 0.25), "opinion_polarization_index": (0, 100), "regionalization": (0, 11)},
 }
 
@@ -97,6 +99,8 @@ NAN = math.nan
         ("same_side_share", 20 / 24, 1),
         ("ei_index", -16 / 24, -1),
         ("active_link_density", 4 / 24, 0),
+        ("components", 1, 1),
+        ("largest_component", 1, 1),
         ("disagreement", 2, 0),
         ("polarization", 3, 0),
     ],
