@@ -77,8 +77,8 @@ _SPELLED = {r"\{": r"\lbrace ", r"\}": r"\rbrace ", r"\\": r"\cr ", r"\,": r"\th
 
 
 _LAST_NETWORKS = (
-    "`found.networks` holds the network of each run at the end, which `found.metrics` and sweeps measure. Specifications "
-    "refuse the model, since their runs do not record which ties it moves."
+    "`found.networks` holds the network of each run at the end, which `found.metrics` and sweeps measure. "
+    "Specifications refuse the model, since their runs do not record which ties it moves."
 )
 
 

@@ -11,9 +11,7 @@ from opinionsim.classic._pairwise import pairwise_kernel, vector_kernel
 from opinionsim.classic._transition import Received
 from opinionsim.compilation import at, inlined
 
-EPSILON = Parameter(
-    0.2, "confidence: largest distance at which opinions meet", r"\varepsilon", scaled=True, reaches="threshold"
-)
+EPSILON = Parameter(0.2, "confidence: largest distance at which opinions meet", r"\varepsilon", scaled=True, reaches="threshold")
 MU = Parameter(0.5, "part of the way that is gone", r"\mu", "(0, 1]")
 THRESHOLD = Parameter("<=", "whether opinions at exactly that distance meet", choices=("<=", "<"))
 

@@ -142,8 +142,8 @@ def draw_initial(initial: str | Mapping[str, Any], u: np.ndarray, span: Span, *,
         return np.where(u < 0.5, *ends)
     if discrete and name not in ("share", "levels"):
         raise SpecError(
-            f"initial: opinions of this model are copied, so that no two would be alike; got {name}; valid: uniform (the "
-            "two ends of the range), share, levels"
+            f"initial: opinions of this model are copied, so that no two would be alike; got {name}; valid: uniform "
+            "(the two ends of the range), share, levels"
         )
     return kind.draw(u, ends, **{**kind.defaults, **settings})
 

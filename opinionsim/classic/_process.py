@@ -441,7 +441,7 @@ class Batch:
         return ended
 
     def _parts(self) -> Iterator[tuple[slice, Any]]:
-        """The runs that one call of a kernel carries forward, and their contacts: runs that move ties have their own."""
+        """The runs that one call of a kernel carries forward, and their contacts: of their own, where ties move."""
         if self._ties is None:
             yield slice(None), self.setup.contacts
             return

@@ -11,6 +11,7 @@ import numpy as np
 from opinionsim.compilation import inlined
 from opinionsim.streams import stream
 
+
 #: Version of the random streams of classic models. Results of another version have other numbers.
 STREAMS = 2
 

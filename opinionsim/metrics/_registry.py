@@ -107,7 +107,8 @@ _FUNCTIONS: tuple[Callable[..., Any], ...] = (
     _polarization.opinion_polarization_index, _clusters.clusters, _clusters.effective_clusters,
     _clusters.largest_cluster, _groups.group_count, _groups.distinctness, _groups.group_divergence,
     _groups.group_consensus, _groups.size_parity, _network.neighbour_correlation, _network.assortativity,
-    _network.same_side_share, _network.ei_index, _network.active_link_density, _components.components, _components.largest_component, _network.disagreement,
+    _network.same_side_share, _network.ei_index, _network.active_link_density,
+    _components.components, _components.largest_component, _network.disagreement,
     _network.polarization, _network.internal_conflict,
 )  # fmt: skip
 
