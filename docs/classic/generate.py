@@ -76,6 +76,12 @@ _CONSERVED = {
 _SPELLED = {r"\{": r"\lbrace ", r"\}": r"\rbrace ", r"\\": r"\cr ", r"\,": r"\thinspace ", r"\;": r"\thickspace "}
 
 
+_LAST_NETWORKS = (
+    "`found.networks` holds the network of each run at the end, which `found.metrics` and sweeps measure. "
+    "Specifications refuse the model, since their runs do not record which ties it moves."
+)
+
+
 def example_of(model: ClassicModel) -> dict[str, Any]:
     """What a model's page simulates: `n`, `network`, `initial`, `steps` and settings of the model."""
     return {**_EXAMPLE, **model.example}
@@ -152,6 +158,8 @@ def _facts(model: ClassicModel) -> Iterator[str]:
     yield f"| family | {model.family}: {FAMILIES[model.family]} |"
     yield f"| opinions | {opinions} |"
     yield f"| several dimensions | {'yes' if model.vector is not None else 'no'} |"
+    if model.ties is not None:
+        yield "| network | changes: undirected, without weights, and not complete |"
     yield f"| negative edges | {'yes' if 'signs' in model.needs else 'refused'} |"
     pairs = "in pairs: it also runs on recorded pairs, and on any schedule of language-model agents"
     yield f"| agents meet | {pairs if model.update is not None else 'not in pairs: no recorded pairs'} |"
@@ -222,6 +230,9 @@ def _examples(model: ClassicModel) -> Iterator[str]:
     yield shlex.join(words)
     if model.states == "traits":
         yield from ("```", "", "Specifications take no model of traits, which no opinion on a scale can stand for.", "")
+        return
+    if model.ties is not None:
+        yield from ("```", "", _LAST_NETWORKS, "")
         return
     drawn = "" if isinstance(example["initial"], str) else " and the start is drawn"
     yield from ("```", "", f"And in a specification, where opinions are in units of the scale{drawn}:", "", "```yaml")

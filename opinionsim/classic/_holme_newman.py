@@ -156,9 +156,8 @@ MODEL = ClassicModel(
     states="copied",
     needs=frozenset(),
     frozen=_frozen,
-    at_rest="no tie joins agents of different opinions, counted as ties and opinions change. Ties between agents of one "
-    "opinion may still move. With rewire = 1 it may never come: an agent that is tied to all of its opinion keeps its "
-    "other ties.",
+    at_rest="no tie joins agents of different opinions, which is counted in every event. Ties between agents of one "
+    "opinion may still move, but to others of that opinion alone; with target 'random' it takes ties 'discordant'.",
     example={
         "n": 400,
         "network": {"kind": "erdos-renyi", "p": 0.01},

@@ -256,8 +256,8 @@ def _met(received: Received, p: Adaptive) -> np.ndarray:
 
 
 _DEFFUANT = (
-    "Deffuant, Neau, Amblard & Weisbuch (2000). Mixing beliefs among interacting agents. Advances in Complex Systems 3, "
-    "87-98. doi:10.1142/S0219525900000078"
+    "Deffuant, Neau, Amblard & Weisbuch (2000). Mixing beliefs among interacting agents. Advances in Complex Systems "
+    "3, 87-98. doi:10.1142/S0219525900000078"
 )
 _EXAMPLE = {"n": 300, "network": {"kind": "erdos-renyi", "p": 0.033}, "steps": 150}
 
@@ -304,9 +304,9 @@ KAN_FENG_PORTER = ClassicModel(
     "move closer.",
     equation=r"|x_j - x_i| > \beta:\ (i, j) \to (i, k),\ P(k) \propto 1 - \frac{|x_k - x_i|}{b - a};\quad "
     r"|x_j - x_i| < c:\ x_i \leftarrow x_i + \mu (x_j - x_i),\ x_j \leftarrow x_j + \mu (x_i - x_j)",
-    behaviour="Consensus takes a larger confidence than on fixed ties (Kan, Feng & Porter 2023). Where the tolerance is "
-    "above the confidence, ties between the two last and carry nothing: a component then holds several clusters. Their "
-    "M ties moved and K pairs met in a step are M / K here, in expectation.",
+    behaviour="Consensus takes a larger confidence than on fixed ties (Kan, Feng & Porter 2023). Where the tolerance "
+    "is above the confidence, ties between the two last and carry nothing: a component then holds several clusters. "
+    "The paper moves M discordant ties and meets K pairs in a step; rewire is M / K.",
     source=(
         "Kan, Feng & Porter (2023). An adaptive bounded-confidence model of opinion dynamics on networks. Journal of "
         "Complex Networks 11(1), cnac055. doi:10.1093/comnet/cnac055",
@@ -321,8 +321,8 @@ KAN_FENG_PORTER = ClassicModel(
     conserves=frozenset({"mean"}),
     needs=frozenset(),
     frozen=_frozen_adaptive,
-    at_rest="no tie is discordant; agents joined by ties within the confidence are nowhere farther apart than confidence "
-    "and tolerance; and no tie between two such groups can, wherever their members go within their ranges, come "
-    "within the confidence or beyond the tolerance. Within groups opinions still draw closer.",
+    at_rest="no tie is discordant; agents joined by ties within the confidence are nowhere farther apart than "
+    "confidence and tolerance; and no tie between two such groups can, wherever their members go within their ranges, "
+    "come within the confidence or beyond the tolerance. Within groups opinions still draw closer.",
     example={**_EXAMPLE, "epsilon": 0.2, "tolerance": 0.3},
 )

@@ -162,8 +162,9 @@ def simulate(
         # Nothing happens after the last end.
         kept = int(np.searchsorted(times, ended.max())) + 1
         times, opinions = times[:kept], opinions[:, :kept]
+    moved = tuple(networks) if found.ties is not None else ()
     return Trajectories(
-        found.name, setup.parameters, setup.scheme, setup.range, joined, seed, times, opinions, ended, tuple(networks)
+        found.name, setup.parameters, setup.scheme, setup.range, joined, seed, times, opinions, ended, moved
     )
 
 
@@ -254,6 +255,9 @@ def starts_of(setup: Setup, initial: Any, seed: int, replicates: Sequence[int]) 
             return drawn_traits(initial, n, features, setup.p.traits, seed, replicates)
     if is_distribution(initial):
         discrete = setup.model.kind == "discrete"
+        levels = initial.get("count", 2) if isinstance(initial, Mapping) and initial.get("kind") == "levels" else 2
+        if setup.model.states == "two" and levels != 2:
+            raise SpecError(f"initial: {setup.model.name} knows two opinions; got levels with count {levels!r:.60}")
         drawn = drawn_rows(initial, n, setup.range, seed, replicates, discrete=discrete)
         if drawn.ndim == 3 and setup.model.vector is None:
             raise SpecError(f"initial: {setup.model.name} takes opinions of one dimension; got {drawn.shape[2]}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -208,10 +208,10 @@ def tied(ends, one, other):
     if size_of(ends, one) > size_of(ends, other):
         one, other = other, one
     first = _cell(ends, one, 0) + 1
+    found = False
     for at in range(first, first + 2 * size_of(ends, one), 2):
-        if ends[at] == other:
-            return True
-    return False
+        found |= ends[at] == other
+    return found
 
 
 @inlined
@@ -249,7 +249,7 @@ def anybody(opinions, p, agent, other):
 
 
 def target_finder(
-    number: Callable[..., int], member: Callable[..., int], weigh: Callable[..., float], tries: int
+    number: Callable[..., Any], member: Callable[..., Any], weigh: Callable[..., float], tries: int
 ) -> Callable[..., int]:
     """The function that draws the agent to which a tie is moved.
 
@@ -280,7 +280,8 @@ def target_finder(
         for _ in range(tries):
             other = member(groups, agent, index(draw(state), size))
             if other != agent:
-                if graded:
+                # Two conditions, for where weights are equal the first is known to the compiler.
+                if graded:  # noqa: SIM102
                     if uniform(draw(state)) >= weigh(opinions, p, agent, other):
                         continue
                 if not tied(ends, agent, other):

@@ -80,7 +80,7 @@ class Trajectories:
     ended : ndarray (R,) of int
         Steps after which each run came to the event that it was to end at; -1 where it did not, or there was none.
     networks : tuple of Network
-        The network of each run at the last moment: `network` itself, unless the model moves ties.
+        The network of each run at the last moment, of models that move ties; empty for all others.
     """
 
     model: str
@@ -92,7 +92,7 @@ class Trajectories:
     times: np.ndarray = field(repr=False)
     opinions: np.ndarray = field(repr=False)
     ended: np.ndarray = field(repr=False)
-    networks: tuple[Network, ...] = field(repr=False)
+    networks: tuple[Network, ...] = field(default=(), repr=False)
 
     #: What the numbers rest on, as in the frames of a store.
     evidence = "equation"
@@ -124,7 +124,9 @@ class Trajectories:
     def _at(self, moment: int, names: Metrics) -> Network | Sequence[Network]:
         """The network at a moment, or that of each run."""
         place = range(len(self.times))[moment]
-        if place == len(self.times) - 1 or all(each is self.network for each in self.networks):
+        if not self.networks:
+            return self.network
+        if place == len(self.times) - 1:
             return self.networks
         for name in () if isinstance(names, Mapping) or place == 0 else names:
             if "network" in find_metric(name).needs:

@@ -84,7 +84,7 @@ def abm(
         typer.Option(
             "--at",
             metavar="STEPS",
-            help="Also measure after these steps: [10,100], 10:100:10, or '{log: 20}' for 20 spaced logarithmically.",
+            help="Also measure after these steps: [10,100], 10:90:20, or '{log: 20}' for 20 spaced logarithmically.",
         ),
     ] = None,
     replicates: Annotated[

@@ -166,6 +166,11 @@ def _set_up(spec: ExperimentSpec, network: Network) -> Setup:
             f"model.classic: agents of {model.name} hold several traits, which are no opinion on a scale; "
             f"simulate it with opinionsim abm {model.name}, or opinionsim.classic.simulate"
         )
+    if model.ties is not None:
+        raise SpecError(
+            f"model.classic: {model.name} moves ties, which runs of a specification do not record for classic models; "
+            "simulate it with opinionsim abm or osim.classic.simulate"
+        )
     settings = named.parameters
     if model.update is not None and not spec.interaction.native:
         given = [name for name in settings if name in model.schemes]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from opinionsim.metrics._classes import CLASSES, class_transitions, qualitative_class
 from opinionsim.metrics._clusters import cluster_labels, clusters, effective_clusters, largest_cluster
 from opinionsim.metrics._communities import communities, modularity
+from opinionsim.metrics._components import components, largest_component
 from opinionsim.metrics._conditions import (
     NOT_SET,
     check_conditions,
@@ -108,6 +109,7 @@ __all__ = [
     "cluster_labels",
     "clusters",
     "communities",
+    "components",
     "compute_metrics",
     "condition_axes",
     "condition_metrics",
@@ -143,6 +145,7 @@ __all__ = [
     "internal_conflict",
     "largest_change",
     "largest_cluster",
+    "largest_component",
     "largest_region",
     "lexical_diversity",
     "lexical_frame",

@@ -42,12 +42,14 @@ ODD = ("bias", "median", "skewness")
 BOUNDS = {
     **dict.fromkeys(("relative_bias", "extremeness", "extreme_share", "spread", "dispersion", "coverage"), (0, 1)),
     **dict.fromkeys(("esteban_ray", "largest_cluster", "distinctness", "group_divergence", "size_parity"), (0, 1)),
-    **dict.fromkeys(("group_consensus", "same_side_share", "active_link_density", "bias", "median"), (0, 1)),
+    **dict.fromkeys(
+        ("group_consensus", "same_side_share", "active_link_density", "largest_component", "bias", "median"), (0, 1)
+    ),
     **dict.fromkeys(("agreement", "neighbour_correlation", "assortativity", "ei_index"), (-1, 1)),
     "random_walk_controversy": (-1, 1),
     "modularity": (-0.5, 1),
     "entropy": (0, math.log(5)),
-    **dict.fromkeys(("clusters", "effective_clusters", "group_count", "regions"), (1, 12)),
+    **dict.fromkeys(("clusters", "effective_clusters", "group_count", "regions", "components"), (1, 12)),
     **dict.fromkeys(("largest_region", "partial_overlap"), (0, 1)),
     **{"diversity": (0, 0.5), "dip": (0, 0.25), "opinion_polarization_index": (0, 100), "regionalization": (0, 11)},
 }
@@ -106,6 +108,8 @@ NAN = math.nan
         # Three communities of four, or four of three.
         ("modularity", 5 / 12, 5 / 12),
         ("active_link_density", 4 / 24, 0),
+        ("components", 1, 1),
+        ("largest_component", 1, 1),
         ("disagreement", 2, 0),
         ("polarization", 3, 0),
         ("regions", 2, 1),

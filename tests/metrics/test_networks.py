@@ -58,6 +58,11 @@ def _slowly(name: str, x: np.ndarray, ties: list[tuple[int, int, float]]) -> flo
         if not sizes:
             return math.nan
         return len(sizes) if name == "regions" else max(sizes) / sum(sizes)
+    if name in ("components", "largest_component"):
+        graph = nx.Graph((s, v) for s, v, _ in ties)
+        graph.add_nodes_from(np.flatnonzero(~np.isnan(x)).tolist())
+        sizes = [len(each) for each in nx.connected_components(graph)]
+        return (len(sizes) if name == "components" else max(sizes) / len(graph)) if sizes else math.nan
     if name in ("same_side_share", "ei_index"):
         ties = [(s, v, w) for s, v, w in ties if x[s] != 0 and x[v] != 0]
     kept = {
@@ -122,7 +127,7 @@ def test_two_camps_without_a_bridge() -> None:
     camps = [-1.0, -1.0, 1.0, 1.0]
     expected = {"neighbour_correlation": 1, "assortativity": 1, "same_side_share": 1, "ei_index": -1}
     expected |= {"active_link_density": 0, "disagreement": 0, "random_walk_controversy": 1, "modularity": 0.5}
-    expected |= {"partial_overlap": 0, "regions": 2, "largest_region": 0.5}
+    expected |= {"partial_overlap": 0, "regions": 2, "largest_region": 0.5, "components": 2, "largest_component": 0.5}
     assert {name: _measured(name, camps, ties) for name in NAMES} == pytest.approx(expected)
 
 
@@ -202,3 +207,18 @@ def test_tolerance_of_active_links() -> None:
 def test_bad_networks_are_named(name: str, network: Any, message: str) -> None:
     with pytest.raises(MeasurementError, match=message):
         _measured(name, [0.0, 0.5, 1.0], network)
+
+
+def test_components_of_ties_between_agents_of_like_opinion() -> None:
+    pairs = np.array([(0, 1), (1, 2), (3, 4), (4, 5)])
+    network = (np.concatenate(pairs.T), np.concatenate(pairs.T[::-1]))
+    x = [0.0, 0.1, 0.5, 0.2, 0.2, math.nan, 1.0]
+    assert metrics.components(x, network) == 3
+    assert metrics.largest_component(x, network) == pytest.approx(3 / 6)
+    assert metrics.components([x, x], network, within=0.1).tolist() == [4, 4]
+    assert metrics.largest_component(x, network, within=0.1) == pytest.approx(2 / 6)
+    assert metrics.components(x, network, within=0.0) == 5
+    complete = Network(7, np.empty(0, dtype=int), np.empty(0, dtype=int), complete=True)
+    assert (metrics.components(x, complete), metrics.components(x, complete, within=0.1)) == (1, 3)
+    assert metrics.largest_component(x, complete, within=0.1) == pytest.approx(4 / 6)
+    assert math.isnan(metrics.largest_component([math.nan] * 7, network))
