@@ -42,7 +42,9 @@ class Parameters(NamedTuple):
     closest: Any = Parameter(1e-5, "distance below which opinions attract as at it", "d_0", "(0, inf)", per_agent=False)
     reluctance: Any = Parameter(1.0, "reluctance: what divides the drift of an opinion", r"\mu", "(0, inf)")
     inertia: Any = Parameter(False, "whether the drift accelerates an opinion, instead of moving it")
-    friction: Any = Parameter(1.0, "with inertia, the part of its velocity that an opinion loses in a unit of time", "f")
+    friction: Any = Parameter(
+        1.0, "with inertia, the part of its velocity that an opinion loses in a unit of time", "f"
+    )
     zealot: Any = Parameter(0, "1 for an agent that never changes, as a bot, 0 for all others", "z", "[0, 1]")
     method: Any = Parameter("euler", "integration of a step", choices=("euler", "heun", "rk4"))
 

@@ -67,7 +67,9 @@ def _even(u: np.ndarray, span: Span) -> np.ndarray:
 def _within(span: Span, low: float | None, high: float | None) -> Span:
     least, most = span[0] if low is None else low, span[1] if high is None else high
     if not span[0] <= least < most <= span[1]:
-        raise SpecError(f"initial: low and high must be in the range {span[0]:g} to {span[1]:g}; got {least:g}, {most:g}")
+        raise SpecError(
+            f"initial: low and high must be in the range {span[0]:g} to {span[1]:g}; got {least:g}, {most:g}"
+        )
     return least, most
 
 
@@ -134,17 +136,19 @@ def draw_initial(initial: str | Mapping[str, Any], u: np.ndarray, span: Span, *,
     if discrete and name == "uniform" and not settings:
         return np.where(u < 0.5, *ends)
     if discrete and name not in ("share",):
-        raise SpecError(f"initial: opinions of this model are the two ends of the range; got {name}; valid: uniform, share")
+        raise SpecError(
+            f"initial: opinions of this model are the two ends of the range; got {name}; valid: uniform, share"
+        )
     return kind.draw(u, ends, **{**kind.defaults, **settings})
 
 
 def _named(initial: str | Mapping[str, Any], kinds: Mapping[str, _Kind]) -> tuple[str, _Kind, dict[str, Any]]:
     """The distribution that is named, and the parameters that are set."""
     settings = dict(initial) if isinstance(initial, Mapping) else {"kind": initial}
-    name = settings.pop("kind", None)
+    name = str(settings.pop("kind", None))
     name = "uniform" if name == "continuous" else name
     if name not in kinds:
-        close = get_close_matches(str(name), kinds, 1)
+        close = get_close_matches(name, kinds, 1)
         meant = f" (did you mean {close[0]!r}?)" if close else ""
         raise SpecError(f"initial must be one of {', '.join(kinds)}, or numbers; got {name!r:.60}{meant}")
     kind = kinds[name]
@@ -153,7 +157,7 @@ def _named(initial: str | Mapping[str, Any], kinds: Mapping[str, _Kind]) -> tupl
             raise SpecError(f"initial: {name} has no {key!r:.60}; valid: {', '.join(kind.defaults) or 'none'}")
         if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not np.isfinite(value):
             raise SpecError(f"initial: {key} must be a number; got {value!r:.60}")
-    return str(name), kind, settings
+    return name, kind, settings
 
 
 def draw_opinions(

@@ -37,7 +37,9 @@ def metrics_of_runs(
     if opinions.ndim == 2:
         return dict(compute_metrics(opinions, metrics, range=span, network=network, initial=initial))
     whole = [name for name in metrics if "vectors" in find_metric(name).takes]
-    found = compute_metrics(opinions, whole, range=span, network=network, initial=initial, vectors=True) if whole else {}
+    found = (
+        compute_metrics(opinions, whole, range=span, network=network, initial=initial, vectors=True) if whole else {}
+    )
     rest = [name for name in metrics if name not in whole]
     parts = [metrics_of_runs(opinions[..., d], initial[..., d], rest, span, network) for d in range(opinions.shape[-1])]
     each = {name: {f"{name}[{d}]": part[name] for d, part in enumerate(parts)} for name in rest}

@@ -13,7 +13,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from opinionsim.errors import MeasurementError
-from opinionsim.metrics import _clusters, _density, _dip, _groups, _moments, _network, _opinions, _polarization, _regions, _spread
+from opinionsim.metrics import (
+    _clusters,
+    _density,
+    _dip,
+    _groups,
+    _moments,
+    _network,
+    _opinions,
+    _polarization,
+    _regions,
+    _spread,
+)
 from opinionsim.metrics._arrays import Range, opinion_array
 from opinionsim.registry import find, is_path, known, part
 

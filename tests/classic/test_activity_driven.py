@@ -159,7 +159,9 @@ def test_bots_never_change_and_reach_as_many_as_their_own_m(inertia: bool) -> No
     for m in (1, 3, 5):
         mine = [m, 1, 1, 1, 1, 1]
         steps = 2 if inertia else 1
-        runs = simulate("activity-driven", _N, start, steps, zealot=[1, 0, 0, 0, 0, 0], m=mine, replicates=40, **options)
+        runs = simulate(
+            "activity-driven", _N, start, steps, zealot=[1, 0, 0, 0, 0, 0], m=mine, replicates=40, **options
+        )
         assert (runs.opinions[:, :, 0] == 5.0).all()
         pushed = (runs.opinions[:, -1, 1:] > 0.1).sum(axis=1)
         assert (pushed >= m).all()

@@ -134,7 +134,9 @@ def test_means_that_differ_by_rounding_alone_have_no_correlation() -> None:
     assert math.isnan(metrics.neighbour_correlation(values, ties))
 
 
-cultures = st.lists(st.lists(st.sampled_from([0.0, 1.0, 2.0, math.nan]), min_size=3, max_size=3), min_size=7, max_size=7)
+cultures = st.lists(
+    st.lists(st.sampled_from([0.0, 1.0, 2.0, math.nan]), min_size=3, max_size=3), min_size=7, max_size=7
+)
 
 
 @settings(max_examples=40)
