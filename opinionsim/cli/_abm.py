@@ -58,7 +58,7 @@ def abm(
     every: Annotated[int, typer.Option("--record-every", min=1, help="Steps between records.")] = 1,
     metrics: Annotated[
         list[str] | None,
-        typer.Option("--metric", metavar="NAME", help="May be repeated. Default: bias and diversity, or the model's own."),
+        typer.Option("--metric", metavar="NAME", help="May be repeated. Default: bias and diversity, or its own."),
     ] = None,
     isolates: Annotated[
         str, typer.Option("--isolates", help="Agents without a partner: an error, or keep their opinions.")
