@@ -35,7 +35,7 @@ class Parameters(NamedTuple):
 @inlined
 def _shared(opinions, one, other):
     """The number of features that two agents have in common."""
-    count = 0
+    count = np.int64(0)
     for d in range(opinions.shape[1]):
         count += np.int64(opinions[one, d] == opinions[other, d])
     return count
@@ -87,7 +87,7 @@ def _ties_at_rest(weighted: bool) -> Stop:
     def check(opinions, previous, contacts, p, timing, memory):
         begun, cost = memory[0], 0
         for looked in range(contacts.n):
-            agent = begun + looked
+            agent = np.int64(begun + looked)
             agent -= contacts.n * np.int64(agent >= contacts.n)
             for place in range(contacts.starts[agent], contacts.starts[agent + 1]):
                 cost += 1

@@ -156,10 +156,10 @@ def draw_initial(initial: str | Mapping[str, Any], u: np.ndarray, span: Span, *,
 def _named(initial: str | Mapping[str, Any], kinds: Mapping[str, _Kind]) -> tuple[str, _Kind, dict[str, Any]]:
     """The distribution that is named, and the parameters that are set."""
     settings = dict(initial) if isinstance(initial, Mapping) else {"kind": initial}
-    name = settings.pop("kind", None)
+    name = str(settings.pop("kind", None))
     name = "uniform" if name == "continuous" else name
     if name not in kinds:
-        close = get_close_matches(str(name), kinds, 1)
+        close = get_close_matches(name, kinds, 1)
         meant = f" (did you mean {close[0]!r}?)" if close else ""
         raise SpecError(f"initial must be one of {', '.join(kinds)}, or numbers; got {name!r:.60}{meant}")
     kind = kinds[name]
@@ -168,7 +168,7 @@ def _named(initial: str | Mapping[str, Any], kinds: Mapping[str, _Kind]) -> tupl
             raise SpecError(f"initial: {name} has no {key!r:.60}; valid: {', '.join(kind.defaults) or 'none'}")
         if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not np.isfinite(value):
             raise SpecError(f"initial: {key} must be a number; got {value!r:.60}")
-    return str(name), kind, settings
+    return name, kind, settings
 
 
 def draw_opinions(

@@ -263,6 +263,7 @@ def starts_of(setup: Setup, initial: Any, seed: int, replicates: Sequence[int]) 
             raise SpecError(f"initial: {setup.model.name} takes opinions of one dimension; got {drawn.shape[2]}")
         return drawn
     given = np.asarray(initial, dtype=object if isinstance(initial, list) and not initial else None)
-    if given.ndim >= (2 if features is None else 3) and len(replicates) > 1 and given.shape[:2] == (len(replicates), n):
+    own_rows = given.ndim >= (2 if features is None else 3) and given.shape[:2] == (len(replicates), n)
+    if own_rows and len(replicates) > 1:
         return np.stack([check_opinions(setup.model, values, n, setup.range, features) for values in given])
     return np.stack([check_opinions(setup.model, initial, n, setup.range, features)] * len(replicates))

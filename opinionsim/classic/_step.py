@@ -104,10 +104,8 @@ def _shaped(
     if model.states == "traits":
         features = parameters.get("features", model.declared["features"].default)
         if own.ndim != 2 or own.shape[1] != features or said.shape != own.shape:
-            raise SpecError(
-                f"before and messages must be (T, {features}), as features says; got shapes {own.shape} and "
-                f"{said.shape}"
-            )
+            shapes = f"{own.shape} and {said.shape}"
+            raise SpecError(f"before and messages must be (T, {features}), as features says; got shapes {shapes}")
         return own, said[:, None]
     said = said[:, None] if said.ndim == 1 else np.atleast_2d(said)
     if own.ndim != 1 or said.shape[0] != own.size:

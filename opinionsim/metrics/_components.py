@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from opinionsim.metrics._arrays import Measured, Rows, positive, ratio
-from opinionsim.metrics._network import Ties, TieArrays
+from opinionsim.metrics._network import TieArrays, Ties
 
 
 def _sizes(rows: Rows, network: Ties, within: float | None) -> list[np.ndarray]:
