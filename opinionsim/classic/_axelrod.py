@@ -120,7 +120,7 @@ def _all_at_rest(opinions, previous, contacts, p, timing, memory):
             firsts[d, trait] = -1
     for agent in range(contacts.n):
         for d in range(firsts.shape[0]):
-            trait = np.int64(opinions[agent, d])
+            trait = np.int64(opinions[agent, d])  # type: ignore[assignment]
             first = firsts[d, trait]
             if first < 0:
                 firsts[d, trait] = agent

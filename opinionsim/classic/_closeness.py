@@ -296,7 +296,7 @@ def plant(space, opinions):
         leaf = cell - lowest
         if rooms[leaf] == 0:
             begins[leaf] = taken
-            taken += np.int64(counts[cell])
+            taken += np.int64(counts[cell])  # type: ignore[assignment]
         place = begins[leaf] + rooms[leaf]
         members[place], places[agent] = agent, place
         rooms[leaf] += 1
@@ -383,10 +383,10 @@ def meetings_in_tree(variant: Variant) -> Callable[..., None]:
                         count += np.uint64(j != i)
             if total > _LEAST:
                 while True:
-                    target, place, size = uniform(draw(state)) * total, np.uint64(0), count
+                    target, place, size = uniform(draw(state)) * total, np.uint64(0), count  # type: ignore[assignment]
                     while size > _ONE:
                         half = size >> _ONE
-                        place += half * np.uint64(sums[place + half] <= target)
+                        place += half * np.uint64(sums[place + half] <= target)  # type: ignore[assignment]
                         size -= half
                     point, cell = target - sums[place], np.uint64(drawn[place])
                     if cell < cells:
@@ -449,7 +449,7 @@ def meetings_in_tree(variant: Variant) -> Callable[..., None]:
                     begins[new - lowest], rooms[new - lowest], space.marks[2] = fresh, room, fresh + room
                     begin = fresh
                 # The last of the old cell takes the place that is left.
-                place = np.uint64(places[agent])
+                place = np.uint64(places[agent])  # type: ignore[assignment]
                 moved = np.uint64(members[np.uint64(begins[old - lowest]) + np.uint64(counts[old]) - _ONE])
                 members[place], places[moved] = moved, place
                 if counts[old] == 1:

@@ -216,7 +216,7 @@ def counted(variant: Variant) -> Callable[..., Any]:
             if weighted and contacts.weights[contacts.starts[agent] + place] <= 0.0:
                 continue
             known += 1
-            high += np.int64(opinions[partner(contacts, agent, place)] > 0.5)
+            high += np.int64(opinions[partner(contacts, agent, place)] > 0.5)  # type: ignore[assignment]
         return known, high
 
     return inlined(count)
@@ -240,7 +240,7 @@ def by_agents(variant: Variant, restless: Callable[..., Any]) -> Stop:
         if complete:
             cost += n
             for agent in range(n):
-                ones += np.int64(opinions[agent] > 0.5)
+                ones += np.int64(opinions[agent] > 0.5)  # type: ignore[assignment]
         for looked in range(n):
             agent = (memory[0] + looked) % n
             high = np.int64(opinions[agent] > 0.5)

@@ -39,7 +39,7 @@ def _normal(u: np.ndarray, span: Span, mean: float | None, sd: float | None) -> 
     if width <= 0:
         raise SpecError(f"initial: sd must be above 0; got {width:g}")
     # The least uniform number is 0, whose quantile has no end.
-    return np.clip(centre + width * ndtri(np.maximum(u, 2.0**-54)), *span)
+    return np.asarray(np.clip(centre + width * ndtri(np.maximum(u, 2.0**-54)), *span))
 
 
 def _beta(u: np.ndarray, span: Span, a: float, b: float) -> np.ndarray:

@@ -210,9 +210,9 @@ def points_of(
                 points[place] = _checked(point, held, metrics, checked)
             except OpinionSimError as error:
                 raise type(error)(f"{_where(values)}{error}") from None
-    found = [points[place] for place, _ in enumerate(grid)]
-    _check_distinct(found)
-    return found
+    in_order = [points[place] for place, _ in enumerate(grid)]
+    _check_distinct(in_order)
+    return in_order
 
 
 @dataclass(frozen=True)

@@ -130,8 +130,8 @@ def simulate(
             raise SpecError(f"steps are the {len(met)} of pairs; leave them out")
         steps = len(met)
         setup.scheme.update(order="given", pick="given", sides="one")
-    numbers = np.arange(replicate, replicate + replicates)
-    times = np.arange(0, steps + 1, record_every)
+    numbers: Any = np.arange(replicate, replicate + replicates)
+    times: Any = np.arange(0, steps + 1, record_every)
     if times[-1] < steps:
         times = np.append(times, steps)
     kind = str(getattr(dtype, "__name__", dtype))

@@ -81,6 +81,11 @@ def no_room(opinions, contacts, p, spare):
     return np.empty(0)
 
 
+def _untouched(*given: Any) -> Any:
+    """In the place of a check where none is made: compilers leave it out."""
+    raise AssertionError(given)
+
+
 def step_kernel(make: Callable[[Variant], tuple[Callable[..., None], Callable[..., Any]]]) -> Maker:
     """The kernels of a model that is written as one step.
 
@@ -114,7 +119,7 @@ def _loop(
 ) -> Callable[..., None]:
     """The loop over runs and steps around one step of a model."""
     shuffles, records, stops = variant.order == PERMUTATION, variant.records, stop is not None
-    check, memory_of, compares = (None, None, False) if stop is None else stop
+    check, memory_of, compares = Stop(_untouched, _untouched) if stop is None else stop
     at_once, checks_start = variant.order == SYNCHRONOUS, stops and not compares
     keeps, copied = at_once or compares, copy_rows if variant.vectors else copy
 
@@ -181,19 +186,19 @@ def array_kernel(make: Callable[..., Begin]) -> Maker:
     """
 
     def maker(variant: Variant, stop: Stop | None, machine: Machine) -> Callable[..., None]:
-        check, room = (None, None) if stop is None else (machine(stop.check), machine(stop.room))
-        checks_start = stop is not None and not stop.compares
+        stops, compares = stop is not None, stop is not None and stop.compares
+        check, room = (machine(stop.check), machine(stop.room)) if stop is not None else (_untouched, _untouched)
 
         def kernel(rows, starts, contacts, timing, p, pairs, states, spares, moments, record, ended):
             begin = make(contacts, p, machine)
             for row in range(rows.shape[0]):
                 step, low, high = begin(starts[row], spares[row])
                 now, noted = rows[row], 0
-                memory = None if room is None else room(now, contacts, p)
+                memory = room(now, contacts, p) if stops else None
                 if moments.size and moments[0] == 0:
                     record[row, 0] = now
                     noted = 1
-                if checks_start and check(now, now, contacts, p, timing, memory) < 0:
+                if stops and not compares and check(now, now, contacts, p, timing, memory) < 0:
                     ended[row] = 0
                 for number in range(1, timing.steps + 1):
                     if ended[row] >= 0:
@@ -203,7 +208,7 @@ def array_kernel(make: Callable[..., Begin]) -> Maker:
                     if noted < moments.size and moments[noted] == number:
                         record[row, noted] = now
                         noted += 1
-                    if check is not None and check(now, last, contacts, p, timing, memory) < 0:
+                    if stops and check(now, last, contacts, p, timing, memory) < 0:
                         ended[row] = number
                 record[row, noted:] = now
                 rows[row] = now

@@ -132,7 +132,7 @@ def shared(points: Sequence[Point]) -> dict[str, Any]:
 
 
 def sweep_frame(
-    points: Sequence[tuple[str, Mapping[str, Any]]], rows: Iterable[tuple[str, RunOfPoint]], attrs: Mapping[str, Any]
+    points: Sequence[tuple[str, Mapping[str, Any]]], rows: Iterable[tuple[str, Any]], attrs: Mapping[str, Any]
 ) -> pd.DataFrame:
     """The frame of a sweep's runs.
 

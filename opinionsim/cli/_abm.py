@@ -230,7 +230,8 @@ def _sweep(
     if figure is not None and len(frame):
         from opinionsim.plots import phase_diagram, save
 
-        x, y = [*sweep.axes, None][:2]
+        x, *others = sweep.axes
+        y = others[0] if others else None
         note(f"wrote {save(phase_diagram(frame, x=x, y=y, value=sweep.measures[0]), figure)}")
     end_sweep(summary, kept=store is not None)
 

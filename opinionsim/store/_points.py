@@ -73,8 +73,8 @@ def _stored(connection: Connection, rows: Sequence[PointRow]) -> Iterator[PointR
                 and_(table.c.point_id == name, table.c.replicate.between(*spans[name]))
                 for name in some[start : start + _TOGETHER]
             ]
-            for row in _schema.sealed(connection, table, select(table).where(or_(*wanted))):
-                yield _row(row)
+            for found in _schema.sealed(connection, table, select(table).where(or_(*wanted))):
+                yield _row(found)
 
 
 def runs(connection: Connection, point_ids: Iterable[str], *where: ColumnElement[bool]) -> Iterator[PointRow]:
