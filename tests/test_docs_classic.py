@@ -60,6 +60,19 @@ def test_a_page_shows_the_model_in_three_ways_that_run(name: str) -> None:
     model, text = MODELS[name], (_FOLDER / f"{name}.md").read_text(encoding="utf-8")
     assert text.count("<!-- run -->\n```python\n") == 1
     assert text.count("<!-- run -->\n```bash\nopinionsim abm ") == 1
+    if model.ties is not None:
+        assert "```yaml" not in text
+        with pytest.raises(SpecError, match=f"model.classic: {name} moves ties"):
+            load_experiment(
+                {
+                    "name": "page",
+                    "topic": {"name": "global-warming"},
+                    "population": {"size": 20},
+                    "interaction": {"kind": "native", "network": "ring", "steps": 5},
+                    "model": {"classic": name},
+                }
+            )
+        return
     fragment = yaml.safe_load(text.partition("```yaml\n")[2].partition("```")[0])
     experiment = load_experiment({"name": "page", **fragment})
     parts = assemble(experiment.runs[0], experiment.resources)

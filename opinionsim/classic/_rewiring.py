@@ -128,41 +128,42 @@ def _by_discordance(network: Network, states: np.ndarray, p: Adaptive) -> Ties:
 
 
 @inlined
-def _sort(opinions, ties, p, tie):
-    """Put a tie into its group."""
-    one, other = owner_of(ties.ends, 2 * tie), owner_of(ties.ends, 2 * tie + 1)
+def _sort(opinions, groups, p, tie, one, other):
+    """Put a tie between two agents into its group."""
     beyond = np.int64(abs(opinions[other] - opinions[one]) >= p.tolerance)
-    if owner_of(ties.groups, tie) != beyond:
-        move(ties.groups, tie, beyond)
+    if owner_of(groups, tie) != beyond:
+        move(groups, tie, beyond)
 
 
 @inlined
-def _sort_all(opinions, ties, p, agent):
-    for place in range(size_of(ties.ends, agent)):
-        _sort(opinions, ties, p, item_at(ties.ends, agent, place) >> 1)
+def _sort_all(opinions, ends, groups, p, agent):
+    """Put all ties of an agent into their groups."""
+    for place in range(size_of(ends, agent)):
+        _sort(opinions, groups, p, item_at(ends, agent, place) >> 1, agent, note_at(ends, agent, place))
 
 
 def _meet_and_move(variant: Variant) -> tuple[Callable[..., None], Callable[..., Any]]:
     find = target_finder(number_of_all, member_of_all, anybody if variant.option("target") == 1 else _closeness, 64)
 
     def step(opinions, before, start, ties, timing, p, queue, state, spare, space):
-        ends, count = ties.ends, number_of_ties(ties.ends)
+        ends, groups, count = ties.ends, ties.groups, number_of_ties(ties.ends)
         for _ in range(timing.events):
-            discordant = size_of(ties.groups, 1)
+            discordant = size_of(groups, 1)
             if discordant > 0 and uniform(draw(state)) < p.rewire:
-                # One of the ends, the tie's two of them alike.
+                # Either end of a tie is as likely to be moved.
                 end = index(draw(state), 2 * discordant)
-                end = 2 * item_at(ties.groups, 1, end >> 1) + (end & 1)
-                found = find(opinions, ends, ties.groups, ties.n, p, owner_of(ends, end ^ 1), state)
+                end = 2 * item_at(groups, 1, end >> 1) + (end & 1)
+                kept = owner_of(ends, end ^ 1)
+                found = find(opinions, ends, groups, ties.n, p, kept, state)
                 if found >= 0:
                     move_tie(ends, end, found)
-                    _sort(opinions, ties, p, end >> 1)
+                    _sort(opinions, groups, p, end >> 1, kept, found)
             tie = index(draw(state), count)
             one, other = owner_of(ends, 2 * tie), owner_of(ends, 2 * tie + 1)
             if abs(opinions[other] - opinions[one]) < p.epsilon and opinions[one] != opinions[other]:
                 _approach(opinions, p, one, other)
-                _sort_all(opinions, ties, p, one)
-                _sort_all(opinions, ties, p, other)
+                _sort_all(opinions, ends, groups, p, one)
+                _sort_all(opinions, ends, groups, p, other)
 
     return inlined(step), no_room
 
