@@ -15,7 +15,7 @@ import numpy as np
 from opinionsim.classic._contacts import Contacts
 from opinionsim.classic._initial import is_distribution
 from opinionsim.classic._model import ClassicModel
-from opinionsim.classic._process import Batch, Setup, check_names, check_opinions, set_up
+from opinionsim.classic._process import Batch, Setup, check_names, set_up
 from opinionsim.classic._random import STREAMS
 from opinionsim.classic._ranges import moments_of, values_of
 from opinionsim.classic._registry import MODELS, find_model
@@ -119,8 +119,8 @@ class Point:
         """Initial opinions of replicates, (R, N) or (R, N, D)."""
         if is_distribution(self.initial):
             return starts_of(setup, self.initial, self.seed, replicates)
-        own = check_opinions(setup.model, self.initial, self.n, setup.range)
-        return np.broadcast_to(own, (len(replicates), *own.shape))
+        own = starts_of(setup, self.initial, self.seed, [0])
+        return np.broadcast_to(own, (len(replicates), *own.shape[1:]))
 
 
 def points_of(

@@ -23,6 +23,8 @@ from opinionsim.errors import SpecError
 from opinionsim.networks import Network
 
 _PICKED = {"listener": LISTENER, "speaker": SPEAKER, "edge": EDGE}
+#: Checks of rest that were made, by what they are made of.
+_STOPS: dict[tuple[Any, ...], Stop] = {}
 _NO_PAIRS = np.empty((0, 2), dtype=np.uint32)
 
 
@@ -84,7 +86,9 @@ class Setup:
         if self.until is None:
             return None
         if self.until.event == "frozen":
-            return require_frozen(self)
+            found = require_frozen(self)
+            # One for all setups of a kind, so that no kernel is made twice.
+            return _STOPS.setdefault((self.model.frozen, self.variant(), found.check.__code__), found)
         return CONSENSUS if self.until.event == "consensus" else CHANGE
 
     @property
@@ -179,7 +183,7 @@ def _check_reachable(setup: Setup, initial: np.ndarray) -> None:
     model, event = setup.model.name, setup.until
     if event is None or event.event == "change":
         return
-    if event.event == "frozen" and initial.ndim == 3:
+    if event.event == "frozen" and initial.ndim == 3 and setup.model.states != "traits":
         raise SpecError(f"until: frozen is known of single numbers alone; opinions of {model} have {initial.shape[2]}")
     zealots = np.flatnonzero(np.broadcast_to(getattr(setup.p, "zealot", 0), setup.network.n))
     if not zealots.size:

@@ -119,15 +119,22 @@ def described(values: Mapping[str, Any]) -> str:
 
 
 def shared(points: Sequence[Point]) -> dict[str, Any]:
-    """The settings that all points have in common, as JSON values."""
+    """The settings that all points have in common, as JSON values; without options that do nothing."""
     first, over = points[0].key, points[0].values
     found: dict[str, Any] = {"model": first["model"]}
     setup = points[0].setup(points[0].network_of(0))
-    found["parameters"] = {name: plain(value) for name, value in setup.parameters.items() if name not in over}
+    declared = setup.model.declared
+    found["parameters"] = {
+        name: plain(value)
+        for name, value in setup.parameters.items()
+        if name not in over and np.size(value) and not (declared[name].idle and not np.any(value))
+    }
     found["scheme"] = {name: value for name, value in setup.scheme.items() if name not in over}
     for name, value in (("range", first["range"]), ("n", points[0].n)):
         if all(point.key[name] == first[name] for point in points):
             found[name] = value
+    if setup.until is not None:
+        found["until"] = setup.until.plain
     return found | {"steps": points[0].steps, "seed": points[0].seed}
 
 

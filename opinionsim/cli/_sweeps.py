@@ -169,15 +169,20 @@ def say_frame(frame: pd.DataFrame, *, as_json: bool) -> None:
     same = spell_all(attrs.get("parameters", {}), attrs.get("scheme", {}))
     say(f"{attrs['model']}: {same or 'nothing else to set'}")
     agents = [f"{attrs['n']} agents"] if "n" in attrs else []
-    say(", ".join([*agents, f"{attrs['steps']} steps", f"{int(frame['replicate'].max()) + 1} replicates"]))
-    rows = [[*axes, *names]]
-    if axes:
-        for values, group in frame.groupby(axes, sort=False, dropna=False):
-            rows.append([*(spell(value) for value in values), *(mean(group[name].dropna()) for name in names)])
-    else:
-        rows.append([mean(frame[name].dropna()) for name in names])
+    until = attrs.get("until")
+    steps = f"{attrs['steps']} steps" if until is None else f"until {spell(until)}, at most {attrs['steps']} steps"
+    say(", ".join([*agents, steps, f"{int(frame['replicate'].max()) + 1} replicates"]))
+    rows = [[*axes, *names, *([] if until is None else ["time", "not stopped"])]]
+    parts = frame.groupby(axes, sort=False, dropna=False) if axes else [((), frame)]
+    for values, group in parts:
+        cells = [mean(group[name].dropna()) for name in names]
+        if until is not None:
+            cells += [mean(group["time"].dropna()), str(int((group["stopped"] == False).sum()))]  # noqa: E712 - or NA
+        rows.append([*(spell(value) for value in values), *cells])
     say(aligned(rows))
     say("Evidence: equation. Mean ± standard deviation over replicates, final opinions")
+    if until is not None and (frame["stopped"] == False).any():  # noqa: E712 - or NA
+        say("time of runs that have not stopped is the limit of steps: their mean is too small")
 
 
 def spell_all(*settings: Mapping[str, Any]) -> str:
@@ -187,6 +192,8 @@ def spell_all(*settings: Mapping[str, Any]) -> str:
 
 def spell(value: Any) -> str:
     """A setting in a few characters."""
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {spell(each)}" for name, each in value.items())
     if hasattr(value, "__len__") and not isinstance(value, str):
         return f"[{len(value)} values]" if len(value) else "none"
     return str(value).lower() if isinstance(value, bool) else f"{value:g}" if isinstance(value, float) else str(value)
