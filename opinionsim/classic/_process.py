@@ -395,7 +395,7 @@ class Batch:
         self._initial = initial
         self._pairs = pairs
         maker = setup.model.kernel if self._states.ndim == 2 else setup.model.vector
-        if self._states.ndim == 3 and setup.variant().option("media"):
+        if self._states.ndim == 3 and setup.variant(given=pairs is not None).option("media"):
             raise SpecError(f"{setup.model.name}: media speak of one dimension; opinions have {self._states.shape[2]}")
         if maker is None:
             raise SpecError(f"{setup.model.name} takes no vectors of opinions")
