@@ -9,7 +9,7 @@ import numpy as np
 
 from opinionsim.classic._contacts import Variant
 from opinionsim.classic._model import ClassicModel, Parameter
-from opinionsim.classic._random import draw, index, uniform
+from opinionsim.classic._random import draw, uniform
 from opinionsim.classic._stepping import Stop, no_room, step_kernel
 from opinionsim.classic._ties import (
     COUNT,
@@ -75,11 +75,13 @@ def _make(variant: Variant) -> tuple[Callable[..., None], Callable[..., Any]]:
     def step(opinions, before, start, ties, timing, p, queue, state, spare, space):
         ends, groups = ties.ends, ties.groups
         for _ in range(timing.events):
-            agent = index(draw(state), ties.n)
+            # A number in [0, 1) times that of agents is an agent and, behind the point, a number in [0, 1) again.
+            drawn = uniform(draw(state)) * ties.n
+            agent = np.int64(drawn)
             degree = size_of(ends, agent)
             if degree == 0:
                 continue
-            place = index(draw(state), degree)
+            place = np.int64((drawn - agent) * degree)
             other = note_at(ends, agent, place)
             own, its = owner_of(groups, agent), owner_of(groups, other)
             if choosy and own == its:

@@ -102,11 +102,13 @@ def _meet_or_move(variant: Variant) -> tuple[Callable[..., None], Callable[..., 
     def step(opinions, before, start, ties, timing, p, queue, state, spare, space):
         ends = ties.ends
         for _ in range(timing.events):
-            agent = index(draw(state), ties.n)
+            # A number in [0, 1) times that of agents is an agent and, behind the point, a number in [0, 1) again.
+            drawn = uniform(draw(state)) * ties.n
+            agent = np.int64(drawn)
             degree = size_of(ends, agent)
             if degree == 0:
                 continue
-            place = index(draw(state), degree)
+            place = np.int64((drawn - agent) * degree)
             other = note_at(ends, agent, place)
             beyond = abs(opinions[other] - opinions[agent]) >= p.epsilon
             # Where opinions are near, nothing comes of a tie in question, and the other way round.
