@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -20,6 +21,10 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 _waiting: list[Callable[..., Any]] = []
 #: Held while functions are registered with the compiler, since several threads may compile at once.
 _compiling = Lock()
+#: Kernels as the compiler holds them, and what they are.
+_own: set[Any] = set()
+_named: dict[Callable[..., Any], str] = {}
+_log = logging.getLogger(__name__)
 
 
 def inlined(function: _Function) -> _Function:
@@ -55,7 +60,7 @@ def _sources(folder: Path) -> str:
     return digest("".join(file.read_text(encoding="utf-8") for file in files))[:12]
 
 
-def compiled(kernel: Callable[..., Any]) -> Callable[..., Any]:
+def compiled(kernel: Callable[..., Any], name: str = "") -> Callable[..., Any]:
     """A kernel as machine code, which runs without the interpreter lock and is kept on disk for later processes.
 
     Parameters
@@ -63,8 +68,12 @@ def compiled(kernel: Callable[..., Any]) -> Callable[..., Any]:
     kernel : callable
         A function of arrays and numbers that calls nothing but numpy and functions marked :func:`inlined`.
         Undecorated, it is the readable reference: both give the same bytes.
+    name : str
+        What it is, for the log: each kernel that is compiled is a line of ``opinionsim.compilation`` at level INFO.
     """
     with _compiling:
+        if name:
+            _named[kernel] = name
         return _compiled(kernel)
 
 
@@ -74,12 +83,46 @@ def _compiled(kernel: Callable[..., Any]) -> Callable[..., Any]:
     from numba.extending import register_jitable
 
     _teach_at()
+    _told()
     while _waiting:
         register_jitable(_waiting.pop())
     # Machine code on disk is found by this name and by the time of the kernel's own file. The functions it calls are in
     # other files: with a digest of all sources in the name, outdated code is never used.
     kernel.__qualname__ += f"-{_sources(Path(kernel.__code__.co_filename).parent)}"
     try:
-        return njit(cache=True, nogil=True)(kernel)
+        made = njit(cache=True, nogil=True)(kernel)
     except RuntimeError:  # no folder can be written to
         return njit(nogil=True)(kernel)
+    _own.add(made)
+    made._cache.save_overload = _one_at_a_time(made._cache)
+    return made
+
+
+def _one_at_a_time(cache: Any) -> Callable[..., None]:
+    """Have one process at a time keep machine code: numba gives what two keep at once the same name on disk."""
+    from filelock import FileLock
+
+    save = cache.save_overload
+
+    def save_alone(*given: Any) -> None:
+        with FileLock(Path(cache.cache_path) / "opinionsim.lock"):
+            save(*given)
+
+    return save_alone
+
+
+@cache
+def _told() -> None:
+    """Say what is compiled, in a line for each kernel, to the log of this module."""
+    from numba.core import event
+
+    class Told(event.Listener):
+        def on_start(self, happened: Any) -> None:
+            kernel = happened.data["dispatcher"]
+            if kernel in _own:
+                _log.info("compiling %s, which is kept for later", _named.get(kernel.py_func, kernel.py_func.__name__))
+
+        def on_end(self, happened: Any) -> None:
+            """Nothing to say."""
+
+    event.register("numba:compile", Told())

@@ -69,6 +69,17 @@ class Variant(NamedTuple):
     own: tuple[str, ...]
     vectors: bool
 
+    def __str__(self) -> str:
+        """What it is, in words."""
+        orders = ("random order", "permutations", "sequences", "all at once")
+        parts = ["complete network" if self.complete else "network", orders[self.order]]
+        parts += (
+            ["weights"] * self.weighted
+            + ["both of a pair"] * self.two_sided
+            + [f"until {self.until}"] * bool(self.until)
+        )
+        return ", ".join("recorded pairs" if self.given and part in orders else part for part in parts)
+
     def option(self, name: str) -> Any:
         """An option's place among its choices, or whether a switch is on; False where there is none of that name."""
         return dict(self.options).get(name, False)

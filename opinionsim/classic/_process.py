@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -342,9 +342,9 @@ def check_opinions(
 
 
 @cache
-def _kernel_of(maker: Maker, variant: Variant, stop: Stop | None, *, machine: bool) -> Callable[..., None]:
-    """The kernel of a variant; `machine` compiles it."""
-    return maker(variant, stop, compiled if machine else _as_it_is)
+def _kernel_of(maker: Maker, variant: Variant, stop: Stop | None, name: str) -> Callable[..., None]:
+    """The kernel of a variant, compiled if it has a name."""
+    return maker(variant, stop, partial(compiled, name=f"{name}, {variant}") if name else _as_it_is)
 
 
 def _as_it_is(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -450,7 +450,7 @@ class Batch:
             record = np.empty((len(self._states), noted.size, *self._states.shape[1:]))
         timing = Timing(steps, 1 if given else setup.events, 0.0 if setup.until is None else setup.until.tolerance)
         variant = setup.variant(given=given, records=noted.size > 0, vectors=self._states.ndim == 3)
-        kernel = _kernel_of(self._maker, variant, setup.stop, machine=self._machine)
+        kernel = _kernel_of(self._maker, variant, setup.stop, setup.model.name if self._machine else "")
         ended = np.full(len(self._states), -1, dtype=np.int64)
         pairs = _NO_PAIRS if self._pairs is None else self._pairs[self.steps : self.steps + steps]
         # Machine words wrap around, which scalars of numpy otherwise warn of.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from opinionsim.cli._console import aligned, note, say, say_json
+from opinionsim.cli._console import aligned, note, say, say_compilations, say_json
 from opinionsim.cli._options import AsJson, assignments
 from opinionsim.cli._sweeps import carry_out_sweep, end_sweep, mean, say_frame, say_plan, spell_all
 from opinionsim.errors import SpecError
@@ -136,6 +136,7 @@ def abm(
     from opinionsim.documents import parse_value
     from opinionsim.experiments import default_sweep_store, load_sweep, path_of
 
+    say_compilations()
     if figure is not None:
         from opinionsim.plots import check_suffix
 

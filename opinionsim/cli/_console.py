@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 import shutil
 import sys
@@ -47,6 +48,18 @@ def stderr() -> Console:
 def note(text: str = "") -> None:
     """Write a message to standard error."""
     typer.echo(clean(text), err=True)
+
+
+def say_compilations() -> None:
+    """Write a message for every kernel that is compiled, which takes seconds."""
+
+    class Said(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            note(record.getMessage())
+
+    log = logging.getLogger("opinionsim.compilation")
+    log.handlers[:] = [Said()]
+    log.setLevel(logging.INFO)
 
 
 def complain(text: str) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from opinionsim.classic import find_model, set_up, simulate
-from opinionsim.classic._closeness import closeness_room, meet_in_tree, meet_on_rows, plant
+from opinionsim.classic._closeness import meetings_in_tree, meetings_on_rows, plant, rows_room, tree_room
 from opinionsim.classic._random import new_state
 from opinionsim.compilation import compiled
 from opinionsim.networks import Network
@@ -19,20 +21,26 @@ from opinionsim.networks import Network
 _DRAWS = 20_000
 
 
-def _draw(contacts, listeners, speakers, opinions, p, state):  # type: ignore[no-untyped-def]
-    space = closeness_room(contacts, p)
-    if contacts.complete:
-        plant(space, opinions)
-        meet_in_tree(space, contacts, listeners, speakers, opinions, opinions, p, True, state)
-    else:
-        meet_on_rows(space, contacts, listeners, speakers, opinions, opinions, p, True, state)
-    return space
+@cache
+def _drawing(variant: Any) -> Callable[..., Any]:
+    """Draws partners in the thick of a step, and returns the space of draws."""
+    complete = variant.complete
+    meet, room = (meetings_in_tree(variant), tree_room) if complete else (meetings_on_rows(variant), rows_room)
+
+    def draw(contacts, listeners, speakers, opinions, p, state):  # type: ignore[no-untyped-def]
+        space = room(contacts, p)
+        if complete:
+            plant(space, opinions)
+        meet(space, contacts, listeners, speakers, opinions, opinions, p, state)
+        return space
+
+    return draw
 
 
-def _process(network: Network, span: tuple[float, float], options: dict[str, Any]) -> tuple[Any, Any]:
+def _process(network: Network, span: tuple[float, float], options: dict[str, Any]) -> tuple[Any, Any, Any]:
     model = find_model("algorithmic-bias")
     setup = set_up(model, network, span=span, settings=options)
-    return setup.contacts, model.prepared(setup.p)
+    return setup.contacts, model.prepared(setup.p), _drawing(setup.variant())
 
 
 def _partners(
@@ -41,10 +49,10 @@ def _partners(
     """How often each agent is drawn by one listener. Nobody moves, since nobody is close enough."""
     low, high = float(opinions.min()), float(opinions.max())
     span = (low, high) if low < high else (low, low + 1.0)
-    contacts, p = _process(network or Network.of(opinions.size), span, {"epsilon": 0.0, **options})
+    contacts, p, draw = _process(network or Network.of(opinions.size), span, {"epsilon": 0.0, **options})
     listeners, speakers = np.full(draws, listener, np.uint32), np.zeros(draws, np.uint32)
     before = opinions.copy()
-    compiled(_draw)(contacts, listeners, speakers, opinions, p, new_state(4, "partners", listener))
+    compiled(draw)(contacts, listeners, speakers, opinions, p, new_state(4, "partners", listener))
     np.testing.assert_array_equal(opinions, before)
     return np.bincount(speakers, minlength=opinions.size)
 
@@ -177,11 +185,11 @@ def test_the_tree_follows_those_who_move(seed: int, n: int, gamma: float, mu: fl
     rng = np.random.default_rng(seed)
     opinions = rng.choice([rng.random(n), np.round(rng.random(n), 1), rng.normal(0.5, 1e-4, n)])
     options = {"epsilon": 1.0, "mu": mu, "gamma": gamma}
-    contacts, p = _process(Network.of(n), (-1.0, 2.0), options)
+    contacts, p, draw = _process(Network.of(n), (-1.0, 2.0), options)
     listeners = rng.integers(0, n, 60).astype(np.uint32)
     speakers = ((listeners + 1) % n).astype(np.uint32)
     with np.errstate(over="ignore"):
-        space = _draw(contacts, listeners, speakers, opinions, p, new_state(seed, "tree", 0))
+        space = draw(contacts, listeners, speakers, opinions, p, new_state(seed, "tree", 0))
     assert (speakers != listeners).all()
     lowest, leaf = int(space.marks[1]), space.homes.astype(int) - int(space.marks[1])
     within = (opinions - space.frame[0]) * space.frame[2]
