@@ -44,8 +44,8 @@ import mesa
 import numpy as np
 
 import opinionsim as osim
-from opinionsim.classic import Process, Setup, find_model, influence_matrix, set_up
-from opinionsim.classic.kernels import Contacts, draw_pairs, fill, new_state
+from opinionsim.classic import Batch, Process, Setup, find_model, influence_matrix, set_up
+from opinionsim.classic.kernels import fill, new_state, pair_drawer
 from opinionsim.compilation import compiled
 from opinionsim.networks import Network, build_network
 
@@ -123,22 +123,22 @@ def _ratio(over: list[float], under: list[float]) -> tuple[float, str]:
     return min(over) / min(under), f"(median of turns {turns:.2f})"
 
 
-def _process(model: str, network: Network, **settings: Any) -> Process:
-    """A process from uniform opinions, its kernel compiled."""
+def _process(model: str, network: Network, **settings: Any) -> Batch:
+    """One run from uniform opinions, its kernel compiled."""
     found = find_model(model)
     setup = set_up(found, network, settings=settings)
     rng = np.random.default_rng(1)
     opinions = np.round(rng.random(network.n)) if found.kind == "discrete" else rng.uniform(*setup.range, network.n)
-    process = Process(setup, opinions, 1)
+    process = Batch(setup, opinions[None], 1)
     process.advance(1)
     return process
 
 
-def _rate(report: Report, process: Process, seconds: float, repeats: int) -> float:
+def _rate(report: Report, process: Batch, seconds: float, repeats: int) -> float:
     """Updates a second, of sweeps without records between them that take about so many seconds."""
     once = report.best(lambda: process.advance(1), 2)
     sweeps = max(1, int(seconds / once))
-    return sweeps * process.setup.events / report.best(lambda: process.advance(sweeps, sweeps), repeats)
+    return sweeps * process.setup.events / report.best(lambda: process.advance(sweeps), repeats)
 
 
 # -- what the machine can do ------------------------------------------------------------------------------
@@ -149,10 +149,15 @@ def _fill_words(state, words, blocks):
         fill(state, words)
 
 
-def _draw(contacts, state, words, listeners, speakers, blocks):
-    for _ in range(blocks):
-        fill(state, words)
-        draw_pairs(contacts, 0, contacts.firsts, 0, words, listeners, speakers)
+def _drawing(setup: Setup) -> Callable[..., Any]:
+    draw_pairs = pair_drawer(setup.variant())
+
+    def draw(contacts, state, words, listeners, speakers, blocks):
+        for _ in range(blocks):
+            fill(state, words)
+            draw_pairs(contacts, contacts.firsts, 0, words, listeners, speakers)
+
+    return draw
 
 
 def _chase(following, hops):
@@ -173,7 +178,7 @@ def _machine(kernel: Callable[..., Any]) -> Callable[..., Any]:
     """Machine code that is not kept on disk, so that it is that of the functions as they are."""
     from numba import njit
 
-    compiled(find_model("deffuant").kernel)  # makes the package's own functions known to the compiler
+    compiled(lambda: None)  # makes the package's own functions known to the compiler
     return njit(nogil=True)(kernel)
 
 
@@ -184,16 +189,17 @@ def ceilings(report: Report) -> None:
     words, blocks = np.empty(_BLOCK, dtype=np.uint64), 4000
     listeners, speakers = np.empty(_BLOCK, dtype=np.uint32), np.empty(_BLOCK, dtype=np.uint32)
     state = new_state(1, "benchmark", 0)
-    fill_words, draw = _machine(_fill_words), _machine(_draw)
+    fill_words = _machine(_fill_words)
     fill_words(state, words, 1)
     seconds = report.best(lambda: fill_words(state, words, blocks), repeats)
     report.add("random words", blocks * _BLOCK / seconds, "words/s", note="xoshiro256++, in blocks of 512")
     networks = {"complete": Network.of(SMALL), "sparse": build_network(SPARSE, SMALL, 1)}
-    for name, pick in (("complete", 0), ("sparse", 2), ("sparse", 0)):
-        contacts = Contacts.of(networks[name], pick)
+    for name, pick in (("complete", "listener"), ("sparse", "edge"), ("sparse", "listener")):
+        setup = set_up(find_model("deffuant"), networks[name], settings={"pick": pick})
+        contacts, draw = setup.contacts, _machine(_drawing(setup))
         draw(contacts, state, words, listeners, speakers, 1)
         seconds = report.best(lambda: draw(contacts, state, words, listeners, speakers, blocks), repeats)  # noqa: B023
-        label = name if name == "complete" else f"{name}, {('listener', 'speaker', 'edge')[pick]} first"
+        label = name if name == "complete" else f"{name}, {pick} first"
         report.add(f"pairs drawn, {label}, N=1e4", blocks * _BLOCK / seconds, "pairs/s", note="words included")
     rng, chase, gather = np.random.default_rng(1), _machine(_chase), _machine(_gather)
     sizes = {"opinions, N=1e4": 8 * SMALL, "opinions, N=1e6": 8 * LARGE, "partners, N=1e6, k=10": 40 * LARGE}
@@ -242,19 +248,19 @@ def recording(report: Report) -> None:
     for n, label in ((1000, "1e3"), (SMALL, "1e4")):
         process = _process("deffuant", Network.of(n))
         sweeps = (2_000_000 if report.quick else 8_000_000) // n
-        written = np.ones((sweeps, n))
-        process.advance(1, 1, np.empty((1, n), dtype=np.float32))
+        written, every = np.ones((1, sweeps, n)), range(1, sweeps + 1)
+        process.advance(1, [1], np.empty((1, 1, n), dtype=np.float32))
 
-        def last(process: Process = process, sweeps: int = sweeps) -> None:
-            process.advance(sweeps, sweeps)
+        def last(process: Batch = process, sweeps: int = sweeps) -> None:
+            process.advance(sweeps)
 
         ways: dict[str, Callable[[], object]] = {
-            dtype: lambda dtype=dtype, process=process, sweeps=sweeps, n=n: process.advance(
-                sweeps, 1, np.empty((sweeps, n), dtype=dtype)
+            dtype: lambda dtype=dtype, process=process, sweeps=sweeps, every=every, n=n: process.advance(
+                sweeps, every, np.empty((1, sweeps, n), dtype=dtype)
             )
             for dtype in ("float64", "float32")
         }
-        ways["float64, memory written before"] = lambda: process.advance(sweeps, 1, written)  # noqa: B023
+        ways["float64, memory written before"] = lambda: process.advance(sweeps, every, written)  # noqa: B023
         base, *others = report.turns([last, *ways.values()], report.repeats(15))
         for name, times in zip(ways, others, strict=True):
             ratio, note = _ratio(times, base)
@@ -274,7 +280,7 @@ def hegselmann_krause(report: Report) -> None:
         steps = len(moved) if moved.all() else int(np.argmin(moved)) + 1
 
         def run(steps: int, setup: Setup = setup, opinions: np.ndarray = opinions) -> None:
-            Process(setup, opinions, 1).advance(steps, steps)
+            Batch(setup, opinions[None], 1).advance(steps)
 
         first, whole = report.turns([lambda: run(1), lambda: run(steps)], report.repeats(60))  # noqa: B023
         rate = (steps - 1) * SMALL / (min(whole) - min(first))
@@ -290,17 +296,17 @@ def degroot(report: Report) -> None:
         network = build_network(SPARSE, n, 1)
         matrix = influence_matrix(network)
         process = _process("degroot", network)
-        start = process.opinions
+        start = process.opinions[0]
 
         def bare(matrix: Any = matrix, start: np.ndarray = start, steps: int = steps) -> None:
             opinions = start
             for _ in range(steps):
                 opinions = matrix @ opinions
 
-        def building(process: Process = process) -> None:
+        def building(process: Batch = process) -> None:
             process.advance(0)
 
-        whole, products, setting_up = report.turns([lambda: process.advance(steps, steps), bare, building],  # noqa: B023
+        whole, products, setting_up = report.turns([lambda: process.advance(steps), bare, building],  # noqa: B023
                                              report.repeats(9))  # fmt: skip
         report.add(f"bare product, N={n:g}", n * steps / min(products), "updates/s")
         per_step = (min(whole) - min(setting_up)) / min(products)
@@ -517,7 +523,7 @@ def peers(report: Report, folder: Path | None, with_ndlib: bool) -> None:
         steps = 12 if work.model == "hegselmann-krause" else 50
         start = process.opinions
         seconds = report.best(
-            lambda: Process(process.setup, start, 1).advance(steps, steps), report.repeats(21)  # noqa: B023
+            lambda: Batch(process.setup, start, 1).advance(steps), report.repeats(21)  # noqa: B023
         )  # fmt: skip
         own = report.add(f"{work.name}: opinionsim", steps * work.n / seconds, "updates/s", note="setting up included")
         if work.name in found:
