@@ -1,10 +1,10 @@
 """A phase diagram of Deffuant's model, until nothing can change any more: time, memory, threads, and a kill.
 
 20 values of epsilon by 20 of mu, 100 replicates, 10,000 agents on the complete graph. Time is CPU time on one thread,
-memory the largest of the whole process with its imports. The bare loop carries the same runs through the same sweeps by
-the same kernel, without checks, measures and bookkeeping, on a part of the points. Two threads are compared by the
-clock. The sweep that is killed runs into a store at the command line, is killed once half of it is there, is carried on,
-and its rows are compared with those of a sweep in memory. A missed bar makes the exit code 1.
+memory the largest of the whole process with its imports. The bare loop carries the same runs through the same sweeps
+by the same kernel, without checks, measures and bookkeeping, on a part of the points. Two threads are compared by the
+clock. The sweep that is killed runs into a store at the command line, is killed once half of it is there, and is
+carried on; its rows are compared with those of a sweep in memory. A missed bar makes the exit code 1.
 
 Run: python benchmarks/phase.py [--quick]
 """
@@ -28,7 +28,6 @@ import pandas as pd
 import opinionsim as osim
 from opinionsim.classic import Batch, find_model, set_up
 from opinionsim.networks import Network
-from opinionsim.store import open_store
 
 _METRICS = ("effective_clusters", "diversity")
 _BYTES_IN_MAXRSS = 1 if sys.platform == "darwin" else 1024
@@ -93,8 +92,6 @@ def _stored(store: Path) -> int:
     if not store.exists():
         return 0
     try:
-        with open_store(f"sqlite:///{store}", write=False):
-            pass
         return len(osim.load(f"sqlite:///{store}").points)
     except osim.errors.OpinionSimError:
         return 0
