@@ -23,7 +23,8 @@ demo: .venv/.ready ## first figure: no key, no network
 # Tests that take minutes: servers that go away, stores that are damaged in every place, terminals that are watched, and
 # clusters.
 LONG := tests/test_restarts.py tests/test_damage.py tests/store/test_damage.py tests/cli/test_watch.py \
-	tests/cli/test_under_way.py tests/experiments/test_cluster.py tests/experiments/test_killed_sweeps.py
+	tests/cli/test_under_way.py tests/experiments/test_cluster.py tests/experiments/test_killed_sweeps.py \
+	tests/classic/test_compilation.py
 
 test: .venv/.ready-test ## run the tests but for those of `verify`
 	$(BIN)/pytest -n auto --dist loadfile tests $(addprefix --ignore ,$(LONG))

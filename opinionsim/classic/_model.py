@@ -359,6 +359,14 @@ class ClassicModel:
             for name, each in self.declared.items()
         }
 
+    def told(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Parameters for a reader: without those that do nothing as they are set."""
+        return {
+            name: value
+            for name, value in values.items()
+            if np.size(value) and not (self.declared[name].idle and not np.any(value))
+        }
+
     def arrays(self, values: Mapping[str, Any], n: int, span: tuple[float, float]) -> Any:
         """The values of all parameters as kernels and transitions take them: numbers, or arrays (n,).
 

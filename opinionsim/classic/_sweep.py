@@ -123,12 +123,8 @@ def shared(points: Sequence[Point]) -> dict[str, Any]:
     first, over = points[0].key, points[0].values
     found: dict[str, Any] = {"model": first["model"]}
     setup = points[0].setup(points[0].network_of(0))
-    declared = setup.model.declared
-    found["parameters"] = {
-        name: plain(value)
-        for name, value in setup.parameters.items()
-        if name not in over and np.size(value) and not (declared[name].idle and not np.any(value))
-    }
+    told = setup.model.told(setup.parameters)
+    found["parameters"] = {name: plain(value) for name, value in told.items() if name not in over}
     found["scheme"] = {name: value for name, value in setup.scheme.items() if name not in over}
     for name, value in (("range", first["range"]), ("n", points[0].n)):
         if all(point.key[name] == first[name] for point in points):

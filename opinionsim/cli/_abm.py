@@ -279,7 +279,7 @@ def _report_run(model: ClassicModel, found: Trajectories, names: list[str], *, a
             }
         )
         return
-    say(f"{model.title} ({model.name}): {spell_all(found.parameters, found.scheme) or 'no parameters'}")
+    say(f"{model.title} ({model.name}): {spell_all(model.told(found.parameters), found.scheme) or 'no parameters'}")
     say(f"Evidence: equation. {found.network.n} agents, {found.times[-1]} steps, {len(found.opinions)} replicates")
     say(aligned([["metric", "start", "end"], *([name, mean(start[name]), mean(end[name])] for name in end)]))
     if len(found.opinions) > 1:
