@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from threading import Lock
+from types import CodeType, FunctionType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -29,6 +30,8 @@ _log = logging.getLogger(__name__)
 
 def inlined(function: _Function) -> _Function:
     """Mark a function that kernels call: plain Python when Python calls it, compiled when a compiled kernel does."""
+    if function.__closure__:
+        function.__qualname__ += f"-{_content(function)}"
     _waiting.append(function)
     # The sources are read now, as they are loaded: files may be edited while the process runs.
     _sources(Path(function.__code__.co_filename).parent)
@@ -51,6 +54,26 @@ def _teach_at() -> None:
         if isinstance(values, types.Array):
             return lambda values, agent: values[agent]
         return lambda values, agent: values
+
+
+def _content(function: Callable[..., Any]) -> str:
+    """Digest of a function that was made by another: its code, and all that it is closed over.
+
+    Machine code has symbols by name. Two functions of one name that differ would be mixed up if one was compiled by
+    another process, so names say what is in functions.
+    """
+
+    def spelled(value: Any) -> str:
+        if isinstance(value, CodeType):
+            parts = [value.co_code.hex(), value.co_name, *map(str, value.co_names), *map(spelled, value.co_consts)]
+        elif isinstance(value, FunctionType):
+            cells = [cell.cell_contents for cell in value.__closure__ or ()]
+            parts = [value.__module__, value.__qualname__, spelled(value.__code__), *map(spelled, cells)]
+        else:
+            parts = [repr(value)]
+        return digest(" ".join(parts))[:16]
+
+    return spelled(function)
 
 
 @cache
@@ -88,7 +111,7 @@ def _compiled(kernel: Callable[..., Any]) -> Callable[..., Any]:
         register_jitable(_waiting.pop())
     # Machine code on disk is found by this name and by the time of the kernel's own file. The functions it calls are in
     # other files: with a digest of all sources in the name, outdated code is never used.
-    kernel.__qualname__ += f"-{_sources(Path(kernel.__code__.co_filename).parent)}"
+    kernel.__qualname__ += f"-{_sources(Path(kernel.__code__.co_filename).parent)}-{_content(kernel)}"
     try:
         made = njit(cache=True, nogil=True)(kernel)
     except RuntimeError:  # no folder can be written to
