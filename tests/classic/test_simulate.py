@@ -139,7 +139,8 @@ def test_a_default_in_units_of_opinion_grows_with_the_range() -> None:
 
 def test_everything_is_recorded_with_the_run() -> None:
     found = simulate("deffuant", 5, steps=3, record_every=2, mu=0.25)
-    assert found.parameters == {"epsilon": 0.2, "mu": 0.25, "threshold": "<="}
+    idle = {"noise": 0.0, "zealot": 0, "media": 0.0, "media_opinions": ()}
+    assert found.parameters == {"epsilon": 0.2, "mu": 0.25, "threshold": "<=", **idle}
     assert found.scheme == {"order": "random", "pick": "edge", "sides": "two"}
     assert found.times.tolist() == [0, 2, 3]
     assert (found.seed, found.range, found.model, found.evidence) == (0, (0.0, 1.0), "deffuant", "equation")
