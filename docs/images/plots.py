@@ -35,12 +35,9 @@ def swept() -> pd.DataFrame:
 
 def sized() -> pd.DataFrame:
     """Largest cluster over bound and number of agents, one row a run."""
-    epsilons = np.round(np.arange(0.1, 0.41, 0.02), 2).tolist()
-    return pd.concat(
-        osim.classic.sweep(
-            "deffuant", {"epsilon": epsilons}, n=n, steps=60, seed=SEED, replicates=20, metrics=["largest_cluster"]
-        ).assign(n=n)
-        for n in (50, 200, 1000)
+    over = {"epsilon": "0.1:0.4:0.02", "n": [50, 200, 1000]}
+    return osim.classic.sweep(
+        "deffuant", over, steps=5000, until="frozen", seed=SEED, replicates=20, metrics=["largest_cluster"]
     )
 
 
