@@ -30,7 +30,7 @@ def test_json_holds_everything_unrounded(invoke: Invoke) -> None:
     found = json.loads(invoke("abm", "deffuant", *arguments).stdout)
     simulated = simulate("deffuant", 20, steps=5, replicates=3)
     assert (found["model"], found["evidence"], found["steps"], found["seed"]) == ("deffuant", "equation", 5, 0)
-    assert found["parameters"] == {"epsilon": 0.2, "mu": 0.5, "threshold": "<="}
+    assert found["parameters"].items() >= {"epsilon": 0.2, "mu": 0.5, "threshold": "<="}.items()
     np.testing.assert_allclose(found["end"]["diversity"], simulated.final.std(axis=1), rtol=1e-12)
 
 
@@ -194,7 +194,7 @@ def test_points_that_fail_are_named_and_the_others_kept(invoke: Invoke, tmp_path
         (["--over", "n=[10,1]"], "n=1"),
         (["--over", "network.k=[2]"], "network.k"),
         (["--over", "steps=[2]"], "no parameter 'steps'"),
-        (["--until", "later"], "until must be 'frozen'"),
+        (["--until", "later"], "until must name the event"),
         (["--at", "[1000]"], "limit of 100"),
         (["--over", "mu=[0.1]", "--set", "mu=0.2"], "mu is given twice"),
     ],
