@@ -14,8 +14,9 @@ import os
 import time
 from typing import Any
 
-from opinionsim.classic import Batch, find_model, set_up
-from opinionsim.classic._simulate import starts_of
+import numpy as np
+
+from opinionsim.classic import Batch, draw_opinions, find_model, set_up
 from opinionsim.networks import build_network
 
 _N, _TIES, _REPEATS = 10_000, 4, 5
@@ -42,7 +43,8 @@ def main() -> None:
     print(f"load {os.getloadavg()[0]:.1f}")
     for name, settings, initial, until, bar in _CASES:
         setup = set_up(find_model(name), network, settings=settings, until=until)
-        start = starts_of(setup, initial, 1, [0])
+        discrete = setup.model.kind == "discrete"
+        start = draw_opinions(initial, _N, setup.range, np.random.default_rng(1), discrete=discrete)[None]
         Batch(setup, start, 1).advance(1)
         rates = []
         for _ in range(_REPEATS):

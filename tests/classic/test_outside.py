@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from opinionsim.classic import MODELS, set_up, simulate, transition
+from opinionsim.classic import MODELS, Transition, set_up, simulate, transition
 from opinionsim.classic._actors import MeetingActor
-from opinionsim.classic._transition import Transition
 from opinionsim.errors import SpecError
 from opinionsim.messages import Message
 from opinionsim.networks import Network
