@@ -25,7 +25,7 @@ demo: .venv/.ready ## first figure: no key, no network
 LONG := tests/test_restarts.py tests/test_damage.py tests/store/test_damage.py tests/cli/test_watch.py \
 	tests/cli/test_under_way.py tests/experiments/test_cluster.py tests/experiments/test_killed_sweeps.py \
 	tests/classic/test_compilation.py tests/classic/test_pairwise_models.py tests/classic/test_outside.py \
-	tests/classic/test_algorithmic_bias.py
+	tests/classic/test_algorithmic_bias.py tests/classic/test_activity_driven.py
 
 test: .venv/.ready-test ## run the tests but for those of `verify`
 	$(BIN)/pytest -n auto --dist loadfile tests $(addprefix --ignore ,$(LONG))
