@@ -113,7 +113,7 @@ def _compiled(kernel: Callable[..., Any]) -> Callable[..., Any]:
     # other files: with a digest of all sources in the name, outdated code is never used.
     kernel.__qualname__ += f"-{_sources(Path(kernel.__code__.co_filename).parent)}-{_content(kernel)}"
     try:
-        made = njit(cache=True, nogil=True)(kernel)
+        made: Any = njit(cache=True, nogil=True)(kernel)
     except RuntimeError:  # no folder can be written to
         return njit(nogil=True)(kernel)
     _own.add(made)
@@ -148,4 +148,4 @@ def _told() -> None:
         def on_end(self, happened: Any) -> None:
             """Nothing to say."""
 
-    event.register("numba:compile", Told())
+    event.register("numba:compile", Told())  # type: ignore[no-untyped-call]
