@@ -118,7 +118,8 @@ def _compiled(kernel: Callable[..., Any]) -> Callable[..., Any]:
         return njit(nogil=True)(kernel)
     _own.add(made)
     made._cache.save_overload = _one_at_a_time(made._cache)
-    return made
+    found: Callable[..., Any] = made
+    return found
 
 
 def _one_at_a_time(cache: Any) -> Callable[..., None]:
