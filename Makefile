@@ -21,11 +21,13 @@ demo: .venv/.ready ## first figure: no key, no network
 	$(BIN)/opinionsim demo
 
 # Tests that take minutes: servers that go away, stores that are damaged in every place, terminals that are watched,
-# clusters, and statistics of classic models.
+# clusters, statistics of classic models, and all experiments that come with the package.
 LONG := tests/test_restarts.py tests/test_damage.py tests/store/test_damage.py tests/cli/test_watch.py \
 	tests/cli/test_under_way.py tests/experiments/test_cluster.py tests/experiments/test_killed_sweeps.py \
 	tests/classic/test_compilation.py tests/classic/test_pairwise_models.py tests/classic/test_outside.py \
-	tests/classic/test_algorithmic_bias.py tests/classic/test_activity_driven.py
+	tests/classic/test_algorithmic_bias.py tests/classic/test_activity_driven.py tests/classic/test_group_rules.py \
+	tests/classic/test_lorenz.py tests/classic/test_coevolving.py tests/classic/test_axelrod.py \
+	tests/surveys/test_validate.py tests/experiments/test_published.py
 
 test: .venv/.ready-test ## run the tests but for those of `verify`
 	$(BIN)/pytest -n auto --dist loadfile tests $(addprefix --ignore ,$(LONG))

@@ -25,7 +25,7 @@ os.environ["MPLBACKEND"] = "Agg"
 
 # The speed of the machine is never what a test is about.
 settings.register_profile("local", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("ci", settings.get_profile("local"), derandomize=True, database=None, max_examples=35)
+settings.register_profile("ci", settings.get_profile("local"), derandomize=True, database=None, max_examples=25)
 settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 
