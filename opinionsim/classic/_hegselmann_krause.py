@@ -179,11 +179,11 @@ def _in_rank(variant: Variant, stop: Stop | None, machine: Machine) -> Callable[
     """The kernel of the complete graph: rows are sorted, and put back into the order of agents at the end."""
     kernel = step_kernel(lambda _: (_step_in_rank, _room_in_rank))(variant, stop, machine)
 
-    def sorted_first(rows, starts, contacts, timing, p, pairs, states, spares, moments, record, ended):
+    def sorted_first(rows, starts, contacts, timing, p, pairs, states, spares, moments, record, ended, halt):
         order = np.argsort(rows, axis=1)
         # Adding 0 turns -0 into 0, so that agents of equal opinions are equal to the last bit.
         ranked = np.take_along_axis(rows, order, axis=1) + 0.0
-        kernel(ranked, ranked, contacts, timing, p, pairs, states, spares, moments, record, ended)
+        kernel(ranked, ranked, contacts, timing, p, pairs, states, spares, moments, record, ended, halt)
         np.put_along_axis(rows, order, ranked, axis=1)
         for row in range(len(rows)):
             for moment in record[row]:

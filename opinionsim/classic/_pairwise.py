@@ -120,7 +120,7 @@ def pairwise_kernel(update: Callable[..., float], *, draws: bool = False, discre
 def _on_given_pairs(update: Callable[..., float], draws: bool) -> Callable[..., None]:
     """The kernel of steps that are one given pair each."""
 
-    def kernel(rows, starts, contacts, timing, p, pairs, states, spares, moments, record, ended):
+    def kernel(rows, starts, contacts, timing, p, pairs, states, spares, moments, record, ended, halt):
         words = np.zeros(1, dtype=np.uint64)
         for row in range(rows.shape[0]):
             opinions, start, noted = rows[row], starts[row], 0
@@ -128,6 +128,8 @@ def _on_given_pairs(update: Callable[..., float], draws: bool) -> Callable[..., 
                 copy(opinions, record[row, 0])
                 noted = 1
             for number in range(timing.steps):
+                if halt[0]:
+                    break
                 j, i = np.int64(pairs[number, 0]), np.int64(pairs[number, 1])
                 if draws:
                     fill(states[row], words)
@@ -210,13 +212,15 @@ def _vector_step(variant: Variant, meet: Callable[..., None]) -> tuple[Callable[
 def _vectors_on_given_pairs(meet: Callable[..., None]) -> Callable[..., None]:
     """The kernel of steps that are one given pair each, for vectors."""
 
-    def kernel(rows, starts, contacts, timing, p, pairs, states, spares, moments, record, ended):
+    def kernel(rows, starts, contacts, timing, p, pairs, states, spares, moments, record, ended, halt):
         for row in range(rows.shape[0]):
             opinions, noted = rows[row], 0
             if moments.size > 0 and moments[0] == 0:
                 copy_rows(opinions, record[row, 0])
                 noted = 1
             for number in range(timing.steps):
+                if halt[0]:
+                    break
                 j, i = np.int64(pairs[number, 0]), np.int64(pairs[number, 1])
                 meet(opinions, opinions, i, j, False, p, spares[row])
                 if noted < moments.size and moments[noted] == number + 1:

@@ -1,11 +1,11 @@
-"""Runs of points: carried out in batches, measured when they are done, and forgotten but for their measures."""
+"""Runs of points: carried out some at a time, measured when done, and forgotten but for measures and what is kept."""
 
 from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -13,18 +13,17 @@ import numpy as np
 
 from opinionsim.classic._contacts import Contacts
 from opinionsim.classic._points import Point, by_group
-from opinionsim.classic._process import Batch as Runs
-from opinionsim.classic._process import Setup
+from opinionsim.classic._process import Batch, Setup
 from opinionsim.classic._trajectories import Metrics, metrics_of_runs
 from opinionsim.errors import OpinionSimError
 from opinionsim.metrics import METRICS
 from opinionsim.networks import Network
 
-#: Numbers that the opinions of a batch are, at most, unless a single run has more.
-_BATCH = 1 << 16
-#: Elementary updates of a batch, at most, unless a single run has more: a sweep that is stopped waits for its batches.
+#: Numbers that the opinions of a task are, at most, unless a single run has more.
+_NUMBERS = 1 << 16
+#: Elementary updates of a task, at most, unless a single run has more: a sweep that is stopped waits for its tasks.
 _UPDATES = 1 << 27
-#: Numbers that networks kept for further points are, at most, beside those of one batch.
+#: Numbers that networks kept for further points are, at most, beside those of one task.
 _KEPT = 1 << 22
 #: Measures whose last bit depends on the runs they are computed beside; they are computed run by run, so that results
 #: do not depend on how runs are put together.
@@ -48,6 +47,8 @@ class RunOfPoint(NamedTuple):
         Whether the run ended before its limit of steps because what it was to run until had come.
     error : str
         Why the run failed; empty for one that did not.
+    opinions : ndarray (K + 1, N) or (K + 1, N, D), optional
+        Opinions at the K steps at which measures are taken on the way, and at the end; where they are kept.
     """
 
     replicate: int
@@ -55,9 +56,10 @@ class RunOfPoint(NamedTuple):
     time: int
     stopped: bool
     error: str = ""
+    opinions: np.ndarray | None = None
 
 
-class Batch(NamedTuple):
+class Task(NamedTuple):
     """Some replicates of a point, which one thread carries out together."""
 
     point: Point
@@ -108,8 +110,8 @@ class Cache:
         return entry.value
 
 
-def batches(points: Sequence[Point], missing: Sequence[Sequence[int]]) -> Iterator[Batch]:
-    """The runs to be carried out, in batches; points that share networks take turns replicate by replicate.
+def tasks_of(points: Sequence[Point], missing: Sequence[Sequence[int]]) -> Iterator[Task]:
+    """The runs to be carried out, some a task; points that share networks take turns replicate by replicate.
 
     Parameters
     ----------
@@ -119,7 +121,7 @@ def batches(points: Sequence[Point], missing: Sequence[Sequence[int]]) -> Iterat
         Replicates of each point that are to be carried out, ascending.
     """
     for members in by_group(points):
-        each = max(1, min(_BATCH // points[place].size for place in members))
+        each = max(1, min(_NUMBERS // points[place].size for place in members))
         each = min(each, *(max(1, _UPDATES // (points[place].n * max(points[place].steps, 1))) for place in members))
         most = max((missing[place][-1] for place in members if missing[place]), default=-1)
         for first in range(0, most + 1, each):
@@ -130,11 +132,17 @@ def batches(points: Sequence[Point], missing: Sequence[Sequence[int]]) -> Iterat
                 else:
                     chosen = tuple(replicate for replicate in some if first <= replicate < first + each)
                 if chosen:
-                    yield Batch(points[place], chosen)
+                    yield Task(points[place], chosen)
 
 
 def run_point(
-    point: Point, replicates: Sequence[int], metrics: Metrics, cache: Cache | None = None
+    point: Point,
+    replicates: Sequence[int],
+    metrics: Metrics,
+    cache: Cache | None = None,
+    *,
+    keep: bool = False,
+    halt: np.ndarray | None = None,
 ) -> list[RunOfPoint]:
     """Carry out and measure some replicates of a point.
 
@@ -148,6 +156,10 @@ def run_point(
         Names in :data:`opinionsim.metrics.METRICS`, or functions of opinions (N,) or (N, D).
     cache : Cache, optional
         Keeps what points share.
+    keep : bool
+        Whether runs keep their opinions.
+    halt : ndarray (1,) of uint8, optional
+        As for :class:`opinionsim.classic.Batch`.
 
     Returns
     -------
@@ -157,15 +169,17 @@ def run_point(
     cache = cache or Cache()
     # Replicates on one network run together.
     parts = [[replicate] for replicate in replicates] if point.drawn else [list(replicates)]
-    return [run for part in parts if part for run in _run_together(point, part, metrics, cache)]
+    return [run for part in parts if part for run in _run_together(point, part, metrics, cache, keep, halt)]
 
 
-def _run_together(point: Point, replicates: list[int], metrics: Metrics, cache: Cache) -> list[RunOfPoint]:
+def _run_together(
+    point: Point, replicates: list[int], metrics: Metrics, cache: Cache, keep: bool, halt: np.ndarray | None
+) -> list[RunOfPoint]:
     """Carry out replicates on one network; if that fails, one by one, so that the error is that of its run."""
     try:
         setup = point.setup(*cache.network(point, replicates[0]))
         starts = point.starts(setup, replicates)
-        runs = Runs(setup, starts, point.seed, replicates)
+        runs = Batch(setup, starts, point.seed, replicates, halt=halt)
         record = np.empty((len(replicates), len(point.at), *starts.shape[1:]))
         ended = runs.advance(point.steps, point.at, record)
         finals = runs.opinions
@@ -173,9 +187,11 @@ def _run_together(point: Point, replicates: list[int], metrics: Metrics, cache: 
         for place, moment in enumerate(point.at):
             measures = _measured(record[:, place], starts, metrics, setup, [setup.network] * len(starts))
             found.append({f"{name}@{moment}": values for name, values in measures.items()})
+    except CancelledError:
+        raise
     except Exception as error:
         if len(replicates) > 1:
-            return [run for each in replicates for run in _run_together(point, [each], metrics, cache)]
+            return [run for each in replicates for run in _run_together(point, [each], metrics, cache, keep, halt)]
         named = "" if isinstance(error, OpinionSimError) else f"{type(error).__name__}: "
         return [RunOfPoint(replicates[0], {}, 0, False, f"{named}{error}" or type(error).__name__)]
     return [
@@ -184,6 +200,7 @@ def _run_together(point: Point, replicates: list[int], metrics: Metrics, cache: 
             {name: values[place] for measures in found for name, values in measures.items()},
             int(ended[place]) if ended[place] >= 0 else point.steps,
             bool(ended[place] >= 0),
+            opinions=np.concatenate([record[place], finals[place : place + 1]]) if keep else None,
         )
         for place, replicate in enumerate(replicates)
     ]
@@ -214,23 +231,23 @@ def _joins(name: str) -> bool:
 
 
 def carried_out(
-    work: Iterable[Batch],
-    submit: Callable[[Batch], Future[list[RunOfPoint]]],
+    work: Iterable[Task],
+    submit: Callable[[Task], Future[list[RunOfPoint]]],
     ahead: int,
     stopping: Callable[[], bool] = lambda: False,
-) -> Iterator[list[tuple[Point, RunOfPoint]]]:
-    """Runs as they are done, with at most `ahead` batches under way.
+) -> Generator[list[tuple[Point, RunOfPoint]], None, None]:
+    """Runs as they are done, with at most `ahead` tasks under way.
 
     Parameters
     ----------
-    work : iterable of Batch
+    work : iterable of Task
         What is to be done.
     submit : callable
-        Begins a batch.
+        Begins a task.
     ahead : int
-        Batches under way at a time.
+        Tasks under way at a time.
     stopping : callable
-        Whether no further batch is to be begun; those under way are waited for.
+        Whether no further task is to be begun; those under way are waited for.
 
     Yields
     ------
@@ -239,13 +256,13 @@ def carried_out(
         not continued.
     """
     queue, failed = iter(work), set[str]()
-    waiting: dict[Future[list[RunOfPoint]], Batch] = {}
+    waiting: dict[Future[list[RunOfPoint]], Task] = {}
     while True:
         while len(waiting) < ahead and not stopping():
-            batch = next((each for each in queue if each.point.id not in failed), None)
-            if batch is None:
+            task = next((each for each in queue if each.point.id not in failed), None)
+            if task is None:
                 break
-            waiting[submit(batch)] = batch
+            waiting[submit(task)] = task
         if not waiting:
             return
         done, _ = wait(waiting, timeout=_TICK_S, return_when=FIRST_COMPLETED)
@@ -260,15 +277,24 @@ def carried_out(
 
 
 def on_threads(
-    work: Iterable[Batch], metrics: Metrics, threads: int, stopping: Callable[[], bool] = lambda: False
-) -> Iterator[list[tuple[Point, RunOfPoint]]]:
-    """Runs as threads of this process carry them out; as :func:`carried_out`."""
-    cache = Cache()
+    work: Iterable[Task],
+    metrics: Metrics,
+    threads: int,
+    stopping: Callable[[], bool] = lambda: False,
+    *,
+    keep: bool = False,
+) -> Generator[list[tuple[Point, RunOfPoint]], None, None]:
+    """Runs as threads of this process carry them out; as :func:`carried_out`, with opinions if they are to `keep`."""
+    cache, halt = Cache(), np.zeros(1, dtype=np.uint8)
+
+    def begin(task: Task) -> Future[list[RunOfPoint]]:
+        return pool.submit(run_point, *task, metrics, cache, keep=keep, halt=halt)
+
     with ThreadPoolExecutor(threads, "opinionsim-classic") as pool:
-        # A batch waits for each thread, so that none idles while rows are written.
+        # A task waits for each thread, so that none idles while rows are written.
         try:
-            yield from carried_out(
-                work, lambda batch: pool.submit(run_point, *batch, metrics, cache), 2 * threads, stopping
-            )
+            yield from carried_out(work, begin, 2 * threads, stopping)
         finally:
+            # Runs that nobody waits for any more end within a step.
+            halt[0] = 1
             pool.shutdown(wait=True, cancel_futures=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError
 from contextlib import nullcontext
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -368,6 +369,8 @@ class Batch:
         (speaker, listener) of every step, in place of drawn pairs; the listener alone updates.
     machine : bool
         Whether the kernel is compiled; otherwise it is run as the Python it is written in, with the same result.
+    halt : ndarray (1,) of uint8, optional
+        Has another thread end :meth:`advance` within a step, by setting it to 1.
 
     Attributes
     ----------
@@ -384,9 +387,11 @@ class Batch:
         *,
         pairs: np.ndarray | None = None,
         machine: bool = True,
+        halt: np.ndarray | None = None,
     ) -> None:
         self.setup = setup
         self.steps = 0
+        self._halt = np.zeros(1, dtype=np.uint8) if halt is None else halt
         self._states = np.array(setup.model.units.encode(initial, setup.range), dtype=np.float64)
         self._start = self._states.copy()
         if setup.model.carried:
@@ -443,6 +448,8 @@ class Batch:
         ------
         SpecError
             If opinions have grown beyond all numbers.
+        CancelledError
+            If it was ended by `halt`; opinions are then those of some step.
         """
         setup, given = self.setup, self._pairs is not None
         noted = np.asarray(moments, dtype=np.int64)
@@ -458,8 +465,10 @@ class Batch:
             for rows, contacts in self._parts():
                 kernel(
                     self._states[rows], self._start[rows], contacts, timing, self._p, pairs, self._streams[rows],
-                    self._spares[rows], noted, record[rows], ended[rows],
+                    self._spares[rows], noted, record[rows], ended[rows], self._halt,
                 )  # fmt: skip
+        if self._halt[0]:
+            raise CancelledError("the simulation was ended from outside")
         self.steps += steps
         if not np.isfinite(self.opinions).all():
             raise SpecError(f"{setup.model.name}: opinions have grown beyond all numbers; its parameters let them")

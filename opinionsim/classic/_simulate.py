@@ -150,14 +150,14 @@ def simulate(
     most = _cores() if threads is None else whole("threads", threads, 1)
     parts = [part for part in np.array_split(np.arange(replicates), min(replicates, most)) if part.size]
 
-    def one(place: int) -> None:
+    def one(place: int, halt: np.ndarray) -> None:
         own = slice(parts[place][0], parts[place][-1] + 1)
-        batch = Batch(setup, starts[own], seed, numbers[own], pairs=met, machine=machine)
+        batch = Batch(setup, starts[own], seed, numbers[own], pairs=met, machine=machine, halt=halt)
         # Straight into place: memory that is written for the first time costs more than most models.
         ended[own] = batch.advance(steps, times, opinions[own])
         networks[own] = batch.networks
 
-    each_of(len(parts), one, threads)
+    _each_of(len(parts), one, most)
     if until is not None and (ended >= 0).all():
         # Nothing happens after the last end.
         kept = int(np.searchsorted(times, ended.max())) + 1
@@ -168,20 +168,21 @@ def simulate(
     )
 
 
-def each_of(number: int, one: Callable[[int], None], threads: int | None = None) -> None:
-    """Call ``one(0), ..., one(number - 1)``, several at once; the first error is raised when all have ended."""
-    if threads is not None:
-        threads = whole("threads", threads, 1)
-    most = min(number, threads or _cores())
-    # The first call compiles, which others would only wait for.
-    one(0)
-    if most <= 1:
-        for each in range(1, number):
-            one(each)
-        return
-    with ThreadPoolExecutor(most, "opinionsim-classic") as pool:
-        for ended in [pool.submit(one, each) for each in range(1, number)]:
-            ended.result()
+def _each_of(number: int, one: Callable[[int, np.ndarray], None], most: int) -> None:
+    """Call ``one(0, halt), ..., one(number - 1, halt)`` on up to `most` threads; the first error is raised.
+
+    Compiled code cannot be interrupted: an interrupt, which this thread waits for, sets `halt` for the others.
+    """
+    halt = np.zeros(1, dtype=np.uint8)
+    with ThreadPoolExecutor(min(number, most), "opinionsim-classic") as pool:
+        try:
+            # The first call compiles, which others would only wait for.
+            pool.submit(one, 0, halt).result()
+            for ended in [pool.submit(one, each, halt) for each in range(1, number)]:
+                ended.result()
+        except BaseException:
+            halt[0] = 1
+            raise
 
 
 def _cores() -> int:

@@ -103,7 +103,7 @@ def step_kernel(make: Callable[[Variant], tuple[Callable[..., None], Callable[..
     -------
     callable
         ``maker(variant, stop, machine)``: the kernel of a variant, ``kernel(rows, starts, contacts, timing, p, pairs,
-        states, spares, moments, record, ended)``. It carries each row of `rows` (R, N) forward in place, fills
+        states, spares, moments, record, ended, halt)``. It carries each row of `rows` (R, N) forward in place, fills
         `record` (R, K, N) after the steps named by `moments` (K,), and `ended` (R,) with the step after which a run
         came to its `stop`, which stays -1 where it did not. `machine` compiles, or leaves the Python as it is.
     """
@@ -123,7 +123,7 @@ def _loop(
     at_once, checks_start = variant.order == SYNCHRONOUS, stops and not compares
     keeps, copied = at_once or compares, copy_rows if variant.vectors else copy
 
-    def kernel(rows, starts, contacts, timing, p, pairs, states, spares, moments, record, ended):
+    def kernel(rows, starts, contacts, timing, p, pairs, states, spares, moments, record, ended, halt):
         queue = np.empty(contacts.firsts.size, dtype=np.uint32)
         copy(contacts.firsts, queue)
         previous = np.empty_like(rows[0]) if keeps else rows[0]
@@ -142,7 +142,7 @@ def _loop(
                 if looked < 0:
                     ended[row] = 0
             for number in range(1, timing.steps + 1):
-                if stops and ended[row] >= 0:
+                if (stops and ended[row] >= 0) or halt[0]:
                     break
                 if keeps:
                     copied(opinions, previous)
@@ -189,7 +189,7 @@ def array_kernel(make: Callable[..., Begin]) -> Maker:
         stops, compares = stop is not None, stop is not None and stop.compares
         check, room = (machine(stop.check), machine(stop.room)) if stop is not None else (_untouched, _untouched)
 
-        def kernel(rows, starts, contacts, timing, p, pairs, states, spares, moments, record, ended):
+        def kernel(rows, starts, contacts, timing, p, pairs, states, spares, moments, record, ended, halt):
             begin = make(contacts, p, machine)
             for row in range(rows.shape[0]):
                 step, low, high = begin(starts[row], spares[row])
@@ -201,7 +201,7 @@ def array_kernel(make: Callable[..., Begin]) -> Maker:
                 if stops and not compares and check(now, now, contacts, p, timing, memory) < 0:
                     ended[row] = 0
                 for number in range(1, timing.steps + 1):
-                    if ended[row] >= 0:
+                    if ended[row] >= 0 or halt[0]:
                         break
                     last, now = now, step(now)
                     now.clip(low, high, out=now)

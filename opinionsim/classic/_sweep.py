@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from opinionsim.classic._model import ClassicModel
-from opinionsim.classic._point_runs import RunOfPoint, batches, on_threads
+from opinionsim.classic._point_runs import RunOfPoint, on_threads, tasks_of
 from opinionsim.classic._points import Point, cell, points_of
 from opinionsim.classic._simulate import _cores, whole
 from opinionsim.classic._trajectories import Metrics, plain
@@ -101,13 +102,14 @@ def sweep(
         metrics=metrics,
     )
     rows: list[tuple[str, RunOfPoint]] = []
-    work = batches(points, [np.arange(replicates).tolist()] * len(points))
-    for done in on_threads(work, metrics, threads):
-        rows += [(point.id, run) for point, run in done]
-        if failed := next(((point, run) for point, run in done if run.error), None):
-            raise SpecError(f"{described(failed[0].values)}replicate {failed[1].replicate}: {failed[1].error}")
-        if done and progress is not None:
-            progress(len(rows), len(points) * replicates)
+    work = tasks_of(points, [np.arange(replicates).tolist()] * len(points))
+    with closing(on_threads(work, metrics, threads)) as parts:
+        for done in parts:
+            rows += [(point.id, run) for point, run in done]
+            if failed := next(((point, run) for point, run in done if run.error), None):
+                raise SpecError(f"{described(failed[0].values)}replicate {failed[1].replicate}: {failed[1].error}")
+            if done and progress is not None:
+                progress(len(rows), len(points) * replicates)
     frame = sweep_frame([(point.id, point.values) for point in points], rows, shared(points))
     frame.attrs["replicates"] = replicates
     return frame.drop(columns="error")

@@ -6,13 +6,13 @@ import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from opinionsim.cli._console import aligned, note, say, say_compilations, say_json
 from opinionsim.cli._options import AsJson, assignments
-from opinionsim.cli._sweeps import carry_out_sweep, end_sweep, mean, say_frame, say_plan, spell_all
+from opinionsim.cli._sweeps import carry_out_sweep, end_sweep, mean, measures_of, say_frame, say_plan, spell_all
 from opinionsim.errors import SpecError
 
 if TYPE_CHECKING:
@@ -109,6 +109,14 @@ def abm(
             "Default: nothing is kept; of a specification, results/NAME.sqlite.",
         ),
     ] = None,
+    opinions: Annotated[
+        Path | None,
+        typer.Option(
+            "--opinions",
+            metavar="DIR",
+            help="Also keep the opinions of a sweep's runs, at the end and after the steps of --at, as Parquet.",
+        ),
+    ] = None,
     threads: Annotated[
         int | None, typer.Option("--threads", min=1, help="Simulations at a time. Default: one a processor.")
     ] = None,
@@ -132,15 +140,16 @@ def abm(
     as_json: AsJson = False,
 ) -> None:
     """Simulate a classic opinion model once, or a sweep of it: every combination of values."""  # fmt: skip
-    from opinionsim.classic import check_names, find_model, simulate
+    from opinionsim.classic import check_names, find_model
     from opinionsim.documents import parse_value
-    from opinionsim.experiments import default_sweep_store, load_sweep, path_of
+    from opinionsim.experiments import default_sweep_store, load_sweep
 
     say_compilations()
     if figure is not None:
         from opinionsim.plots import check_suffix
 
         check_suffix(figure)
+    output = _Output(store, opinions, threads, cluster, plan, csv, figure, as_json)
     given = {
         "--over": over, "--agents": agents, "--network": network, "--initial": initial, "--range": span,
         "--steps": steps, "--until": until, "--at": at, "--isolates": isolates,
@@ -151,7 +160,7 @@ def abm(
         changes = {"replicates": replicates, "seed": seed, "measurement.metrics": metrics}
         spelled = [f"{path}={json.dumps(value)}" for path, value in changes.items() if value is not None]
         sweep = load_sweep(model, [*(settings or ()), *spelled])
-        return _sweep(sweep, store or default_sweep_store(sweep), threads, cluster, plan, csv, figure, as_json)
+        return _sweep(sweep, output._replace(store=store or default_sweep_store(sweep)))
     found = find_model(model)
     if describe:
         say(_description(found))
@@ -159,6 +168,7 @@ def abm(
     set_to = assignments(settings, "--set")
     check_names(found, set_to)
     common: dict[str, Any] = {
+        "n": agents,
         "network": "complete" if network is None else parse_value(network, "--network"),
         "initial": "uniform" if initial is None else parse_value(initial, "--initial"),
         "range": None if span is None else parse_value(span, "--range"),
@@ -168,72 +178,91 @@ def abm(
         "replicates": replicates or 1,
     }
     names = metrics or list(found.measures)
-    if any((over, until, at, store, cluster, plan)):
-        if every != 1:
-            raise SpecError("--record-every cannot be given with --over, which keeps final opinions only")
-        varied = assignments(over, "--over")
-        if both := sorted({*varied} & {*set_to}):
-            raise SpecError(f"{both[0]} is given twice: as a value, and as one that varies")
-        moments = [] if at is None else parse_value(at, "--at")
-        sweep = load_sweep(
-            {
-                "name": found.name,
-                "seed": common["seed"],
-                "replicates": common["replicates"],
-                "model": {"classic": found.name, "parameters": set_to},
-                "population": {"size": agents, "initial_opinions": common["initial"], "range": common["range"]},
-                "interaction": {
-                    "network": common["network"],
-                    "steps": common["steps"],
-                    "until": None if until is None else parse_value(until, "--until"),
-                    "isolates": common["isolates"],
-                },
-                "measurement": {"metrics": names, "at": [moments] if isinstance(moments, int) else moments},
-                "sweep": {path_of(name): values for name, values in varied.items()},
-            }
-        )
-        return _sweep(sweep, store, threads, cluster, plan, csv, figure, as_json)
-    common = {**common, "n": agents, **set_to}
+    if not any((over, until, at, store, opinions, cluster, plan)):
+        return _single(found, {**common, **set_to}, names, every, output)
+    if every != 1:
+        raise SpecError("--record-every is of single simulations; a sweep takes the steps of --at")
+    varied = assignments(over, "--over")
+    if both := sorted({*varied} & {*set_to}):
+        raise SpecError(f"{both[0]} is given twice: as a value, and as one that varies")
+    end = None if until is None else parse_value(until, "--until")
+    moments = [] if at is None else parse_value(at, "--at")
+    _sweep(load_sweep(_specification(found, common, set_to, varied, end, moments, names)), output)
+
+
+def _specification(
+    model: ClassicModel,
+    common: Mapping[str, Any],
+    parameters: Mapping[str, Any],
+    varied: Mapping[str, Any],
+    until: Any,
+    moments: Any,
+    metrics: list[str],
+) -> dict[str, Any]:
+    """The specification that the options of a sweep stand for."""
+    from opinionsim.experiments import path_of
+
+    return {
+        "name": model.name,
+        "seed": common["seed"],
+        "replicates": common["replicates"],
+        "model": {"classic": model.name, "parameters": parameters},
+        "population": {"size": common["n"], "initial_opinions": common["initial"], "range": common["range"]},
+        "interaction": {**{name: common[name] for name in ("network", "steps", "isolates")}, "until": until},
+        "measurement": {"metrics": metrics, "at": [moments] if isinstance(moments, int) else moments},
+        "sweep": {path_of(name): values for name, values in varied.items()},
+    }
+
+
+class _Output(NamedTuple):
+    """How a simulation is carried out, and where its results go; as the options of the same names say."""
+
+    store: str | None
+    opinions: Path | None
+    threads: int | None
+    cluster: str | None
+    plan: bool
+    csv: Path | None
+    figure: Path | None
+    as_json: bool
+
+
+def _single(model: ClassicModel, given: dict[str, Any], metrics: list[str], every: int, output: _Output) -> None:
+    """Carry out one simulation, and report it."""
+    from opinionsim.classic import simulate
+
     # Metrics that fail at the start fail at the end too: find out before the simulation.
-    simulate(found, **{**common, "steps": 0}).metrics(names)
-    run = simulate(found, record_every=every, threads=threads, **common)
-    _report_run(found, run, names, as_json=as_json)
-    if csv is not None:
-        _write_csv(run.frame(), csv)
-    if figure is not None:
+    simulate(model, **{**given, "steps": 0}).metrics(metrics)
+    run = simulate(model, record_every=every, threads=output.threads, **given)
+    _report_run(model, run, metrics, as_json=output.as_json)
+    if output.csv is not None:
+        _write_csv(run.frame(), output.csv)
+    if output.figure is not None:
         from opinionsim.plots import save, trajectories
 
-        note(f"wrote {save(trajectories(run), figure)}")
+        note(f"wrote {save(trajectories(run), output.figure)}")
 
 
-def _sweep(
-    sweep: Sweep,
-    store: str | None,
-    threads: int | None,
-    cluster: str | None,
-    plan: bool,
-    csv: Path | None,
-    figure: Path | None,
-    as_json: bool,
-) -> None:
+def _sweep(sweep: Sweep, output: _Output) -> None:
     """Carry out a sweep, or plan it, and report it."""
+    store, figure = output.store, output.figure
     if figure is not None and not 1 <= len(sweep.axes) <= 2:
         raise SpecError(f"--figure shows one or two axes; this sweep has {len(sweep.axes)}; save its runs with --csv")
-    if plan:
-        say_plan(sweep, store, threads)
+    if output.plan:
+        say_plan(sweep, store, output.threads)
         return
-    summary = carry_out_sweep(sweep, store, threads=threads, cluster=cluster)
+    summary = carry_out_sweep(sweep, store, opinions=output.opinions, threads=output.threads, cluster=output.cluster)
     frame = summary.frame
     if len(frame):
-        say_frame(frame, as_json=as_json)
-    if csv is not None:
-        _write_csv(frame, csv)
+        say_frame(frame, as_json=output.as_json)
+    if output.csv is not None:
+        _write_csv(frame, output.csv)
     if figure is not None and len(frame):
         from opinionsim.plots import phase_diagram, save
 
         x, *others = sweep.axes
-        y = others[0] if others else None
-        note(f"wrote {save(phase_diagram(frame, x=x, y=y, value=sweep.measures[0]), figure)}")
+        y, value = others[0] if others else None, measures_of(frame, list(sweep.axes))[0]
+        note(f"wrote {save(phase_diagram(frame, x=x, y=y, value=value), figure)}")
     end_sweep(summary, kept=store is not None)
 
 

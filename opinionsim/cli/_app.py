@@ -59,14 +59,14 @@ _COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
             "Print bias and diversity of final opinions by condition, what is missing, and metrics the spec names.",
         ),
         "plot": ("_outputs:plot", "Draw a figure into a file and print its path."),
-        "export": ("_outputs:export", "Write all frames as CSV, and the manifest, into a folder."),
+        "export": ("_outputs:export", "Write all frames as CSV or Parquet, and the manifest, into a folder."),
         "replay": (
             "_reading:replay",
             "Rebuild every complete run from its stored calls, without a model, and compare.",
         ),
     },
     "Classic models": {
-        "abm": ("_abm:abm", "Simulate a classic opinion model, or a sweep of it: once, or every combination of values.")
+        "abm": ("_abm:abm", "Simulate a classic opinion model once, or a sweep of it: every combination of values.")
     },
     "Tools": {
         "classify": ("_classify:classify", "Code the opinion each text expresses of a claim; prints CSV."),

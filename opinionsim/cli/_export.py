@@ -4,30 +4,45 @@ from __future__ import annotations
 
 import json
 import tempfile
+from enum import StrEnum
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from opinionsim.errors import SpecError
-from opinionsim.store import Results
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from opinionsim.store import Results
 
 _FRAMES = ("runs", "agents", "edges", "turns", "opinions", "calls", "metrics")
 _POINTS = "points"
 _MANIFEST = "manifest.json"
+
+
+class FileKind(StrEnum):
+    """Kind of file that frames are exported to."""
+
+    csv = "csv"
+    parquet = "parquet"
+
+
 #: In the order of writing: a folder with a manifest is complete.
-_NAMES = (*(f"{name}.csv" for name in (*_FRAMES, _POINTS)), _MANIFEST)
+_NAMES = (*(f"{name}.{kind}" for kind in FileKind for name in (*_FRAMES, _POINTS)), _MANIFEST)
 
 
-def write_export(results: Results, folder: Path) -> list[Path]:
-    r"""Write every frame as CSV and the manifest as JSON; on failure none of them.
+def write_export(results: Results, folder: Path, kind: FileKind = FileKind.csv) -> list[Path]:
+    r"""Write every frame as CSV or Parquet, and the manifest as JSON; on failure none of them.
 
-    Characters that no CSV file can hold (half a surrogate pair, NUL) are written as ``\udXXX`` and ``\x00``.
+    Characters that no such file can hold (half a surrogate pair, NUL) are written as ``\udXXX`` and ``\x00``.
 
     Parameters
     ----------
     results : Results
         One experiment.
+    kind : FileKind
+        Kind of file.
     folder : Path
         A new or empty folder, or one with only an earlier export, which is replaced.
 
@@ -39,10 +54,12 @@ def write_export(results: Results, folder: Path) -> list[Path]:
     Raises
     ------
     SpecError
-        If the folder holds anything else.
+        If the folder holds anything else, or a package is missing.
     OSError
         If it cannot be written.
     """
+    if kind is FileKind.parquet and find_spec("pyarrow") is None:
+        raise SpecError("Parquet files need pyarrow: pip install 'opinionsim[parquet]'")
     if folder.exists() and not folder.is_dir():
         raise SpecError(f"{folder} is a file; give a folder to export to")
     if folder.is_dir():
@@ -53,29 +70,36 @@ def write_export(results: Results, folder: Path) -> list[Path]:
     place.parent.mkdir(parents=True, exist_ok=True)
     # Beside the folder, thus on the same file system: finished files are moved into it once all are written.
     with tempfile.TemporaryDirectory(prefix=f".{place.name}-", dir=place.parent) as scratch:
-        _write(results, Path(scratch))
+        _write(results, Path(scratch), kind)
         place.mkdir(exist_ok=True)
         written = [name for name in _NAMES if (Path(scratch) / name).exists()]
         for name in written:
             (Path(scratch) / name).replace(place / name)
+        for name in {*_NAMES} - {*written}:
+            (place / name).unlink(missing_ok=True)
     return [folder / name for name in written]
 
 
-def _write(results: Results, folder: Path) -> None:
+def _write(results: Results, folder: Path, kind: FileKind) -> None:
     # A classic sweep has one frame, other experiments all the others.
     for name in (_POINTS,) if results.swept else _FRAMES:
         frame: pd.DataFrame = getattr(results, name)
         if name == "turns":
             frame = frame.assign(reads=[json.dumps(list(reads)) for reads in frame["reads"]])
-        _plain(frame).to_csv(folder / f"{name}.csv", index=False)
+        if kind is FileKind.csv:
+            _plain(frame).to_csv(folder / f"{name}.csv", index=False)
+        else:
+            _plain(frame).to_parquet(folder / f"{name}.parquet", index=False, engine="pyarrow")
     text = json.dumps(results.manifest, indent=2, ensure_ascii=False) + "\n"
     # Half a surrogate pair is written as its escape, which JSON reads back unchanged.
     (folder / _MANIFEST).write_bytes(text.encode("utf-8", "backslashreplace"))
 
 
 def _plain(frame: pd.DataFrame) -> pd.DataFrame:
-    """A frame whose texts a CSV file can hold: half a surrogate pair and NUL are written as their escapes."""
-    texts = [position for position, dtype in enumerate(frame.dtypes) if not pd.api.types.is_numeric_dtype(dtype)]
+    """A frame whose texts files can hold: half a surrogate pair and NUL are written as their escapes."""
+    from pandas.api.types import is_numeric_dtype
+
+    texts = [position for position, dtype in enumerate(frame.dtypes) if not is_numeric_dtype(dtype)]
     found = frame.copy(deep=False)
     for position in texts:
         column = found.iloc[:, position]
@@ -84,7 +108,7 @@ def _plain(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _escaped(value: Any) -> Any:
-    """A text with the characters escaped that no CSV file can hold; any other value as it is."""
+    """A text with the characters escaped that no file can hold; any other value as it is."""
     if not isinstance(value, str):
         return value
     return value.encode("utf-8", "backslashreplace").decode("utf-8").replace("\0", "\\x00")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from opinionsim.cli._console import note, say, say_json
+from opinionsim.cli._export import FileKind, write_export
 from opinionsim.cli._figures import Figures, draw, numbers, options_of
 from opinionsim.cli._options import AsJson, DesignNumber, ExperimentName, StorePath, TextKind, assignments, own_modules
 from opinionsim.cli._stores import note_standing, read_results, row_of
@@ -411,11 +412,12 @@ def _file_part(text: str) -> str:
 def export(
     store: StorePath,
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder to write, new or empty.", show_default=False)],
+    kind: Annotated[FileKind, typer.Option("--format", help="Kind of file; parquet needs the extra of that name.")] = (
+        FileKind.csv
+    ),
     experiment: ExperimentName = None,
     design: DesignNumber = None,
 ) -> None:
-    """Write all frames as CSV, and the manifest, into a folder."""
-    from opinionsim.cli._export import write_export
-
-    for path in write_export(read_results(store, experiment, design), folder):
+    """Write all frames as CSV or Parquet, and the manifest, into a folder."""
+    for path in write_export(read_results(store, experiment, design), folder, kind):
         say(str(path))

@@ -6,6 +6,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +30,12 @@ _FIXED = ("model", "replicate", "time", "stopped", "error", "evidence")
 
 
 def carry_out_sweep(
-    sweep: Sweep, store: str | None, *, threads: int | None = None, cluster: str | None = None
+    sweep: Sweep,
+    store: str | None,
+    *,
+    opinions: Path | None = None,
+    threads: int | None = None,
+    cluster: str | None = None,
 ) -> SweepSummary:
     """Carry out a sweep with progress on standard error.
 
@@ -40,7 +46,9 @@ def carry_out_sweep(
     if store is not None:
         note(f"{sweep.spec.name}: {sweep.total:,} runs of {len(sweep.points):,} points into {spelled(store)}")
     with _stopped_by_signals() as stopping, _display() as show:
-        summary = run_sweep(sweep, store, threads=threads, cluster=cluster, watch=show, stopping=stopping)
+        summary = run_sweep(
+            sweep, store, opinions=opinions, threads=threads, cluster=cluster, watch=show, stopping=stopping
+        )
     if store is not None:
         _say_result(summary)
     return summary

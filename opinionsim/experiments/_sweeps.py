@@ -5,30 +5,32 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import opinionsim
 from opinionsim import background
 from opinionsim.classic.points import (
     STREAMS,
-    Batch,
     Cache,
     Point,
     RunOfPoint,
-    batches,
+    Task,
     carried_out,
     described,
     on_threads,
     run_point,
     shared,
     sweep_frame,
+    tasks_of,
 )
 from opinionsim.errors import SpecError, StoreError
 from opinionsim.experiments._cluster import Cluster
 from opinionsim.experiments._manifest import versions
+from opinionsim.experiments._opinion_files import OpinionFiles
 from opinionsim.experiments._sweep_spec import Sweep
 from opinionsim.store import DesignRow, PointRow, Store, load, open_store
 
@@ -41,7 +43,7 @@ _SAVE_S, _ROWS = 0.3, 5000
 _PILOT_S = 0.2
 #: Numbers of agents of which a plan tries runs, at most.
 _SIZES = 5
-#: Batches under way on a cluster for each thread of its workers.
+#: Tasks under way on a cluster for each thread of its workers.
 _AHEAD = 2
 
 
@@ -100,6 +102,7 @@ def run_sweep(
     sweep: Sweep,
     store: str | None = None,
     *,
+    opinions: str | Path | None = None,
     threads: int | None = None,
     cluster: str | None = None,
     watch: Callable[[SweepProgress], object] = lambda progress: None,
@@ -114,6 +117,9 @@ def run_sweep(
     store : str, optional
         Path or address of a store, which keeps runs as they are done: carried out again, the sweep goes on where it
         was, and added replicates, values and measures extend it. Default: none, runs are kept in memory.
+    opinions : str or Path, optional
+        Folder in which opinions are kept as Parquet, one row a run and moment: at the end, and at the steps at which
+        measures are taken on the way. A run whose opinions are missing is carried out (again). Default: none are kept.
     threads : int, optional
         Threads of this process; default one a processor. Changes no result.
     cluster : str, optional
@@ -131,31 +137,38 @@ def run_sweep(
     Raises
     ------
     SpecError
-        If the cluster cannot be used.
+        If the cluster cannot be used, or opinions cannot be kept in that folder.
     StoreError
-        If the store cannot be opened or written.
+        If the store or the folder cannot be read or written.
     """
     began = time.monotonic()
     if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):
         raise SpecError(f"threads must be a whole number of at least 1; got {threads!r}")
     errors: dict[str, str] = {}
     rows: list[tuple[str, RunOfPoint]] = []
+    files = None if opinions is None else OpinionFiles(opinions, sweep.points)
     with ExitStack() as closing:
         workers = None if cluster is None else closing.enter_context(Cluster(cluster))
         opened = None if store is None else closing.enter_context(open_store(store))
         if opened is not None:
             opened.save_design(_design(sweep))
-        missing = [range(sweep.spec.replicates)] * len(sweep.points) if opened is None else _missing(sweep, opened)
+        missing = (
+            [range(sweep.spec.replicates)] * len(sweep.points) if opened is None else _missing(sweep, opened, files)
+        )
         progress = SweepProgress(sweep.total, sweep.total - sum(map(len, missing)))
         watch(progress)
         saver = closing.enter_context(_Saver(opened, rows))
-        work = batches(sweep.points, missing)
+        work, keep = tasks_of(sweep.points, missing), files is not None
         done = (
-            on_threads(work, sweep.measures, threads or _cores(), stopping)
+            on_threads(work, sweep.measures, threads or _cores(), stopping, keep=keep)
             if workers is None
-            else _on_cluster(work, sweep.measures, workers, stopping)
+            else _on_cluster(work, sweep.measures, workers, stopping, keep=keep)
         )
+        closing.callback(done.close)
         for found in done:
+            if files is not None:
+                # Before their rows, so that no run is taken for done whose opinions are missing.
+                found = files.keep(found)
             for point, run in found:
                 if run.error:
                     errors.setdefault(described(point.values).rstrip(", ") or sweep.spec.name, run.error)
@@ -184,7 +197,7 @@ class _Saver:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        # Whatever ended the sweep, what is done is kept.
+        # Runs that are done are kept whatever ended the sweep.
         self._save()
 
     def add(self, found: list[tuple[Point, RunOfPoint]]) -> None:
@@ -228,13 +241,15 @@ def _design(sweep: Sweep) -> DesignRow:
     return DesignRow(sweep.experiment_id, sweep.spec.name, sweep.design_id, spec, manifest)
 
 
-def _missing(sweep: Sweep, store: Store) -> list[range] | list[Any]:
-    """Replicates of each point that are not stored with all measures."""
+def _missing(sweep: Sweep, store: Store, files: OpinionFiles | None = None) -> list[range] | list[Any]:
+    """Replicates of each point that are not stored with all measures, or not in the files of opinions."""
     replicates = sweep.spec.replicates
     wanted = {point.id: set(_columns(point, sweep.measures)) for point in sweep.points}
     have: dict[str, bytearray] = {}
     for row in store.points(wanted):
-        if not row.error and row.replicate < replicates and wanted[row.point_id] <= row.measures.keys():
+        whole = wanted[row.point_id] <= row.measures.keys()
+        whole &= files is None or row.replicate in files.there.get(row.point_id, ())
+        if whole and not row.error and row.replicate < replicates:
             have.setdefault(row.point_id, bytearray(replicates))[row.replicate] = 1
     return [
         range(replicates)
@@ -259,18 +274,18 @@ def _columns(point: Point, metrics: tuple[str, ...]) -> Iterator[str]:
 _CACHE = Cache()
 
 
-def carry_out_batch(batch: Batch, metrics: tuple[str, ...]) -> list[RunOfPoint]:
-    """Carry out a batch in a cluster's worker."""
-    return run_point(batch.point, batch.replicates, metrics, _CACHE)
+def carry_out_task(task: Task, metrics: tuple[str, ...], keep: bool) -> list[RunOfPoint]:
+    """Carry out a task in a cluster's worker."""
+    return run_point(task.point, task.replicates, metrics, _CACHE, keep=keep)
 
 
 def _on_cluster(
-    work: Iterator[Batch], metrics: tuple[str, ...], workers: Cluster, stopping: Callable[[], bool]
-) -> Iterator[list[tuple[Point, RunOfPoint]]]:
+    work: Iterator[Task], metrics: tuple[str, ...], workers: Cluster, stopping: Callable[[], bool], *, keep: bool
+) -> Generator[list[tuple[Point, RunOfPoint]], None, None]:
     """Runs as the workers of a cluster carry them out."""
     return carried_out(
         work,
-        lambda batch: background.submit(workers.call(carry_out_batch, batch, metrics)),
+        lambda task: background.submit(workers.call(carry_out_task, task, metrics, keep)),
         _AHEAD * workers.n_tasks,
         stopping,
     )
@@ -317,17 +332,17 @@ def plan_sweep(sweep: Sweep, store: str | None = None, *, threads: int | None = 
         # A store that is not there yet, or not readable, has no runs; only carrying them out needs it.
         with suppress(StoreError), open_store(store, write=False) as opened:
             missing = _missing(sweep, opened)
-    work = list(batches(sweep.points, missing))
+    work = list(tasks_of(sweep.points, missing))
     by_size = sorted({point.size: point for point in sweep.points}.items())
     tried = by_size[:: -(-len(by_size) // _SIZES)]
     tried = tried if by_size[-1] in tried else [*tried, by_size[-1]]
     # Seconds a step and agent.
     costs = {size: _cost(point, sweep.measures) / size for size, point in tried}
     seconds = 0.0
-    for batch in work:
-        nearest = min(costs, key=lambda size: abs(size - batch.point.size))
-        seconds += costs[nearest] * batch.point.size * max(batch.point.steps, 1) * len(batch.replicates)
-    largest = max((len(batch.replicates) * batch.point.size for batch in work), default=0)
+    for point, replicates in work:
+        nearest = min(costs, key=lambda size: abs(size - point.size))
+        seconds += costs[nearest] * point.size * max(point.steps, 1) * len(replicates)
+    largest = max((len(replicates) * point.size for point, replicates in work), default=0)
     # Opinions, those at the start, a copy to measure, and what measures make of them.
     megabytes = _resident() + threads * 6 * 8 * largest / 1e6
     runs = sum(map(len, missing))

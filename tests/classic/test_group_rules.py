@@ -169,8 +169,10 @@ def _after_one_pair(network, start, **options) -> set[tuple[float, ...]]:
     states = np.array([start] * 60, dtype=float)
     words, ended = keyed_words(1, "pairs", range(60), 8), np.full(60, -1)
     with np.errstate(over="ignore"):
-        kernel(states, states.copy(), setup.contacts, Timing(1, 1, 0.0), setup.p, np.empty((0, 2)), words[:, :4].copy(),
-               words[:, 4:].copy(), np.empty(0, dtype=int), np.empty((60, 0, len(start))), ended)  # fmt: skip
+        kernel(
+            states, states.copy(), setup.contacts, Timing(1, 1, 0.0), setup.p, np.empty((0, 2)), words[:, :4].copy(),
+            words[:, 4:].copy(), np.empty(0, dtype=int), np.empty((60, 0, len(start))), ended, np.zeros(1, np.uint8),
+        )  # fmt: skip
     return {tuple(each) for each in states.tolist()}
 
 

@@ -164,7 +164,7 @@ def test_a_run_that_fails_stops_its_point_only_and_is_tried_again(url: str) -> N
         ({"model": {"classic": "defuant"}}, "model.classic: .*did you mean 'deffuant'"),
         ({"model": {"classic": "voter", "parameters": {"mu": 1}}}, "model.parameters.mu: voter has no parameter 'mu'"),
         ({"population": {"size": 1}}, "population.size: must be at least 2"),
-        ({"interaction": {"until": "later"}}, "until must be 'frozen'"),
+        ({"interaction": {"until": "later"}}, "until must name the event .* valid: frozen"),
         ({"interaction": {"kind": "dyadic"}}, "interaction.kind: unknown field"),
         ({"measurement": {"metrics": ["nonsense"]}}, r"measurement.metrics\[0\]: there is no metric 'nonsense'"),
         ({"measurement": {"at": [13], "metrics": ["bias"]}}, "measurement.at: at: must be whole numbers of steps"),

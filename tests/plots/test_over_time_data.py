@@ -40,6 +40,7 @@ def classic(
         network=Network.of(array.shape[2] if network is None else network),
         times=np.arange(array.shape[1]) if times is None else np.asarray(times),
         opinions=array,
+        ended=np.full(len(array), -1),
         **settings,
     )
 
