@@ -20,9 +20,11 @@ help: ## list the targets
 demo: .venv/.ready ## first figure: no key, no network
 	$(BIN)/opinionsim demo
 
-# Tests that take minutes: servers that go away, stores that are damaged in every place, terminals that are watched,
-# clusters, statistics of classic models, and all experiments that come with the package.
-LONG := tests/test_restarts.py tests/test_damage.py tests/store/test_damage.py tests/cli/test_watch.py \
+# Tests that take minutes: servers that go away, providers with all faults at once, stores that are damaged in every
+# place, terminals that are watched, clusters, classic models in many variants, their statistics and pages, and all
+# experiments that come with the package.
+LONG := tests/test_restarts.py tests/test_faults.py tests/test_damage.py tests/store/test_damage.py \
+	tests/cli/test_watch.py tests/classic/test_pages.py tests/classic/test_endings.py \
 	tests/cli/test_under_way.py tests/experiments/test_cluster.py tests/experiments/test_killed_sweeps.py \
 	tests/classic/test_compilation.py tests/classic/test_pairwise_models.py tests/classic/test_outside.py \
 	tests/classic/test_algorithmic_bias.py tests/classic/test_activity_driven.py tests/classic/test_group_rules.py \

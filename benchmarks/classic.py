@@ -1,4 +1,4 @@
-"""Speed of the classic models beside their bars, the machine's own ceilings, and two peers on the same work.
+"""Speed of the classic models beside their bars and the machine's own ceilings; peers.py has that of other packages.
 
 Times are wall times, the best of several; where two are compared, they take turns, so that other work on the machine
 meets both. Its load is printed first: on a machine that is not idle, figures are lower bounds, and of ratios the
@@ -7,19 +7,16 @@ measured in the same run: random words and pairs drawn a second, reads of memory
 take, memory that is written for the first time, and SciPy's matrix product. A missed bar makes the exit code 1.
 
 What counts as one update: of Deffuant's model a pair that meets, whether or not it moves, of the voter model a listener
-that copies, of the others an agent that takes its next opinion. A sweep is N of them. NDlib and Mesa do the same
-numbers of these; NDlib's Hegselmann-Krause counts with N a step, as many as it works out, though it keeps one at most.
-NDlib goes into a virtual environment of its own, with what it needs and does not declare; the loop in Mesa is the
-plain one, written here.
+that copies, of the others an agent that takes its next opinion. A sweep is N of them.
 
 Recording is measured three ways: into memory that is written for the first time, in double and in single precision,
 and into memory that has been written before. Its price is that of moving 8 or 4 bytes an update to memory, which the
 ceilings show; the bar is that of single precision (`dtype="float32"`).
 
-Run: python benchmarks/classic.py [--quick] [--without-ndlib] [--only SECTION] [--full] [--cpu-time] [--json FILE]
+Run: python benchmarks/classic.py [--quick] [--only SECTION] [--full] [--cpu-time] [--json FILE]
 """
 
-# Kernels are untyped, and so is Mesa.
+# Kernels are untyped.
 # mypy: disable-error-code="misc, no-any-return, no-untyped-call, no-untyped-def"
 
 from __future__ import annotations
@@ -32,15 +29,13 @@ import resource
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import mesa
 import numpy as np
 
 import opinionsim as osim
@@ -54,7 +49,6 @@ SMALL, LARGE = 10_000, 1_000_000
 SPARSE = {"kind": "watts-strogatz", "k": 10, "p": 0.1}
 _BLOCK = 512
 _BYTES_IN_MAXRSS = 1 if sys.platform == "darwin" else 1024
-_NDLIB = ("ndlib==6.0.1", "six", "scikit-learn")
 
 
 @dataclass
@@ -394,180 +388,6 @@ def _million(sweeps: int) -> None:
     print(json.dumps({"building_s": built - began, "sweeps_s": ended - built, "peak": peak}))
 
 
-# -- peers ------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Work:
-    """A model on a network, for all to carry out."""
-
-    name: str
-    model: str
-    n: int
-    sparse: bool
-    settings: dict[str, Any]
-
-    @property
-    def network(self) -> Network:
-        """The network it is carried out on."""
-        return build_network(SPARSE, self.n, 1) if self.sparse else Network.of(self.n)
-
-
-_DEFFUANT = {"pick": "listener", "epsilon": 0.2, "mu": 0.5}
-WORKS = (
-    Work("Deffuant, complete, N=1e3", "deffuant", 1000, False, _DEFFUANT),
-    Work("Deffuant, sparse (k=10), N=1e3", "deffuant", 1000, True, _DEFFUANT),
-    Work("Deffuant, sparse (k=10), N=1e4", "deffuant", SMALL, True, _DEFFUANT),
-    Work("voter, complete, N=1e3", "voter", 1000, False, {"pick": "listener"}),
-    Work("voter, sparse (k=10), N=1e4", "voter", SMALL, True, {"pick": "listener"}),
-    Work("Hegselmann-Krause, complete, N=1e3", "hegselmann-krause", 1000, False, {"epsilon": 0.2}),
-    Work("Friedkin-Johnsen, sparse (k=10), N=1e4", "friedkin-johnsen", SMALL, True, {"susceptibility": 0.9}),
-)
-
-#: Runs in NDlib's own environment: reads works as JSON, prints updates a second by name, as JSON.
-_NDLIB_DRIVER = """
-import json, sys, time, warnings
-warnings.simplefilter("ignore")
-import networkx as nx
-import ndlib.models.ModelConfig as configurations
-import ndlib.models.opinions as opinions
-
-MODELS = {
-    "deffuant": (opinions.AlgorithmicBiasModel, {"epsilon": 0.2, "gamma": 0}, True),
-    "voter": (opinions.VoterModel, {"fraction_infected": 0.5}, False),
-    "hegselmann-krause": (opinions.HKModel, {"epsilon": 0.2}, True),
-    "friedkin-johnsen": (opinions.FJModel, {}, True),
-}
-given = json.load(sys.stdin)
-now = getattr(time, given["clock"])
-found = {}
-for work in given["works"]:
-    n = work["n"]
-    graph = nx.watts_strogatz_graph(n, 10, 0.1, seed=1) if work["sparse"] else nx.complete_graph(n)
-    kind, parameters, sweeps = MODELS[work["model"]]
-    model, configuration = kind(graph), configurations.Configuration()
-    for name, value in parameters.items():
-        configuration.add_model_parameter(name, value)
-    if work["model"] == "friedkin-johnsen":
-        for node in graph:
-            configuration.add_node_configuration("stubbornness", node, 0.1)
-    model.set_initial_status(configuration)
-    model.iteration(node_status=False)
-    best = 0.0
-    for _ in range(3):
-        began, done = now(), 0
-        while now() - began < given["seconds"]:
-            model.iteration(node_status=False)
-            done += n if sweeps else 1
-        best = max(best, done / (now() - began))
-    found[work["name"]] = best
-print(json.dumps(found))
-"""
-
-
-class Person(mesa.Agent):
-    """Holds an opinion, and knows whom it hears."""
-
-    def __init__(self, model: mesa.Model, opinion: float) -> None:
-        super().__init__(model)
-        self.opinion = opinion
-        self.heard: list[Person] = []
-
-    def partner(self) -> Person:
-        """One of those it hears; on the complete graph, anybody else."""
-        if self.heard:
-            return self.random.choice(self.heard)
-        while True:
-            other = self.random.choice(self.model.people)
-            if other is not self:
-                return other
-
-    def meet(self) -> None:
-        """Deffuant: both move closer if they are close."""
-        other = self.partner()
-        gap = other.opinion - self.opinion
-        if abs(gap) <= 0.2:
-            self.opinion += 0.5 * gap
-            other.opinion -= 0.5 * gap
-
-    def copy(self) -> None:
-        """Voter: take over the opinion of another."""
-        self.opinion = self.partner().opinion
-
-
-class Society(mesa.Model):
-    """Everybody acts once a step, in random order."""
-
-    def __init__(self, work: Work) -> None:
-        super().__init__(seed=1)
-        network, discrete = work.network, work.model == "voter"
-        opinions = np.random.default_rng(1).random(work.n)
-        self.people = [Person(self, value) for value in (np.round(opinions) if discrete else opinions).tolist()]
-        if work.sparse:
-            for listener, speaker in zip(network.listeners.tolist(), network.speakers.tolist(), strict=True):
-                self.people[listener].heard.append(self.people[speaker])
-        self.action = "copy" if discrete else "meet"
-
-    def step(self) -> None:
-        """A sweep."""
-        self.agents.shuffle_do(self.action)
-
-
-def peers(report: Report, folder: Path | None, with_ndlib: bool) -> None:
-    """Updates a second here and in other packages."""
-    report.begin("peers", "Peers on the same work, one thread; updates/s, and how many times as many opinionsim does")
-    found = _ndlib_rates(report, folder) if with_ndlib else {}
-    for work in WORKS:
-        process = _process(work.model, work.network, **work.settings)
-        # Models that come to rest would be timed at rest.
-        steps = 12 if work.model == "hegselmann-krause" else 50
-        start = process.opinions
-        seconds = report.best(
-            lambda: Batch(process.setup, start, 1).advance(steps), report.repeats(21)  # noqa: B023
-        )  # fmt: skip
-        own = report.add(f"{work.name}: opinionsim", steps * work.n / seconds, "updates/s", note="setting up included")
-        if work.name in found:
-            rate = found[work.name]
-            report.add(f"{work.name}: NDlib 6.0.1", rate, "updates/s", note=f"{own / rate:,.0f} x")
-        if work.model in ("deffuant", "voter"):
-            society = Society(work)
-            society.step()
-            rate = work.n / report.best(society.step, report.repeats(12))
-            # The loop in Mesa goes through agents in random order; so does opinionsim here.
-            process = _process(work.model, work.network, **work.settings, order="permutation")
-            same = _rate(report, process, 0.02 if report.quick else 0.1, report.repeats(9))
-            report.add(f"{work.name}: plain loop in Mesa {mesa.__version__}", rate, "updates/s",
-                       note=f"{same / rate:,.0f} x ({same:.3g} updates/s of opinionsim in random order)")  # fmt: skip
-
-
-def _ndlib_rates(report: Report, folder: Path | None) -> dict[str, float]:
-    """Updates a second of NDlib by name of the work; none, if it cannot be had."""
-    with tempfile.TemporaryDirectory() as temporary:
-        place = folder or Path(temporary) / "peers"
-        python = place / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
-        try:
-            if not python.exists():
-                _quietly([sys.executable, "-m", "venv", str(place)])
-            _quietly([str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *_NDLIB])
-            works = {
-                "works": [asdict(work) for work in WORKS],
-                "seconds": 0.3 if report.quick else 1.5,
-                "clock": report.clock,
-            }
-            done = _quietly([str(python), "-c", _NDLIB_DRIVER], json.dumps(works))
-            rates: dict[str, float] = json.loads(done.splitlines()[-1])
-        except (OSError, subprocess.SubprocessError, ValueError, IndexError) as error:
-            said = getattr(error, "stderr", None) or str(error)
-            print(f"  NDlib could not be run, and is left out: {said.strip().splitlines()[-1:]}")
-            return {}
-        return rates
-
-
-def _quietly(command: list[str], given: str | None = None) -> str:
-    """What a command prints."""
-    return subprocess.run(command, input=given, check=True, capture_output=True, text=True, timeout=1800).stdout
-
-
 # -- command line -----------------------------------------------------------------------------------------
 
 SECTIONS: dict[str, Callable[[Report], None]] = {
@@ -597,9 +417,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="shorter measurements and fewer of them")
     parser.add_argument("--cpu-time", action="store_true", help="seconds of computing, on machines that are not idle")
     parser.add_argument("--full", action="store_true", help="all 1e5 runs of the model of Lorenz et al.")
-    parser.add_argument("--only", choices=[*SECTIONS, "peers"], help="one section")
-    parser.add_argument("--without-ndlib", action="store_true", help="install and run no other package")
-    parser.add_argument("--peers", type=Path, metavar="FOLDER", help="keep NDlib's environment here, or use it again")
+    parser.add_argument("--only", choices=[*SECTIONS], help="one section")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures to a file")
     parser.add_argument("--million", type=int, metavar="SWEEPS", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -616,8 +434,6 @@ def main() -> None:
     for name, section in SECTIONS.items():
         if options.only in (None, name):
             section(report)
-    if options.only in (None, "peers"):
-        peers(report, options.peers, not options.without_ndlib)
     about["load at the end"] = _about()["load"]
     if options.json:
         options.json.write_text(

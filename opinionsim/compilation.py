@@ -107,8 +107,10 @@ def _compiled(kernel: Callable[..., Any]) -> Callable[..., Any]:
 
     _teach_at()
     _told()
+    # Nothing but kernels calls them, so that they need none of the wrappers by which Python and C call functions.
+    register = register_jitable(no_cpython_wrapper=True, no_cfunc_wrapper=True)
     while _waiting:
-        register_jitable(_waiting.pop())
+        register(_waiting.pop())
     # Machine code on disk is found by this name and by the time of the kernel's own file. The functions it calls are in
     # other files: with a digest of all sources in the name, outdated code is never used.
     kernel.__qualname__ += f"-{_sources(Path(kernel.__code__.co_filename).parent)}-{_content(kernel)}"

@@ -196,6 +196,8 @@ def intrusions(checkout: Path) -> set[tuple[str, str]]:
             relative = path.relative_to(checkout)
             room = relative.parts[1].removesuffix(".py") if folder == PACKAGE else ""
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if not isinstance(node, (ast.Import, ast.ImportFrom)):
+                    continue
                 names = _imported(ast.Module([node], []), list(relative.parent.parts))
                 found |= {(relative.as_posix(), private) for name in names if (private := _private(name, room))}
     return found

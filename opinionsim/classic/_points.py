@@ -28,8 +28,9 @@ from opinionsim.streams import canonical_json, digest, stream
 #: Agents where neither a network nor opinions say how many there are.
 _AGENTS = 100
 _MOST_RUNS = 10_000_000
-#: Axes beside the parameters and scheme options of a model; ``network.FIELD`` is one too.
+#: Axes beside the parameters and scheme options of a model; ``network.FIELD`` and ``initial.FIELD`` are others.
 AXES = ("n", "network", "initial", "range")
+_OF_FIELDS = ("network.", "initial.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,7 +176,7 @@ def points_of(
     settings = dict(settings or {})
     steps, seed, replicates = whole("steps", steps, 0), whole("seed", seed, 0), whole("replicates", replicates, 1)
     at, initial = moments_of(at, steps), _opinions(initial)
-    _check_axes(found, over, settings, network)
+    _check_axes(found, over, settings, network, initial)
     axes = {name: values_of(name, given, whole=_is_whole(found, name, network)) for name, given in over.items()}
     count = math.prod(len(values) for values in axes.values())
     if count * replicates > _MOST_RUNS:
@@ -236,16 +237,22 @@ class _Held:
     contacts: dict[tuple[int, bool], Contacts]
 
 
-def _check_axes(model: ClassicModel, over: Mapping[str, Any], settings: Mapping[str, Any], network: Any) -> None:
+def _check_axes(
+    model: ClassicModel, over: Mapping[str, Any], settings: Mapping[str, Any], network: Any, initial: Any
+) -> None:
     """Refuse unknown axes, and what is given twice."""
-    parts = [name for name in over if name.startswith("network.")]
+    parts = [name for name in over if name.startswith(_OF_FIELDS)]
     check_names(model, [*(name for name in over if name not in (*AXES, *parts)), *settings])
     if both := sorted(set(over) & set(settings)):
         raise SpecError(f"{both[0]} is given twice: as a value, and as one that varies")
-    if parts and "network" in over:
-        raise SpecError(f"network and {parts[0]} cannot both vary; give each network whole, with its parameters")
-    if parts and not isinstance(network, (str, Mapping)):
-        raise SpecError(f"{parts[0]} needs a network by name, or a mapping with its kind; got {network!r:.60}")
+    for part in parts:
+        whole = part.partition(".")[0]
+        if whole in over:
+            raise SpecError(f"{whole} and {part} cannot both vary; give each {whole} whole, with its parameters")
+        given = network if whole == "network" else initial
+        if not isinstance(given, (str, Mapping)):
+            kind = "a network" if whole == "network" else "a distribution"
+            raise SpecError(f"{part} needs {kind} by name, or a mapping with its kind; got {given!r:.60}")
 
 
 def _is_whole(model: ClassicModel, name: str, network: Any) -> bool:
@@ -267,9 +274,11 @@ def _given(values: Mapping[str, Any], network: Any, initial: Any, n: int | None)
     network, n = values.get("network", network), values.get("n", n)
     initial = _opinions(values["initial"]) if "initial" in values else initial
     for name, value in values.items():
-        if name.startswith("network."):
-            mapping = {"kind": network} if isinstance(network, str) else dict(network)
-            network = {**mapping, name.removeprefix("network."): value}
+        whole, dot, part = name.partition(".")
+        if dot and whole == "network":
+            network = {**({"kind": network} if isinstance(network, str) else network), part: value}
+        elif dot:
+            initial = {**({"kind": initial} if isinstance(initial, str) else initial), part: value}
     return _Given(network, initial, n, f"{_spelled(network)} {n!r} {np.shape(initial)}")
 
 

@@ -47,8 +47,8 @@ def sweep(
         Its name.
     over : mapping
         Values of each axis: a parameter or scheme option, ``n``, ``network``, ``network.FIELD`` of a network given by
-        a mapping, ``initial`` or ``range``. Values are a list; a range as text that includes its ends,
-        ``0.05:0.5:0.05``; or ``{"from": 10, "to": 10000, "number": 7, "scale": "log"}``.
+        a mapping, ``initial``, ``initial.FIELD`` of a distribution, or ``range``. Values are a list; a range as text
+        that includes its ends, ``0.05:0.5:0.05``; or ``{"from": 10, "to": 10000, "number": 7, "scale": "log"}``.
     network, initial, steps, seed, n, range, isolates, threads
         As in :func:`opinionsim.classic.simulate`; initial opinions are (N,) or (N, D). A network with chance in it is
         drawn for each replicate. Replicate r has the same network, start and random stream at every point with equal

@@ -47,7 +47,8 @@ def abm(
         typer.Option(
             "--over",
             metavar="NAME=VALUES",
-            help="Run every value of a parameter, a scheme option, n, network, network.k, initial or range: a list, "
+            help="Run every value of a parameter, a scheme option, n, network, network.k, initial, initial.high or "
+            "range: a list, "
             "epsilon=[0.1,0.2], or a range with its ends, epsilon=0.05:0.5:0.05. May be repeated: every combination.",
         ),
     ] = None,
@@ -65,7 +66,9 @@ def abm(
     initial: Annotated[
         str | None,
         typer.Option(
-            "--initial", metavar="SPEC", help="uniform, normal, or a list of one number an agent. Default: uniform."
+            "--initial",
+            metavar="SPEC",
+            help="uniform, normal, beta, share, even, levels, or {kind: share, high: 0.3}, or a number an agent.",
         ),
     ] = None,
     span: Annotated[

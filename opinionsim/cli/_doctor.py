@@ -42,6 +42,7 @@ _EXTRAS = {
     "cluster": ("distributed",),
     "surveys": ("pyarrow", "pyreadstat"),
     "networks": ("igraph",),
+    "parquet": ("pyarrow",),
 }
 #: LangChain packages of further providers.
 _PROVIDERS = (

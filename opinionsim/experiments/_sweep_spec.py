@@ -28,6 +28,8 @@ _FIELDS = {
     "range": "population.range",
     "network": "interaction.network",
 }
+#: Fields of a network, and of a distribution of initial opinions, likewise.
+_PARTS = {"network.": "interaction.network.", "initial.": "population.initial_opinions."}
 _PARAMETERS = "model.parameters."
 
 
@@ -36,8 +38,9 @@ class SweepPopulationSpec(DocumentModel):
 
     size: int | None = Field(None, ge=2)
     """Number of agents N; null takes that of the network or the opinions, or 100."""
-    initial_opinions: str | list[Any] = "uniform"
-    """`uniform` or `normal`, drawn for each replicate, or one number an agent."""
+    initial_opinions: str | dict[str, Any] | list[Any] = "uniform"
+    """Name of a distribution, drawn for each replicate, or a mapping with its kind and parameters, as in
+    {kind: share, high: 0.3}; or one number an agent."""
     range: list[float] | None = None
     """Range of opinions, [low, high]; null takes that of the model."""
 
@@ -165,7 +168,7 @@ def load_sweep(source: str | Path | Mapping[str, Any], overrides: Overrides = ()
     over = {}
     for path, given in spec.sweep.items():
         name = _placed(document, ("sweep", path), _short, path)
-        if name not in _FIELDS and not name.startswith("network."):
+        if name not in _FIELDS and not name.startswith(tuple(_PARTS)):
             _placed(document, ("sweep", path), check_names, model, [name])
         if not isinstance(given, Mapping):
             _placed(document, ("sweep", path), values_of, name, given)
@@ -195,8 +198,9 @@ def load_sweep(source: str | Path | Mapping[str, Any], overrides: Overrides = ()
 
 def path_of(name: str) -> str:
     """The field that a short name stands for: ``n`` for ``population.size``, ``epsilon`` for a parameter."""
-    if name.startswith("network."):
-        return f"interaction.{name}"
+    for part, field in _PARTS.items():
+        if name.startswith(part):
+            return f"{field}{name.removeprefix(part)}"
     return _FIELDS.get(name, f"{_PARAMETERS}{name}")
 
 
@@ -205,11 +209,12 @@ def _short(path: str) -> str:
     shorts = {field: name for name, field in _FIELDS.items()}
     if path in shorts:
         return shorts[path]
-    if path.startswith("interaction.network.") and path.count(".") == 2:
-        return path.removeprefix("interaction.")
+    for part, field in _PARTS.items():
+        if path.startswith(field) and path.count(".") == 2:
+            return f"{part}{path.removeprefix(field)}"
     if path.startswith(_PARAMETERS):
         return path.removeprefix(_PARAMETERS)
-    valid = ", ".join([f"{_PARAMETERS}NAME", *_FIELDS.values(), "interaction.network.FIELD"])
+    valid = ", ".join([f"{_PARAMETERS}NAME", *_FIELDS.values(), *(f"{field}FIELD" for field in _PARTS.values())])
     raise OpinionSimError(f"cannot be swept; valid: {valid}")
 
 

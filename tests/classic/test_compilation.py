@@ -7,10 +7,14 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
-from opinionsim.classic import MODELS
+from opinionsim.classic import MODELS, simulate
+from opinionsim.networks import Network
+from tests.classic.test_contract import CASES
 
 #: Functions, numpy's and Python's own included, that the first call of a model may compile. Most of a second each is
 #: taken by some; an error text, an assignment of a slice or a sort in a kernel brings in dozens.
@@ -43,3 +47,24 @@ def test_first_calls_compile_little_and_later_ones_nothing(tmp_path: Path) -> No
     counts = json.loads(done.stdout)
     assert {name: first for name, (first, _) in counts.items() if first > _MOST} == {}
     assert {name: later for name, (_, later) in counts.items() if later} == {}
+
+
+@pytest.mark.parametrize("name", sorted(MODELS))
+def test_variants_give_what_their_python_gives(name: str) -> None:
+    """Values of each agent's own, agents without a partner, every order, and vectors, compiled and not."""
+    model = MODELS[name]
+    network = Network.from_edges([(0, 1), (0, 2), (0, 3), (3, 4), (4, 5), (3, 5)], 7)
+    settings = dict(CASES[name])
+    values = model.with_defaults(settings, model.range)
+    own = {key: np.full(7, values[key]) for key, each in model.declared.items() if each.per_agent}
+    variants: list[dict[str, Any]] = [own, *({"order": order} for order in model.schemes.get("order", ()))]
+    if model.vector is not None and model.states != "traits":
+        low, high = model.range
+        variants.append({"initial": low + (high - low) * np.random.default_rng(2).random((7, 3))})
+    isolates = "keep" if "partners" in model.needs else "error"
+    for variant in variants:
+        runs = [
+            simulate(model, network, steps=4, seed=7, isolates=isolates, machine=machine, **{**settings, **variant})
+            for machine in (False, True)
+        ]
+        np.testing.assert_array_equal(runs[0].opinions, runs[1].opinions, err_msg=str(variant))

@@ -71,6 +71,8 @@ def test_numbers_are_spaced_evenly_or_logarithmically() -> None:
         ({"network.size": [2]}, "at network.size=2: network.size: unknown field"),
         ({"network.k": [2], "network": ["ring"]}, "network and network.k cannot both vary"),
         ({"network": [SMALL_WORLD, "circle"]}, "at network=circle: .*circle"),
+        ({"initial.high": [0.2], "initial": ["uniform"]}, "initial and initial.high cannot both vary"),
+        ({"initial.hight": [0.2]}, "at initial.hight=0.2: .*hight"),
         ({"initial": ["uniform", "bimodal"]}, "at initial=bimodal: initial must be"),
         ({"epsilon": [0.1, -1], "n": [10, 20]}, "at epsilon=-1, n=10: epsilon must be"),
         ({"range": [[0, 1], [1, 0]]}, r"at range=\[1,0\]: range must be two numbers"),
@@ -93,6 +95,7 @@ def test_what_cannot_be_is_refused_before_the_first_run_by_the_name_of_its_point
         ({"at": [5, 200]}, "at: must be whole numbers of steps from 0 to the limit of 100; got 200"),
         ({"at": {"log": 0}}, "log must be a whole number"),
         ({"network": 10, "over": {"network.k": [2]}}, "network.k needs a network by name"),
+        ({"initial": [0.1, 0.2], "over": {"initial.high": [0.3]}}, "initial.high needs a distribution by name"),
     ],
 )
 def test_measures_and_ends_that_cannot_be_are_refused_before_the_first_run(
@@ -119,6 +122,8 @@ def test_numbers_of_agents_networks_starts_and_ranges_are_swept() -> None:
     table = sweep("voter", {"network": ["complete", {"kind": "ring", "k": 2}], "initial": ["uniform"]}, n=9, steps=1)
     assert table["network"].tolist() == ["complete", '{"k":2,"kind":"ring"}']
     assert table["initial"].tolist() == ["uniform", "uniform"]
+    table = sweep("voter", {"initial.high": [0.1, 0.4]}, n=10, initial="share", steps=0, metrics={"high": np.mean})
+    assert table["high"].tolist() == [0.1, 0.4]
     wide = sweep("deffuant", {"range": [[0, 1], [-1, 1]]}, n=50, steps=0, metrics={"low": np.min})
     assert (wide["low"] < 0).tolist() == [False, True]
 

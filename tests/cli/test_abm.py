@@ -112,7 +112,7 @@ def test_lists_name_models_networks_and_measures(invoke: Invoke) -> None:
         (["deffuant", "--range", "[0, .inf]"], "range must have finite ends"),
         (["deffuant", "--set", "mu=0.1", "--set", "mu=0.2"], "--set mu is given twice"),
         (["deffuant", "--over", "mu=[0.1, 0.1]"], "mu repeats a value"),
-        (["deffuant", "--over", "mu=[0.1]", "--record-every", "2"], "--record-every cannot be given with --over"),
+        (["deffuant", "--over", "mu=[0.1]", "--record-every", "2"], "--record-every is of single simulations"),
         (["deffuant", "--over", "epsilon=[0.1]", "--over", "mu=[0.1]", "--over", "order=[random]", "--figure", "x.png"],
          "--figure shows one or two axes; this sweep has 3"),
     ],

@@ -208,6 +208,15 @@ def test_a_network_file_lies_beside_its_specification(tmp_path: Path) -> None:
     assert {point.id for point in first.points}.isdisjoint(point.id for point in load_sweep(file).points)
 
 
+def test_distributions_of_initial_opinions_vary_by_their_fields() -> None:
+    start = {"kind": "share", "high": 0.5}
+    axes = {"population.initial_opinions.high": [0.2, 0.6]}
+    given = {"name": "starts", "model": {"classic": "voter"}, "population": {"size": 10, "initial_opinions": start},
+             "interaction": {"steps": 0}, "measurement": {"metrics": ["bias"]}, "sweep": axes}  # fmt: skip
+    found = run_sweep(load_sweep(given), "s.sqlite").frame
+    assert list(zip(found["initial.high"], found["bias"].round(12), strict=True)) == [(0.2, 0.2), (0.6, 0.6)]
+
+
 def test_values_are_overridden_by_path() -> None:
     found = load_sweep(SPEC, ["sweep.population.size=[10]", "interaction.steps=5", "seed=4"])
     assert {(point.n, point.steps, point.seed) for point in found.points} == {(10, 5, 4)}
