@@ -22,7 +22,7 @@ from opinionsim.networks import Network
 #: Numbers that the opinions of a task are, at most, unless a single run has more.
 _NUMBERS = 1 << 16
 #: Elementary updates of a task, at most, unless a single run has more: a sweep that is stopped waits for its tasks.
-_UPDATES = 1 << 27
+_UPDATES = 1 << 31
 #: Numbers that networks kept for further points are, at most, beside those of one task.
 _KEPT = 1 << 22
 #: Measures whose last bit depends on the runs they are computed beside; they are computed run by run, so that results
@@ -76,7 +76,7 @@ class _Entry:
 
 
 class Cache:
-    """Networks that points share, the last ones used; threads may share it."""
+    """Networks that points share, and models on them, the last ones used; threads may share it."""
 
     def __init__(self) -> None:
         self._entries: OrderedDict[Hashable, _Entry] = OrderedDict()
@@ -93,6 +93,18 @@ class Cache:
             return (network, {}), 3 * network.listeners.size
 
         found: tuple[Network, dict[tuple[int, bool], Contacts]] = self._of(("network", point.group, drawn), make)
+        return found
+
+    def setup(self, point: Point, replicate: int) -> Setup:
+        """The model on the network of a run, as it is run."""
+        network, forms = self.network(point, replicate)
+        if point.drawn:
+            return point.setup(network, forms)
+
+        def make() -> tuple[Any, int]:
+            return point.setup(network, forms), point.n
+
+        found: Setup = self._of(("setup", point.id), make)
         return found
 
     def _of(self, key: Hashable, make: Callable[[], tuple[Any, int]]) -> Any:
@@ -177,7 +189,7 @@ def _run_together(
 ) -> list[RunOfPoint]:
     """Carry out replicates on one network; if that fails, one by one, so that the error is that of its run."""
     try:
-        setup = point.setup(*cache.network(point, replicates[0]))
+        setup = cache.setup(point, replicates[0])
         starts = point.starts(setup, replicates)
         runs = Batch(setup, starts, point.seed, replicates, halt=halt)
         record = np.empty((len(replicates), len(point.at), *starts.shape[1:]))

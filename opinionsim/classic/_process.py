@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -59,9 +59,16 @@ class Setup:
     p: Any
     contacts: Contacts
     until: Until | None = None
+    _variants: dict[tuple[bool, bool, bool], Variant] = field(default_factory=dict, init=False, repr=False)
 
     def variant(self, *, given: bool = False, records: bool = False, vectors: bool = False) -> Variant:
         """What the kernel is made for, where pairs may be `given`, opinions recorded, and opinions be `vectors`."""
+        key = (given, records, vectors)
+        if key not in self._variants:
+            self._variants[key] = self._made(*key)
+        return self._variants[key]
+
+    def _made(self, given: bool, records: bool, vectors: bool) -> Variant:
         contacts, scheme, values, declared = self.contacts, self.scheme, self.p._asdict(), self.model.declared
         options = {name: values[name] for name, each in declared.items() if each.choices or type(each.default) is bool}
         options |= {name: bool(np.any(values[name])) for name, each in declared.items() if each.idle}
@@ -81,7 +88,7 @@ class Setup:
             vectors=vectors,
         )
 
-    @property
+    @cached_property
     def stop(self) -> Stop | None:
         """The event that ends a run, as kernels check it."""
         if self.until is None:
@@ -92,7 +99,7 @@ class Setup:
             return _STOPS.setdefault((self.model.frozen, self.variant(), found.check.__code__), found)
         return CONSENSUS if self.until.event == "consensus" else CHANGE
 
-    @property
+    @cached_property
     def events(self) -> int:
         """Elementary updates in a step: one for each agent that has a partner, or can come to have one."""
         everybody = self.contacts.pick == EDGE or self.model.ties is not None
@@ -392,8 +399,8 @@ class Batch:
         self.setup = setup
         self.steps = 0
         self._halt = np.zeros(1, dtype=np.uint8) if halt is None else halt
-        self._states = np.array(setup.model.units.encode(initial, setup.range), dtype=np.float64)
-        self._start = self._states.copy()
+        self._start = np.require(setup.model.units.encode(initial, setup.range), np.float64, ["C", "W"])
+        self._states = self._start.copy()
         if setup.model.carried:
             rest = np.zeros((len(self._start), setup.model.carried, *self._start.shape[1:]))
             self._start = np.concatenate([self._start[:, None], rest], axis=1)
@@ -470,7 +477,7 @@ class Batch:
         if self._halt[0]:
             raise CancelledError("the simulation was ended from outside")
         self.steps += steps
-        if not np.isfinite(self.opinions).all():
+        if not np.isfinite(self._states).all():
             raise SpecError(f"{setup.model.name}: opinions have grown beyond all numbers; its parameters let them")
         if setup.model.units is not OPINIONS and noted.size:
             record[...] = self._decoded(record)
@@ -513,7 +520,7 @@ class Process:
     def __init__(
         self, setup: Setup, initial: np.ndarray, seed: int, replicate: int = 0, *, machine: bool = True
     ) -> None:
-        self._batch = Batch(setup, initial[None], seed, [replicate], machine=machine)
+        self._batch = Batch(setup, initial[None].copy(), seed, [replicate], machine=machine)
         self.setup = setup
 
     @property

@@ -133,7 +133,8 @@ class Rows:
 
     def total(self, values: np.ndarray) -> np.ndarray:
         """Sum over the agents that have an opinion, (R,)."""
-        return np.asarray(np.where(self.present, values, 0.0).sum(axis=1))
+        whole = values if self.present.all() else np.where(self.present, values, 0.0)
+        return np.asarray(whole.sum(axis=1))
 
     def average(self, values: np.ndarray) -> np.ndarray:
         """Mean over the agents that have an opinion, (R,); NaN where none has."""
@@ -147,7 +148,9 @@ class Rows:
     @cached_property
     def deviations(self) -> np.ndarray:
         """Opinions less their mean, (R, N); exactly 0 in a row without spread, even if the mean was rounded."""
-        return np.where(self.spread[:, None] == 0, self.x * 0, self.x - self.mean[:, None])
+        found = np.subtract(self.x, self.mean[:, None])
+        found[self.spread == 0] *= 0
+        return found
 
     @cached_property
     def ordered(self) -> np.ndarray:
@@ -162,8 +165,7 @@ class Rows:
     @cached_property
     def spread(self) -> np.ndarray:
         """Largest less smallest opinion, (R,); NaN where there is none."""
-        last = np.take_along_axis(self.ordered, np.maximum(self.n - 1, 0)[:, None], axis=1)[:, 0]
-        return np.asarray(last - self.ordered[:, 0])
+        return np.asarray(np.fmax.reduce(self.x, axis=1) - np.fmin.reduce(self.x, axis=1))
 
     def sd(self, ddof: int) -> np.ndarray:
         """Standard deviation, (R,); NaN where no more than `ddof` agents have an opinion."""

@@ -5,24 +5,31 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from opinionsim.metrics._arrays import Measured, Rows, positive, ratio, tally
+from opinionsim.metrics._arrays import Measured, Rows, positive, ratio
+
+
+def _breaks(rows: Rows, delta: float) -> np.ndarray:
+    """Whether a gap between clusters follows each opinion in order but the last, (R, N - 1)."""
+    return np.asarray(rows.gaps > positive(delta, "delta", zero=True))
 
 
 def _labels(rows: Rows, delta: float) -> np.ndarray:
     """Cluster of each agent from 0, (R, N); -1 where there is no opinion."""
-    positive(delta, "delta", zero=True)
-    order = np.argsort(rows.x, axis=1, kind="stable")
     ranked = np.zeros(rows.x.shape, dtype=np.int64)
-    ranked[:, 1:] = np.cumsum(rows.gaps > delta, axis=1)
+    np.cumsum(_breaks(rows, delta), axis=1, out=ranked[:, 1:])
     labels = np.empty_like(ranked)
-    np.put_along_axis(labels, order, ranked, axis=1)
+    np.put_along_axis(labels, np.argsort(rows.x, axis=1, kind="stable"), ranked, axis=1)
     return np.where(rows.present, labels, -1)
 
 
 def _sizes(rows: Rows, delta: float) -> np.ndarray:
-    """Agents in each cluster, (R, most clusters)."""
-    labels = _labels(rows, delta)
-    return tally(labels, int(labels.max(initial=0)) + 1)
+    """Agents in each cluster, (R, most clusters); 0 for those that a row has not."""
+    breaks = _breaks(rows, delta)
+    row, before = np.nonzero(breaks)
+    most = int(breaks.sum(axis=1).max(initial=0)) + 1
+    ends = np.repeat(rows.n[:, None], most, axis=1)
+    ends[row, np.arange(row.size) - np.searchsorted(row, row)] = before + 1
+    return np.diff(ends, axis=1, prepend=0)
 
 
 def cluster_labels(opinions: ArrayLike, delta: float) -> np.ndarray:
@@ -72,7 +79,7 @@ def clusters(opinions: ArrayLike, delta: float = 0.01) -> Measured:
     - Pitfall: state delta; single stragglers count as a cluster each
     """
     rows = Rows.of(opinions)
-    found = np.count_nonzero(rows.gaps > positive(delta, "delta", zero=True), axis=1) + 1
+    found = np.count_nonzero(_breaks(rows, delta), axis=1) + 1
     return rows.back(np.where(rows.n > 0, found, np.nan))
 
 

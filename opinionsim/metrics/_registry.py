@@ -6,6 +6,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from importlib.util import find_spec
 from types import MappingProxyType
 from typing import Any
@@ -42,7 +43,7 @@ _PACKAGES = {"modularity": "igraph"}
 _TOLD = re.compile(r"^- (Meaning|Formula|Values|Source|Pitfall): (.+(?:\n  .+)*)", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Metric:
     """One number for a distribution of opinions.
 
@@ -90,7 +91,7 @@ class Metric:
         formula, values, pitfall = (told.get(key, "") for key in ("Formula", "Values", "Pitfall"))
         return cls(name, function, meaning, formula.strip("`"), values, source, doi, pitfall)
 
-    @property
+    @cached_property
     def takes(self) -> Mapping[str, Any]:
         """All arguments beside opinions, each with its default, or :mod:`inspect`'s mark for none."""
         parameters = inspect.signature(self.function).parameters
