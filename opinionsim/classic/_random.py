@@ -37,12 +37,12 @@ def keyed_words(seed: int, purpose: str, replicates: Sequence[int], count: int) 
     """
     key = stream(seed, purpose).integers(0, 2**64, 2, dtype=np.uint64)
     numbers, blocks = np.asarray(replicates, dtype=np.int64), -(-count // 4)
-    words = np.empty((numbers.size, 4 * blocks), dtype=np.uint64)
     ends = np.flatnonzero(np.diff(numbers) != 1) + 1
+    parts = []
     for first, end in itertools.pairwise([0, *ends.tolist(), numbers.size]):
         generator = np.random.Philox(key=key, counter=int(numbers[first]) * blocks)
-        words[first:end] = generator.random_raw(4 * blocks * (end - first)).reshape(end - first, -1)
-    return words[:, :count]
+        parts.append(generator.random_raw(4 * blocks * (end - first)).reshape(end - first, -1))
+    return (parts[0] if len(parts) == 1 else np.concatenate(parts))[:, :count]
 
 
 def uniforms(words: np.ndarray) -> np.ndarray:

@@ -148,7 +148,7 @@ class Rows:
     @cached_property
     def deviations(self) -> np.ndarray:
         """Opinions less their mean, (R, N); exactly 0 in a row without spread, even if the mean was rounded."""
-        found = np.subtract(self.x, self.mean[:, None])
+        found: np.ndarray = self.x - self.mean[:, None]
         found[self.spread == 0] *= 0
         return found
 
