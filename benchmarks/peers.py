@@ -130,8 +130,8 @@ for work in given["works"]:
         for edge in graph.edges:
             configuration.add_edge_configuration("sign", edge, 1)
     if work["peer"] == "VoterZealotModel":
-        for node in range(10):
-            configuration.add_node_configuration("zealot", node, 1)
+        for node in range(n):
+            configuration.add_node_configuration("zealot", node, int(node < 10))
     model.set_initial_status(configuration)
     model.iteration(node_status=False)
     found[work["name"]] = best(lambda: model.iteration(node_status=False), n if work["sweeps"] else 1)
@@ -149,11 +149,16 @@ import doces
 n = given["tied"]
 edges = np.array(nx.watts_strogatz_graph(n, 10, 0.1, seed=1).edges)
 model = doces.Opinion_dynamics(n, edges, directed=False, verbose=False)
-filters = np.full(n, doces.UNIFORM)
-steps = 200_000
-found["doces"] = best(
-    lambda: model.simulate_dynamics(steps, 0.0, 0.1, filters, filters, rewire=True, verbose=False, rand_seed=1), steps
-)
+start, steps = np.random.default_rng(1).uniform(-1, 1, n), 200_000
+
+
+def post():
+    model.simulate_dynamics(
+        steps, 0.0, 0.1, doces.UNIFORM, doces.UNIFORM, b=start, rewire=True, verbose=False, rand_seed=1
+    )
+
+
+found["doces"] = best(post, steps)
 print(json.dumps(found))
 """
 
