@@ -67,7 +67,7 @@ def _make(variant: Variant) -> tuple[Callable[..., None], Callable[..., Any]]:
     alike, choosy = variant.option("target") == 0, variant.option("ties") == 1
     counts = variant.until == "frozen"
     find = (
-        target_finder(number_alike, member_alike, anybody, 16)
+        target_finder(number_alike, member_alike, anybody, 8)
         if alike
         else target_finder(number_of_all, member_of_all, anybody, 64)
     )

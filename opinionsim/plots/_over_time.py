@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from opinionsim import metrics
-from opinionsim.classic import Trajectories
+from opinionsim.classic import MODELS, Trajectories
 from opinionsim.errors import SpecError
 from opinionsim.evidence import evidence_statement, played_by, validation_statement
 from opinionsim.networks import Network
@@ -376,6 +376,12 @@ def _settings(simulation: Trajectories) -> dict[str, str]:
     return {key: setting_text(value) for key, value in settings.items()}
 
 
+def _parameters_of(simulation: Trajectories) -> dict[str, Any]:
+    """Parameters without those that do nothing."""
+    model = MODELS.get(simulation.model)
+    return simulation.parameters if model is None else model.told(simulation.parameters)
+
+
 def setting_text(value: Any) -> str:
     """A parameter or scheme option of a classic model as a short text."""
     if np.ndim(value):
@@ -392,7 +398,12 @@ def _describe_models(simulations: Sequence[Trajectories]) -> list[str]:
         parts.append(f"{first.network.n:,} agents")
     if len(models) == 1:
         shared = [_settings(each) for each in simulations]
-        parts += [f"{key} {shared[0][key]}" for key in first.parameters if len({each[key] for each in shared}) == 1]
+        doing = {name for each in simulations for name in _parameters_of(each)}
+        parts += [
+            f"{key} {shared[0][key]}"
+            for key in first.parameters
+            if key in doing and len({each[key] for each in shared}) == 1
+        ]
     return [", ".join(parts)]
 
 

@@ -34,7 +34,8 @@ def classic(
 ) -> Trajectories:
     """A simulation with the given opinions, (R, K, N)."""
     array = np.asarray(opinions, dtype=float)
-    settings = {"model": "deffuant", "parameters": {"epsilon": 0.2}, "scheme": {"order": "random"}, "seed": 0} | changes
+    own = {"epsilon": 0.2} if changes.get("model", "deffuant") == "deffuant" else {}
+    settings = {"model": "deffuant", "parameters": own, "scheme": {"order": "random"}, "seed": 0} | changes
     return Trajectories(
         range=span,
         network=Network.of(array.shape[2] if network is None else network),
