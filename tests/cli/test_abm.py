@@ -206,3 +206,19 @@ def test_a_sweep_that_cannot_be_writes_nothing(
     assert result.exit_code == 2
     assert message in result.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+def test_opinions_of_a_sweep_are_kept_where_they_are_asked_for(invoke: Invoke, tmp_path: Path) -> None:
+    start = ("--initial", "share", "--over", "initial.high=[0.2,0.5]", "--agents", 10, "--steps", 4, "--at", "[2]")
+    arguments = ("abm", "voter", *start, "--replicates", 2, "--store", "v.sqlite", "--opinions", "opinions")
+    assert invoke(*arguments).exit_code == 0
+    found = pd.read_parquet("opinions").sort_values(["initial.high", "replicate", "step"])
+    assert found["step"].tolist() == [2, 4] * 4
+    run = simulate("voter", 10, {"kind": "share", "high": 0.5}, 4, replicates=2)
+    own = found[found["initial.high"] == 0.5]
+    np.testing.assert_array_equal(np.stack(own["opinions"]).reshape(2, 2, 10), run.opinions[:, [2, 4]])
+    again = invoke(*arguments)
+    assert "all 4 runs were there already" in again.stderr
+    (tmp_path / "opinions" / "notes.txt").write_text("mine")
+    refused = invoke(*arguments)
+    assert (refused.exit_code, "'notes.txt'" in refused.stderr) == (2, True)

@@ -168,6 +168,20 @@ def test_export_replaces_an_earlier_one_and_nothing_else(invoke: Invoke, store: 
     assert (tmp_path / "out" / "runs.csv").read_text() == "old"
 
 
+def test_an_export_as_parquet_holds_the_same_and_is_replaced_by_one_as_csv(
+    invoke: Invoke, store: Path, tmp_path: Path
+) -> None:
+    results = osim.load(f"sqlite:///{store}")
+    assert invoke("export", store, "out", "--format", "parquet").exit_code == 0
+    for name in ("runs", "agents", "edges", "turns", "opinions", "calls", "metrics"):
+        found, frame = pd.read_parquet(f"out/{name}.parquet"), getattr(results, name)
+        assert list(found.columns) == list(frame.columns)
+        numbers = frame.select_dtypes("number")
+        pd.testing.assert_frame_equal(found[numbers.columns], numbers, check_dtype=False, check_like=True)
+    assert invoke("export", store, "out").exit_code == 0
+    assert {path.suffix for path in (tmp_path / "out").iterdir()} == {".csv", ".json"}
+
+
 def test_export_spells_out_what_no_file_can_hold(invoke: Invoke, spec: Path) -> None:
     assert invoke("run", spec, "--store", "s.sqlite").exit_code == 0
     results = osim.load("s.sqlite")
