@@ -477,7 +477,7 @@ class Batch:
         if self._halt[0]:
             raise CancelledError("the simulation was ended from outside")
         self.steps += steps
-        if not np.isfinite(self._states).all():
+        if not np.isfinite(self._decoded(self._states)).all():
             raise SpecError(f"{setup.model.name}: opinions have grown beyond all numbers; its parameters let them")
         if setup.model.units is not OPINIONS and noted.size:
             record[...] = self._decoded(record)
