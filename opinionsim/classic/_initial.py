@@ -145,6 +145,8 @@ def draw_initial(initial: str | Mapping[str, Any], u: np.ndarray, span: Span, *,
     ends = span if np.isfinite(span).all() else (-1.0, 1.0)
     if discrete and name == "uniform" and not settings:
         return np.where(u < 0.5, *ends)
+    if discrete and name == "uniform":
+        raise SpecError(f"initial: uniform has no {min(settings)!r} here, where it is the two ends of the range alike")
     if discrete and name not in ("share", "levels"):
         raise SpecError(
             f"initial: opinions of this model are copied, so that no two would be alike; got {name}; valid: uniform "

@@ -116,9 +116,12 @@ class Cache:
         with entry.lock:
             made = entry.value is None
             if made:
-                entry.value, entry.size = make()
+                entry.value, size = make()
         with self._lock:
-            self._held += entry.size if made and self._entries.get(key) is entry else 0
+            # An entry that was dropped meanwhile is not held, and its size not counted.
+            if made and self._entries.get(key) is entry:
+                entry.size = size
+                self._held += size
             while self._held > _KEPT and len(self._entries) > 1:
                 self._held -= self._entries.popitem(last=False)[1].size
         return entry.value

@@ -15,7 +15,7 @@ import numpy as np
 from opinionsim.classic._contacts import Contacts
 from opinionsim.classic._initial import is_distribution
 from opinionsim.classic._model import ClassicModel
-from opinionsim.classic._process import Batch, Setup, check_names, set_up
+from opinionsim.classic._process import Batch, Setup, check_names, check_steps, set_up
 from opinionsim.classic._random import STREAMS
 from opinionsim.classic._ranges import moments_of, values_of
 from opinionsim.classic._registry import MODELS, find_model
@@ -96,9 +96,21 @@ class Point:
         return canonical_json([self.key["network"], self.n, self.seed])
 
     @property
+    def vectors(self) -> bool:
+        """Whether an opinion is several numbers: of several dimensions, or traits."""
+        if find_model(self.model).states == "traits":
+            return True
+        if isinstance(self.initial, Mapping):
+            return bool(self.initial.get("dimensions", 1) != 1)
+        return not isinstance(self.initial, str) and np.ndim(self.initial) > 1
+
+    @property
     def size(self) -> int:
         """Numbers that the opinions of a run are."""
-        return self.n if is_distribution(self.initial) else int(np.size(self.initial))
+        if not is_distribution(self.initial):
+            return int(np.size(self.initial))
+        each = self.key.get("parameters", {}).get("features", 1)
+        return self.n * int(self.initial.get("dimensions", each) if isinstance(self.initial, Mapping) else each)
 
     def network_of(self, replicate: int) -> Network:
         """The network of a replicate, built."""
@@ -339,6 +351,7 @@ def _built(spec: Any, n: int | None, seed: int, replicate: int) -> tuple[Network
 def _checked(point: Point, held: _Held, metrics: Metrics, checked: set[Any]) -> Point:
     """The point with its key, if its first run can begin and be measured."""
     setup = point.setup(held.network, held.contacts)
+    check_steps(setup, point.steps)
     initial = point.initial if is_distribution(point.initial) else {"opinions": _digested(point.initial)}
     key = {
         "streams": STREAMS,

@@ -26,6 +26,8 @@ from opinionsim.networks import Network
 _PICKED = {"listener": LISTENER, "speaker": SPEAKER, "edge": EDGE}
 #: Checks of rest that were made, by what they are made of.
 _STOPS: dict[tuple[Any, ...], Stop] = {}
+#: Updates of a run at most, a sixteenth of what a 64-bit number counts to.
+_MOST_UPDATES = 2**59
 _NO_PAIRS = np.empty((0, 2), dtype=np.uint32)
 
 
@@ -168,6 +170,14 @@ def set_up(
     model.prepared(p)
     _check_until(setup, met=met)
     return setup
+
+
+def check_steps(setup: Setup, steps: int) -> None:
+    """Refuse more updates than kernels can count."""
+    if steps > _MOST_UPDATES // setup.network.n:
+        raise SpecError(
+            f"steps must be at most {_MOST_UPDATES // setup.network.n} for {setup.network.n} agents; got {steps}"
+        )
 
 
 def _check_until(setup: Setup, *, met: bool) -> None:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from opinionsim.classic._initial import drawn_rows, drawn_traits, is_distribution
 from opinionsim.classic._model import ClassicModel
-from opinionsim.classic._process import Batch, Setup, check_opinions, set_up
+from opinionsim.classic._process import Batch, Setup, check_opinions, check_steps, set_up
 from opinionsim.classic._registry import find_model
 from opinionsim.classic._trajectories import Trajectories
 from opinionsim.errors import SpecError
@@ -131,20 +131,22 @@ def simulate(
         steps = len(met)
         setup.scheme.update(order="given", pick="given", sides="one")
     numbers: Any = np.arange(replicate, replicate + replicates)
-    times: Any = np.arange(0, steps + 1, record_every)
-    if times[-1] < steps:
-        times = np.append(times, steps)
+    check_steps(setup, steps)
     kind = str(getattr(dtype, "__name__", dtype))
     if kind not in ("float64", "float32"):
         raise SpecError(f"dtype must be 'float64' or 'float32'; got {dtype!r:.60}")
     if not isinstance(machine, bool):
         raise SpecError(f"machine must be True or False; got {machine!r:.60}")
     starts = starts_of(setup, initial, seed, numbers)
-    if np.dtype(kind).itemsize * times.size * starts.size > _MOST_RECORDED:
+    moments = -(-steps // record_every) + 1
+    if np.dtype(kind).itemsize * moments * starts.size > _MOST_RECORDED:
         raise SpecError(
-            f"recording {replicates} x {times.size} x {starts[0].size} opinions takes more than "
+            f"recording {replicates} x {moments} x {starts[0].size} opinions takes more than "
             f"{_MOST_RECORDED >> 30} GiB; raise record_every"
         )
+    times: Any = np.arange(0, steps + 1, record_every)
+    if times[-1] < steps:
+        times = np.append(times, steps)
     opinions = np.empty((replicates, times.size, *starts.shape[1:]), dtype=kind)
     ended, networks = np.empty(replicates, dtype=np.int64), [joined] * replicates
     most = _cores() if threads is None else whole("threads", threads, 1)

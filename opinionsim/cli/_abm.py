@@ -252,7 +252,7 @@ def _sweep(sweep: Sweep, output: _Output) -> None:
     if figure is not None and not 1 <= len(sweep.axes) <= 2:
         raise SpecError(f"--figure shows one or two axes; this sweep has {len(sweep.axes)}; save its runs with --csv")
     if output.plan:
-        say_plan(sweep, store, output.threads)
+        say_plan(sweep, store, output.opinions, output.threads)
         return
     summary = carry_out_sweep(sweep, store, opinions=output.opinions, threads=output.threads, cluster=output.cluster)
     frame = summary.frame
@@ -263,7 +263,8 @@ def _sweep(sweep: Sweep, output: _Output) -> None:
     if figure is not None and len(frame):
         from opinionsim.plots import phase_diagram, save
 
-        x, *others = sweep.axes
+        # An axis of one value makes no map.
+        x, *others = [name for name in sweep.axes if frame[name].nunique() > 1] or sweep.axes[:1]
         y, value = others[0] if others else None, measures_of(frame, list(sweep.axes))[0]
         note(f"wrote {save(phase_diagram(frame, x=x, y=y, value=value), figure)}")
     end_sweep(summary, kept=store is not None)

@@ -136,11 +136,11 @@ def _display() -> Iterator[Callable[[SweepProgress], None]]:
         yield draw
 
 
-def say_plan(sweep: Sweep, store: str | None, threads: int | None) -> None:
+def say_plan(sweep: Sweep, store: str | None, opinions: Path | None, threads: int | None) -> None:
     """Print what a sweep takes; carry out no more than a pilot."""
     from opinionsim.experiments import plan_sweep, spell_seconds
 
-    found = plan_sweep(sweep, store, threads=threads)
+    found = plan_sweep(sweep, store, opinions=opinions, threads=threads)
     there = "" if found.missing == found.runs else f"{found.runs - found.missing:,} of them are there already"
     say(
         aligned(

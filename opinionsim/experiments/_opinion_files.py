@@ -5,18 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from tempfile import TemporaryFile
+from typing import Any
 
 import numpy as np
 
-from opinionsim.classic.points import Point, RunOfPoint, cell
+from opinionsim.classic.points import Point, RunOfPoint, cell, shared
 from opinionsim.errors import SpecError, StoreError
+from opinionsim.streams import canonical_json
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-#: Key under which files say at which steps opinions were taken on the way.
-_STEPS = b"opinionsim_at"
+#: Key under which files say what all their runs have in common, and when opinions were taken on the way.
+_SAME = b"opinionsim_sweep"
 #: Columns beside those of axes.
 _OWN = ("model", "point", "replicate", "step", "ended", "opinions")
 
@@ -24,20 +23,21 @@ _OWN = ("model", "point", "replicate", "step", "ended", "opinions")
 class OpinionFiles:
     """A folder of opinions: one row a run and moment.
 
-    Columns: model, one for each swept axis, point (identity), replicate, step, ended (whether the row is that of the
-    end of the run), opinions (a list of N numbers, or of N lists of D).
+    Columns: model, one for each swept axis (numbers as float64 but for n), point (identity), replicate, step, ended
+    (whether the row is that of the end of the run), opinions (a list of N numbers, or of N lists of D).
 
     Parameters
     ----------
     folder : str or Path
-        It is made with the first file. Files of the same axes and steps may be in it, to which others are added.
+        Files of a sweep over the same axes, with equal settings beside them, may be in it; others are added to them.
+        Names that begin with a dot or an underscore are left alone, as readers of Parquet do.
     points : sequence of Point
         The points of the sweep.
 
     Raises
     ------
     SpecError
-        If pyarrow is missing, or the folder holds anything else.
+        If pyarrow is missing, the points differ in whether opinions are vectors, or the folder holds anything else.
     StoreError
         If a file cannot be read.
     """
@@ -49,14 +49,21 @@ class OpinionFiles:
             message = "opinions are kept as Parquet, which needs pyarrow: pip install 'opinionsim[parquet]'"
             raise SpecError(message) from None
         self.folder = Path(folder)
+        if not self.folder.name:
+            raise SpecError(f"the folder of opinions needs a name; got {str(folder)!r}")
+        if len({point.vectors for point in points}) > 1:
+            raise SpecError("opinions of one and of several dimensions cannot be kept in one folder; sweep them apart")
         self._at = points[0].at
-        fields = {name: _type(pa, [cell(point.values[name]) for point in points]) for name in points[0].values}
-        nested = pa.list_(pa.float64())
-        own = (pa.string(), pa.string(), pa.int64(), pa.int64(), pa.bool_(), nested)
-        if getattr(points[0].initial, "ndim", 1) > 1:
-            own = (*own[:-1], pa.list_(nested))
+        fields = {
+            name: pa.int64() if name == "n" else _type(pa, [cell(point.values[name]) for point in points])
+            for name in points[0].values
+        }
+        numbers = pa.list_(pa.float64())
+        opinions = pa.list_(numbers) if points[0].vectors else numbers
+        own = (pa.string(), pa.string(), pa.int64(), pa.int64(), pa.bool_(), opinions)
         model, *rest = zip(_OWN, own, strict=True)
-        self._schema = pa.schema([model, *fields.items(), *rest], metadata={_STEPS: json.dumps(self._at)})
+        same = canonical_json({"at": list(self._at), **shared(points)})
+        self._schema = pa.schema([model, *fields.items(), *rest], metadata={_SAME: same})
         #: Replicates of each point whose opinions are there.
         self.there: dict[str, set[int]] = {}
         if self.folder.exists():
@@ -70,26 +77,36 @@ class OpinionFiles:
         if not self.folder.is_dir():
             raise SpecError(f"{self.folder} is a file; give a folder for opinions")
         for path in sorted(self.folder.iterdir()):
-            if path.suffix == ".part":
+            if path.name.startswith((".", "_")):
                 continue
             if path.suffix != ".parquet":
                 raise SpecError(f"{self.folder} holds {path.name!r}, which no sweep wrote; give a new or empty folder")
             try:
                 file = pq.ParquetFile(path)
-                found = file.schema_arrow
-                if found.equals(self._schema) and (found.metadata or {}).get(_STEPS) == self._schema.metadata[_STEPS]:
-                    table = file.read(columns=["point", "replicate"])
-                    for point, replicate in zip(*(column.to_pylist() for column in table.columns), strict=True):
-                        self.there.setdefault(point, set()).add(replicate)
-                    continue
+                differing = _differing(file.schema_arrow, self._schema)
+                rows = file.read(columns=["point", "replicate"]) if not differing else None
             except (pa.ArrowException, OSError) as error:
-                raise StoreError(
-                    f"{path} cannot be read: {error}; remove it, and its runs are carried out again"
-                ) from None
-            raise SpecError(
-                f"{self.folder} holds opinions of other columns or steps than those of this sweep "
-                f"({', '.join(self._schema.names[1:-5]) or 'no axes'}; on the way {list(self._at)}); give another"
-            )
+                message = f"{path} cannot be read: {error}; without it, its runs are carried out again"
+                raise StoreError(message) from None
+            if rows is None:
+                raise SpecError(f"{self.folder} holds opinions of another sweep: {differing}; give another folder")
+            for point, replicate in zip(*(column.to_pylist() for column in rows.columns), strict=True):
+                self.there.setdefault(point, set()).add(replicate)
+
+    def make_folder(self) -> None:
+        """Make the folder, if it is not there; whether files can be written is found out before the first run.
+
+        Raises
+        ------
+        StoreError
+            If they cannot.
+        """
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with TemporaryFile(dir=self.folder):
+                pass
+        except OSError as error:
+            raise StoreError(f"opinions cannot be written into {self.folder}: {error}") from None
 
     def keep(self, found: list[tuple[Point, RunOfPoint]]) -> list[tuple[Point, RunOfPoint]]:
         """Write the opinions of runs as they are done, and give the runs back without them.
@@ -123,14 +140,13 @@ class OpinionFiles:
                     values.append(row[name])
         opinions = np.concatenate([run.opinions for _, run in runs if run.opinions is not None])
         arrays = [
-            _lists(pa, opinions) if name == "opinions" else pa.array(columns[name], self._schema.field(name).type)
+            _lists(pa, opinions) if name == "opinions" else _column(pa, columns[name], self._schema.field(name).type)
             for name in self._schema.names
         ]
         point, replicates = runs[0][0], [run.replicate for _, run in runs]
         path = self.folder / f"{point.id}-{min(replicates)}-{max(replicates)}.parquet"
-        part = path.with_suffix(".part")
+        part = self.folder / f".{path.name}.part"
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
             pq.write_table(pa.Table.from_arrays(arrays, schema=self._schema), part, compression="zstd")
             # All of a file is there, or nothing.
             part.replace(path)
@@ -139,12 +155,28 @@ class OpinionFiles:
         self.there.setdefault(point.id, set()).update(replicates)
 
 
-def _type(pa: Any, values: Sequence[Any]) -> pa.DataType:
-    """The type of a column."""
-    for kinds, found in ((bool, pa.bool_()), (int, pa.int64()), ((int, float), pa.float64())):
-        if all(isinstance(value, kinds) for value in values):
-            return found
-    return pa.string()
+def _differing(found: Any, wanted: Any) -> str:
+    """In what the columns and settings of two schemas differ; empty if in nothing."""
+    if not found.equals(wanted):
+        told = [", ".join(f"{field.name} ({field.type})" for field in schema) for schema in (found, wanted)]
+        return f"its columns are {told[0]}, those of this sweep {told[1]}"
+    before, now = (json.loads((schema.metadata or {}).get(_SAME, b"{}")) for schema in (found, wanted))
+    keys = [key for key in dict.fromkeys([*before, *now]) if before.get(key) != now.get(key)]
+    return ", ".join(f"{key} was {json.dumps(before.get(key))} and is {json.dumps(now.get(key))}" for key in keys)
+
+
+def _type(pa: Any, values: Sequence[Any]) -> Any:
+    """The type of the column of an axis: numbers are floats, so that values between whole ones can be added."""
+    if all(isinstance(value, bool) for value in values):
+        return pa.bool_()
+    return pa.float64() if all(isinstance(value, (int, float)) for value in values) else pa.string()
+
+
+def _column(pa: Any, values: Sequence[Any], kind: Any) -> Any:
+    """A column; where some values of an axis are texts, numbers are too."""
+    if pa.types.is_string(kind):
+        values = [value if value is None or isinstance(value, str) else json.dumps(value) for value in values]
+    return pa.array(values, kind)
 
 
 def _lists(pa: Any, opinions: np.ndarray) -> Any:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +39,8 @@ from opinionsim.store import DesignRow, PointRow, Store, load, open_store
 if TYPE_CHECKING:
     import pandas as pd
 
+#: The dimension that a measure is of, as in ``bias[0]`` and ``bias[0]@10``.
+_DIMENSION = re.compile(r"\[\d+\](?=@|$)")
 #: Seconds between two transactions, unless so many rows are waiting.
 _SAVE_S, _ROWS = 0.3, 5000
 #: Seconds that the pilot of a plan takes for a size of its runs, about.
@@ -147,6 +151,8 @@ def run_sweep(
     errors: dict[str, str] = {}
     rows: list[tuple[str, RunOfPoint]] = []
     files = None if opinions is None else OpinionFiles(opinions, sweep.points)
+    if files is not None:
+        files.make_folder()
     with ExitStack() as closing:
         workers = None if cluster is None else closing.enter_context(Cluster(cluster))
         opened = None if store is None else closing.enter_context(open_store(store))
@@ -244,10 +250,12 @@ def _design(sweep: Sweep) -> DesignRow:
 def _missing(sweep: Sweep, store: Store, files: OpinionFiles | None = None) -> list[range] | list[Any]:
     """Replicates of each point that are not stored with all measures, or not in the files of opinions."""
     replicates = sweep.spec.replicates
-    wanted = {point.id: set(_columns(point, sweep.measures)) for point in sweep.points}
+    wanted = {point.id: {f"{name}{at}" for name in sweep.measures for at in ("", *(f"@{step}" for step in point.at))}
+              for point in sweep.points}  # fmt: skip
     have: dict[str, bytearray] = {}
+    plain = cache(lambda name: _DIMENSION.sub("", name))
     for row in store.points(wanted):
-        whole = wanted[row.point_id] <= row.measures.keys()
+        whole = wanted[row.point_id] <= {plain(name) for name in row.measures}
         whole &= files is None or row.replicate in files.there.get(row.point_id, ())
         if whole and not row.error and row.replicate < replicates:
             have.setdefault(row.point_id, bytearray(replicates))[row.replicate] = 1
@@ -257,15 +265,6 @@ def _missing(sweep: Sweep, store: Store, files: OpinionFiles | None = None) -> l
         else [replicate for replicate, there in enumerate(have[point.id]) if not there]
         for point in sweep.points
     ]
-
-
-def _columns(point: Point, metrics: tuple[str, ...]) -> Iterator[str]:
-    """The measures of a run of a point, by the names under which they are kept."""
-    dimensions = getattr(point.initial, "ndim", 1) > 1 and point.initial.shape[1]
-    for name in metrics:
-        for column in [f"{name}[{d}]" for d in range(dimensions)] if dimensions else [name]:
-            yield column
-            yield from (f"{column}@{step}" for step in point.at)
 
 
 # -- clusters ------------------------------------------------------------------------------------------------
@@ -318,20 +317,23 @@ class SweepPlan:
     megabytes: float
 
 
-def plan_sweep(sweep: Sweep, store: str | None = None, *, threads: int | None = None) -> SweepPlan:
+def plan_sweep(
+    sweep: Sweep, store: str | None = None, *, opinions: str | Path | None = None, threads: int | None = None
+) -> SweepPlan:
     """Time and memory of a sweep, from a few runs shortened to a fraction of a second.
 
     Parameters
     ----------
-    sweep, store, threads
+    sweep, store, opinions, threads
         As for :func:`run_sweep`; nothing is written, and a store that does not exist is not made.
     """
     threads = threads or _cores()
+    files = None if opinions is None else OpinionFiles(opinions, sweep.points)
     missing: list[Any] = [range(sweep.spec.replicates)] * len(sweep.points)
     if store is not None:
         # A store that is not there yet, or not readable, has no runs; only carrying them out needs it.
         with suppress(StoreError), open_store(store, write=False) as opened:
-            missing = _missing(sweep, opened)
+            missing = _missing(sweep, opened, files)
     work = list(tasks_of(sweep.points, missing))
     by_size = sorted({point.size: point for point in sweep.points}.items())
     tried = by_size[:: -(-len(by_size) // _SIZES)]

@@ -320,7 +320,7 @@ def _check_alike(chosen: pd.DataFrame, axes: Sequence[str]) -> None:
     if vary or (repeats and chosen.duplicated([*axes, *repeats]).any()):
         raise SpecError(
             f"several rows agree in {', '.join([*axes, *repeats])}, so {' and '.join(vary) or 'something else'} varied "
-            "too; choose a level by where"
+            "too; draw a line for each with lines, or choose a level with where"
         )
 
 

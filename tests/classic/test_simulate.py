@@ -241,6 +241,8 @@ def test_replicates_run_at_once_without_the_interpreter_lock() -> None:
         ({"network": 3, "pairs": [(0.5, 1.0)]}, r"pairs must be \(speaker, listener\)"),
         ({"network": 3, "pairs": []}, "pairs must"),
         ({"network": 100_000, "steps": 10_000_000}, "raise record_every"),
+        ({"network": 100, "steps": 10**10}, "raise record_every"),
+        ({"network": 100, "steps": 10**20, "record_every": 10**20}, "steps must be at most"),
     ],
 )
 def test_bad_input_is_one_clear_error(options: dict[str, object], message: str) -> None:

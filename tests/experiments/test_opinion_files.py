@@ -78,7 +78,7 @@ def test_what_is_missing_is_carried_out_and_nothing_twice() -> None:
     # A row that was lost, a file that was lost, and a process that ended in the middle of a file.
     edit("sweep.sqlite", "DELETE FROM points WHERE replicate = 1")
     lost, *_ = sorted(Path("opinions").iterdir())
-    lost.rename(lost.with_suffix(".part"))
+    lost.rename(lost.with_name(f".{lost.name}.part"))
     healed = run_sweep(load_sweep(SPEC), "sweep.sqlite", opinions="opinions")
     assert healed.progress.made == 6
     pd.testing.assert_frame_equal(kept(), whole)
@@ -86,6 +86,46 @@ def test_what_is_missing_is_carried_out_and_nothing_twice() -> None:
     assert more.progress.made == 8
     run_sweep(load_sweep(spec(replicates=5)), opinions="elsewhere", threads=2)
     pd.testing.assert_frame_equal(kept(), kept("elsewhere"))
+
+
+@pytest.mark.parametrize("initial", [{"kind": "uniform", "dimensions": 2}, "uniform"])
+def test_vectors_and_traits_are_kept_and_found_again(initial: Any) -> None:
+    model = "deffuant" if isinstance(initial, dict) else "axelrod"
+    given = {
+        "name": "vectors",
+        "replicates": 2,
+        "model": {"classic": model},
+        "population": {"size": 9, "initial_opinions": initial},
+        "interaction": {"steps": 3},
+        "measurement": {"metrics": ["regions"]},
+    }
+    if model == "deffuant":
+        given["measurement"] = {"metrics": ["bias", "diversity"], "at": [1]}
+    first = run_sweep(load_sweep(given), "v.sqlite", opinions="opinions")
+    again = run_sweep(load_sweep(given), "v.sqlite", opinions="opinions")
+    assert (first.progress.made, again.progress.made) == (2, 0)
+    run = osim.classic.simulate(model, n=9, initial=initial, steps=3, replicates=2)
+    found = pd.read_parquet("opinions").query("ended").sort_values("replicate")
+    np.testing.assert_array_equal(np.stack([np.stack(each) for each in found["opinions"]]), run.final)
+    mixed = {**given, "sweep": {"population.initial_opinions.dimensions": [1, 2]}}
+    if model == "deffuant":
+        with pytest.raises(osim.SpecError, match="one and of several dimensions"):
+            run_sweep(load_sweep(mixed), opinions="others")
+
+
+def test_values_between_whole_ones_are_added_and_other_settings_refused() -> None:
+    whole = spec(sweep={"model.parameters.epsilon": [1, 2], "population.range": [[0, 1], [0, 2]]})
+    more = spec(sweep={"model.parameters.epsilon": [0.5, 1, 2], "population.range": [[0, 1], [0, 2]]})
+    run_sweep(load_sweep(whole), "sweep.sqlite", opinions="opinions")
+    Path("opinions/.notes").write_text("an editor's")
+    assert run_sweep(load_sweep(more), "sweep.sqlite", opinions="opinions").progress.made == 6
+    assert len(pd.read_parquet("opinions")) == 6 * 3 * 3
+    for change, told in (
+        ({"seed": 6}, "seed was 5 and is 6"),
+        ({"interaction": {"steps": 70}}, "steps was 60 and is 70"),
+    ):
+        with pytest.raises(osim.SpecError, match=told):
+            run_sweep(load_sweep({**more, **change}), opinions="opinions")
 
 
 def test_a_run_that_fails_keeps_none() -> None:
@@ -105,12 +145,13 @@ def test_a_run_that_fails_keeps_none() -> None:
     [
         (lambda folder: folder.write_text("mine"), "is a file; give a folder"),
         (lambda folder: (folder.mkdir(), (folder / "notes.txt").write_text("mine")), "holds 'notes.txt'"),
+        (lambda folder: (folder.parent / "opinions").symlink_to("/proc/nowhere"), "cannot be written"),
         (lambda folder: (folder.mkdir(), (folder / "x.parquet").write_text("torn")), "x.parquet cannot be read"),
         (
             lambda folder: run_sweep(load_sweep(spec(measurement={"metrics": ["bias"], "at": [3]})), opinions=folder),
-            "other columns or steps",
+            "of another sweep: ",
         ),
-        (lambda folder: run_sweep(load_sweep(OTHER), opinions=folder), "other columns or steps"),
+        (lambda folder: run_sweep(load_sweep(OTHER), opinions=folder), "of another sweep: "),
     ],
 )  # fmt: skip
 def test_a_folder_of_something_else_is_refused_before_the_first_run(made: Any, error: str) -> None:
