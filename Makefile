@@ -20,16 +20,20 @@ help: ## list the targets
 demo: .venv/.ready ## first figure: no key, no network
 	$(BIN)/opinionsim demo
 
-# Tests that take minutes: servers that go away, providers with all faults at once, stores that are damaged in every
-# place, terminals that are watched, clusters, classic models in many variants, their statistics and pages, and all
-# experiments that come with the package.
+# Tests that take minutes together: servers and workers that go away, providers with all faults at once, stores that are
+# damaged in every place, terminals that are watched, clusters, parts from outside in all combinations, figures and
+# metrics beside a second instrument, classic models in many variants, their statistics and pages, and all experiments
+# that come with the package.
 LONG := tests/test_restarts.py tests/test_faults.py tests/test_damage.py tests/store/test_damage.py \
-	tests/cli/test_watch.py tests/classic/test_pages.py tests/classic/test_endings.py \
-	tests/cli/test_under_way.py tests/experiments/test_cluster.py tests/experiments/test_killed_sweeps.py \
-	tests/classic/test_compilation.py tests/classic/test_pairwise_models.py tests/classic/test_outside.py \
-	tests/classic/test_algorithmic_bias.py tests/classic/test_activity_driven.py tests/classic/test_group_rules.py \
-	tests/classic/test_lorenz.py tests/classic/test_coevolving.py tests/classic/test_axelrod.py \
-	tests/surveys/test_validate.py tests/experiments/test_published.py
+	tests/test_durability.py tests/test_outside.py tests/test_secrets.py tests/test_structures_exactness.py \
+	tests/cli/test_watch.py tests/cli/test_under_way.py tests/plots/test_instruments.py \
+	tests/metrics/test_instruments.py tests/classifiers/test_scripted_replies.py \
+	tests/experiments/test_cluster.py tests/experiments/test_killed_sweeps.py tests/experiments/test_adaptive.py \
+	tests/experiments/test_published.py tests/surveys/test_validate.py tests/classic/test_pages.py \
+	tests/classic/test_endings.py tests/classic/test_compilation.py tests/classic/test_pairwise_models.py \
+	tests/classic/test_outside.py tests/classic/test_algorithmic_bias.py tests/classic/test_activity_driven.py \
+	tests/classic/test_group_rules.py tests/classic/test_lorenz.py tests/classic/test_coevolving.py \
+	tests/classic/test_axelrod.py
 
 test: .venv/.ready-test ## run the tests but for those of `verify`
 	$(BIN)/pytest -n auto --dist loadfile tests $(addprefix --ignore ,$(LONG))
@@ -58,13 +62,16 @@ clean: ## remove the environment and everything built or cached
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The pip that comes with Python 3.11 knows no dependency groups; it is upgraded to the version in the constraints.
-.venv/.ready: pyproject.toml $(CONSTRAINTS)
+.venv/.made:
 ifdef UV
 	test -x $(BIN)/python || uv venv --quiet --python $(PYTHON) .venv
 else
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(INSTALL) --upgrade pip
 endif
+	touch $@
+
+.venv/.ready: .venv/.made pyproject.toml $(CONSTRAINTS)
 	$(INSTALL) --editable .
 	touch $@
 
@@ -73,6 +80,6 @@ endif
 	$(INSTALL) --group lint
 	touch $@
 
-.venv/.ready-%: .venv/.ready
+.venv/.ready-%: .venv/.made pyproject.toml $(CONSTRAINTS)
 	$(INSTALL) --editable ".[all]" --group $*
 	touch $@
