@@ -21,12 +21,13 @@ demo: .venv/.ready ## first figure: no key, no network
 	$(BIN)/opinionsim demo
 
 # Tests that take minutes together: servers and workers that go away, providers with all faults at once, stores that are
-# damaged in every place, terminals that are watched, clusters, parts from outside in all combinations, figures and
+# damaged in every place, terminals that are watched and interrupted, servers of models, clusters, parts from outside in all combinations, figures and
 # metrics beside a second instrument, classic models in many variants, their statistics and pages, and all experiments
 # that come with the package.
 LONG := tests/test_restarts.py tests/test_faults.py tests/test_damage.py tests/store/test_damage.py \
 	tests/test_durability.py tests/test_outside.py tests/test_secrets.py tests/test_structures_exactness.py \
-	tests/cli/test_watch.py tests/cli/test_under_way.py tests/plots/test_instruments.py \
+	tests/test_serve.py tests/cli/test_run.py tests/cli/test_watch.py tests/cli/test_under_way.py \
+	tests/plots/test_instruments.py tests/experiments/test_instruments.py \
 	tests/metrics/test_instruments.py tests/classifiers/test_scripted_replies.py \
 	tests/experiments/test_cluster.py tests/experiments/test_killed_sweeps.py tests/experiments/test_adaptive.py \
 	tests/experiments/test_published.py tests/surveys/test_validate.py tests/classic/test_pages.py \
