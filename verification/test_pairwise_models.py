@@ -136,7 +136,7 @@ def test_deffuant_splits_in_two_at_the_published_confidence(save: Save) -> None:
         axes.plot(bounds, shares, "o-", ms=4, label=f"N = {n}")
     axes.axvline(critical, color="0.6", lw=1, label="N without end, 1 / (2 · 1.871)")
     axes.set(xlabel="epsilon", ylabel="runs with several clusters above 2 %", title="Deffuant-Weisbuch, 60 runs each")
-    axes.legend(fontsize="small")
+    axes.legend(fontsize="small", loc="upper right")
     save("deffuant_transition", figure)
     assert abs(halves[-1] - critical) < 0.01
     assert widths[0] > widths[1] > widths[2]
