@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -29,13 +30,19 @@ def new_states(seed: int, purpose: str, replicate: int, *key: int) -> tuple[np.n
     return words[:4].copy(), words[4:].copy()
 
 
+@lru_cache(maxsize=1024)
+def _key(seed: int, purpose: str) -> tuple[int, ...]:
+    """The key of the counter of a purpose. Making it takes as long as the words of a thousand agents."""
+    return tuple(stream(seed, purpose).integers(0, 2**64, 2, dtype=np.uint64).tolist())
+
+
 def keyed_words(seed: int, purpose: str, replicates: Sequence[int], count: int) -> np.ndarray:
     """Random words (R, count) of replicates, from a counter: a row depends on nothing but seed, purpose and replicate.
 
     The generator is Philox 4x64 (Salmon et al. 2011, doi:10.1145/2063384.2063405), whose key is of the purpose and
     whose counter is of the replicate. One call draws for any number of replicates in a row.
     """
-    key = stream(seed, purpose).integers(0, 2**64, 2, dtype=np.uint64)
+    key = np.array(_key(seed, purpose), dtype=np.uint64)
     numbers, blocks = np.asarray(replicates, dtype=np.int64), -(-count // 4)
     ends = np.flatnonzero(np.diff(numbers) != 1) + 1
     parts = []

@@ -7,6 +7,9 @@ from numpy.typing import ArrayLike
 
 from opinionsim.metrics._arrays import Measured, Rows, positive, ratio
 
+#: Agents from which on opinions are put into cells rather than in order: a third of the time.
+_MANY = 1024
+
 
 def _breaks(rows: Rows, delta: float) -> np.ndarray:
     """Whether a gap between clusters follows each opinion in order but the last, (R, N - 1)."""
@@ -24,6 +27,13 @@ def _labels(rows: Rows, delta: float) -> np.ndarray:
 
 def _sizes(rows: Rows, delta: float) -> np.ndarray:
     """Agents in each cluster, (R, most clusters); 0 for those that a row has not."""
+    if rows.x.shape[1] >= _MANY and positive(delta, "delta", zero=True) > 0:
+        found = [_sizes_by_cell(x[here], delta) for x, here in zip(rows.x, rows.present, strict=True)]
+        most = max((each.size for each in found), default=1)
+        sizes = np.zeros((len(found), most), dtype=np.int64)
+        for row, each in zip(sizes, found, strict=True):
+            row[: each.size] = each
+        return sizes
     breaks = _breaks(rows, delta)
     # Along one axis, since along two numpy takes five times as long.
     row, before = np.divmod(np.flatnonzero(breaks), max(1, breaks.shape[1]))
@@ -31,6 +41,24 @@ def _sizes(rows: Rows, delta: float) -> np.ndarray:
     ends = np.repeat(rows.n[:, None], most, axis=1)
     ends[row, np.arange(row.size) - np.searchsorted(row, row)] = before + 1
     return np.diff(ends, axis=1, prepend=0)
+
+
+def _sizes_by_cell(x: np.ndarray, delta: float) -> np.ndarray:
+    """Agents in each cluster of opinions (N,), from low to high; no gap wider than `delta` fits into a cell."""
+    if not x.size:
+        return np.zeros(1, dtype=np.int64)
+    low, width = x.min(), 0.999 * delta
+    if not x.max() - low <= width * x.size:
+        ends = np.flatnonzero(np.diff(np.sort(x)) > delta) + 1
+        return np.diff(ends, prepend=0, append=x.size)
+    cell = ((x - low) / width).astype(np.int64)
+    counts = np.bincount(cell)
+    lows, highs = np.full(counts.size, np.inf), np.full(counts.size, -np.inf)
+    np.minimum.at(lows, cell, x)
+    np.maximum.at(highs, cell, x)
+    taken = np.flatnonzero(counts)
+    begins = np.flatnonzero(lows[taken[1:]] - highs[taken[:-1]] > delta) + 1
+    return np.add.reduceat(counts[taken], np.concatenate([[0], begins]))
 
 
 def cluster_labels(opinions: ArrayLike, delta: float) -> np.ndarray:
@@ -80,7 +108,7 @@ def clusters(opinions: ArrayLike, delta: float = 0.01) -> Measured:
     - Pitfall: state delta; single stragglers count as a cluster each
     """
     rows = Rows.of(opinions)
-    found = np.count_nonzero(_breaks(rows, delta), axis=1) + 1
+    found = np.count_nonzero(_sizes(rows, delta), axis=1)
     return rows.back(np.where(rows.n > 0, found, np.nan))
 
 

@@ -365,6 +365,28 @@ def test_clusters_are_components_of_agents_that_are_close(values: np.ndarray, de
     assert all(found[i] <= found[j] for i, j in combinations(np.argsort(values, kind="stable"), 2))
 
 
+@given(
+    st.integers(0, 2**32), st.sampled_from([0.0, 1e-9, 1e-4, 0.005, 0.01, 0.25, 3.0]), st.sampled_from([0, 3, 9, None])
+)
+@settings(max_examples=60)
+def test_clusters_of_many_agents_are_those_between_wide_gaps(seed: int, delta: float, decimals: int | None) -> None:
+    rng = np.random.default_rng(seed)
+    values = rng.normal(rng.integers(0, 4, (3, 1500)) * 0.3, rng.choice([0.0, 1e-3, 0.1]))
+    values = values if decimals is None else values.round(decimals)
+    values[0, :700] = np.nan
+    values[2] = np.nan
+    sizes = []
+    for row in values[:2]:
+        ordered = np.sort(row[~np.isnan(row)])
+        sizes.append(np.array([part.size for part in np.split(ordered, np.flatnonzero(np.diff(ordered) > delta) + 1)]))
+    assert metrics.clusters(values, delta).tolist()[:2] == [each.size for each in sizes]
+    assert metrics.largest_cluster(values, delta).tolist()[:2] == [each.max() / each.sum() for each in sizes]
+    expected = [each.sum() ** 2 / (each**2).sum() for each in sizes]
+    assert metrics.effective_clusters(values, delta)[:2] == pytest.approx(expected, rel=1e-12)
+    assert np.isnan(metrics.clusters(values, delta)[2]) and np.isnan(metrics.largest_cluster(values, delta)[2])
+
+
+
 @given(opinions)
 def test_duclos_esteban_ray_is_that_of_all_pairs(values: np.ndarray) -> None:
     density = _density_directly(values, values, 0.05)
