@@ -352,7 +352,7 @@ def threads(report: Report) -> None:
     repeats = report.repeats(7)
     for name, work, note in (
         ("random words", generators, "the machine's own gain"),
-        ("9 replicates of Deffuant, N=1e4", runs, "the first runs alone, so 1.8 at most"),
+        ("9 replicates of Deffuant, N=1e4", runs, "5 and 4 replicates, so 1.8 at most"),
     ):
         one, two = report.turns([lambda: work(1), lambda: work(2)], repeats, "perf_counter")  # noqa: B023
         gain, median = _ratio(one, two)

@@ -178,9 +178,7 @@ def _each_of(number: int, one: Callable[[int, np.ndarray], None], most: int) -> 
     halt = np.zeros(1, dtype=np.uint8)
     with ThreadPoolExecutor(min(number, most), "opinionsim-classic") as pool:
         try:
-            # The first call compiles, which others would only wait for.
-            pool.submit(one, 0, halt).result()
-            for ended in [pool.submit(one, each, halt) for each in range(1, number)]:
+            for ended in [pool.submit(one, each, halt) for each in range(number)]:
                 ended.result()
         except BaseException:
             halt[0] = 1

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from opinionsim.classic import simulate, sweep
+from opinionsim.classic import Batch, simulate, sweep
 from opinionsim.experiments import load_sweep, run_sweep
 
 #: Of 20 agents, at 10**8 updates a second, two days.
@@ -60,3 +60,15 @@ def test_a_run_that_fails_ends_those_beside_it() -> None:
         # Two agents agree at once, so many only after minutes.
         sweep("voter", {"n": [2, 200_000]}, steps=STEPS, until="consensus", metrics={"bad": fails})
     assert _threads() == []
+
+
+@pytest.mark.timeout(60)
+def test_replicates_run_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
+    both, advance = threading.Barrier(2, timeout=30), Batch.advance
+
+    def together(self: Batch, *given: Any) -> Any:
+        both.wait()
+        return advance(self, *given)
+
+    monkeypatch.setattr(Batch, "advance", together)
+    assert simulate("voter", n=20, steps=3, replicates=2, threads=2).opinions.shape == (2, 4, 20)
