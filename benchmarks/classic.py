@@ -264,23 +264,38 @@ def recording(report: Report) -> None:
 
 def hegselmann_krause(report: Report) -> None:
     """Agent updates a second, exact, while opinions move."""
-    report.begin("hegselmann-krause", "Hegselmann-Krause, synchronous, complete, exact, N=1e4, one thread")
-    network = Network.of(SMALL)
-    for epsilon in (0.05, 0.2):
-        setup = set_up(find_model("hegselmann-krause"), network, settings={"epsilon": epsilon})
-        opinions = np.random.default_rng(1).random(SMALL)
-        moved = np.abs(np.diff(Process(setup, opinions, 1).advance(101), axis=0)).max(axis=1) > 0
+    report.begin("hegselmann-krause", "Hegselmann-Krause, synchronous, complete, exact, one thread")
+    for n, epsilon, bar in ((SMALL, 0.05, 1.5e8), (SMALL, 0.2, 1.5e8), (LARGE, 0.1, 4e7)):
+        setup = set_up(find_model("hegselmann-krause"), Network.of(n), settings={"epsilon": epsilon})
+        opinions = np.random.default_rng(1).random(n)
+        moved = np.abs(np.diff(Process(setup, opinions, 1).advance(101 if n == SMALL else 5), axis=0)).max(axis=1) > 0
         # Steps after rest cost nothing, and are not counted.
         steps = len(moved) if moved.all() else int(np.argmin(moved)) + 1
 
         def run(steps: int, setup: Setup = setup, opinions: np.ndarray = opinions) -> None:
             Batch(setup, opinions[None], 1).advance(steps)
 
-        first, whole = report.turns([lambda: run(1), lambda: run(steps)], report.repeats(60))  # noqa: B023
-        rate = (steps - 1) * SMALL / (min(whole) - min(first))
-        report.add(f"epsilon {epsilon}, a step after the first", rate, "updates/s", least=1e8)
+        first, whole = report.turns([lambda: run(1), lambda: run(steps)], report.repeats(60 if n == SMALL else 5))  # noqa: B023
+        rate = (steps - 1) * n / (min(whole) - min(first))
+        report.add(f"N={n:.0e}, epsilon {epsilon}, a step after the first", rate, "updates/s", least=bar)
         note = "the sort before the first step included"
-        report.add(f"epsilon {epsilon}, a run of {steps} steps", steps * SMALL / min(whole), "updates/s", note=note)
+        report.add(f"N={n:.0e}, epsilon {epsilon}, {steps} steps", steps * n / min(whole), "updates/s", note=note)
+
+
+def algorithmic_bias(report: Report) -> None:
+    """Meetings a second, while opinions are spread and once they lie in clusters."""
+    report.begin("algorithmic-bias", "Algorithmic bias, epsilon 0.3, N=1e4, one thread")
+    for name, network, steps, bar in (
+        ("sparse (k=10)", build_network(SPARSE, SMALL, 1), 200, 2e7),
+        ("complete", Network.of(SMALL), 20, 2e6),
+    ):
+        for gamma in (1.0, 1.5, 2.0):
+            for after in (0, 10 * steps):
+                process = _process("algorithmic-bias", network, gamma=gamma, epsilon=0.3)
+                process.advance(after)
+                rate = SMALL * steps / report.best(lambda: process.advance(steps), report.repeats(5))  # noqa: B023
+                when = f", after {after} sweeps" if after else ""
+                report.add(f"{name}, gamma {gamma}{when}", rate, "meetings/s", least=bar)
 
 
 def degroot(report: Report) -> None:
@@ -395,6 +410,7 @@ SECTIONS: dict[str, Callable[[Report], None]] = {
     "pairwise": pairwise,
     "recording": recording,
     "hegselmann-krause": hegselmann_krause,
+    "algorithmic-bias": algorithmic_bias,
     "degroot": degroot,
     "lorenz": lorenz,
     "threads": threads,
