@@ -340,8 +340,9 @@ def lorenz(report: Report) -> None:
         seconds = report.best(lambda: runs(wanted // combinations), 1)
     else:
         # Short parts, of which the median counts: what takes minutes has no best part.
-        parts, count = 5 if report.quick else 25, combinations
-        seconds, how = statistics.median(report.turns([lambda: runs(1)], parts)[0]), f"{parts} x {count} runs"
+        parts, replicates = 5 if report.quick else 15, 20
+        count = replicates * combinations
+        seconds, how = statistics.median(report.turns([lambda: runs(replicates)], parts)[0]), f"{parts} x {count} runs"
     report.add("one run", 1e3 * seconds / count, "ms", note=f"{count * 500 * 400 / seconds:.3g} updates/s")
     report.add("1e5 runs", wanted * seconds / count / 60, "min", most=5, note=f"from {how}")
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from opinionsim.classic._actors import RecordedActor, meeting_actors
 from opinionsim.classic._initial import draw_initial, draw_opinions
 from opinionsim.classic._linear import friedkin_johnsen_equilibrium, influence_matrix
 from opinionsim.classic._lorenz_agents import follower_network, lorenz_agents
@@ -22,6 +21,7 @@ from opinionsim.classic._trajectories import Trajectories
 from opinionsim.classic._transition import Received, Transition
 
 if TYPE_CHECKING:
+    from opinionsim.classic._actors import RecordedActor, meeting_actors
     from opinionsim.classic._mesa import ClassicOpinionModel, OpinionAgent
     from opinionsim.classic._sweep import sweep
 
@@ -31,8 +31,9 @@ __all__ = ["MODELS", "Batch", "ClassicModel", "ClassicOpinionModel", "OpinionAge
            "friedkin_johnsen_equilibrium", "influence_matrix", "lorenz_agents", "meeting_actors", "set_up",
            "simulate", "sweep", "transition"]  # fmt: skip
 
-#: Names whose modules load mesa or pandas, and are loaded when asked for.
-_LATER = {"ClassicOpinionModel": "_mesa", "OpinionAgent": "_mesa", "sweep": "_sweep"}
+#: Names whose modules load mesa, pandas or the engine of language models, and are loaded when asked for.
+_LATER = {"ClassicOpinionModel": "_mesa", "OpinionAgent": "_mesa", "RecordedActor": "_actors",
+          "meeting_actors": "_actors", "sweep": "_sweep"}  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from opinionsim.errors import SpecError
-from opinionsim.metrics import compute_metrics, find_metric
 from opinionsim.networks import Network
 
 if TYPE_CHECKING:
@@ -35,6 +34,9 @@ def metrics_of_runs(
     `initial` are the opinions at the start of each run. `metrics` are names, or functions of opinions (N,) or (N, D).
     `network` is that of all runs, or one for each.
     """
+    # Imported late: metrics of frames load pandas, which a simulation has no use for.
+    from opinionsim.metrics import compute_metrics, find_metric
+
     if not isinstance(network, Network) and len({id(each) for each in network}) > 1:
         runs = zip(opinions, initial, network, strict=True)
         parts = [metrics_of_runs(now[None], then[None], metrics, span, ties) for now, then, ties in runs]
