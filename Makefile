@@ -20,24 +20,8 @@ help: ## list the targets
 demo: .venv/.ready ## first figure: no key, no network
 	$(BIN)/opinionsim demo
 
-# Tests that take minutes together: servers and workers that go away, providers with all faults at once, stores that are
-# damaged in every place, terminals that are watched and interrupted, servers of models, clusters, parts from outside in all combinations, figures and
-# metrics beside a second instrument, classic models in many variants, their statistics and pages, and all experiments
-# that come with the package.
-LONG := tests/test_restarts.py tests/test_faults.py tests/test_damage.py tests/store/test_damage.py \
-	tests/test_durability.py tests/test_outside.py tests/test_secrets.py tests/test_structures_exactness.py \
-	tests/test_serve.py tests/cli/test_run.py tests/cli/test_watch.py tests/cli/test_under_way.py \
-	tests/plots/test_instruments.py tests/experiments/test_instruments.py \
-	tests/metrics/test_instruments.py tests/classifiers/test_scripted_replies.py \
-	tests/experiments/test_cluster.py tests/experiments/test_killed_sweeps.py tests/experiments/test_adaptive.py \
-	tests/experiments/test_published.py tests/surveys/test_validate.py tests/classic/test_pages.py \
-	tests/classic/test_endings.py tests/classic/test_compilation.py tests/classic/test_pairwise_models.py \
-	tests/classic/test_outside.py tests/classic/test_algorithmic_bias.py tests/classic/test_activity_driven.py \
-	tests/classic/test_group_rules.py tests/classic/test_lorenz.py tests/classic/test_coevolving.py \
-	tests/classic/test_axelrod.py
-
 test: .venv/.ready-test ## run the tests but for those of `verify`
-	$(BIN)/pytest -n auto --dist loadfile tests $(addprefix --ignore ,$(LONG))
+	$(BIN)/pytest -n auto --dist loadfile -m "not long" tests
 
 check: .venv/.ready-dev ## lint and type-check
 	$(BIN)/ruff check
@@ -49,7 +33,7 @@ format: .venv/.ready-lint ## format the code and mend what ruff can mend
 	$(BIN)/ruff format
 
 verify: .venv/.ready-test ## long tests, closed forms, statistics, durability; figures in results/verification
-	OPINIONSIM_FLIPS=100 $(BIN)/pytest -n auto --dist loadfile $(LONG)
+	OPINIONSIM_FLIPS=100 $(BIN)/pytest -n auto --dist loadfile -m long tests
 	OPINIONSIM_FIGURES=results/verification $(BIN)/pytest verification
 
 constraints: ## resolve constraints/py311.txt anew (needs uv)

@@ -20,6 +20,8 @@ from opinionsim.store import open_store
 from tests._editing import edit
 from tests._running import SMALL, carry_out, changed, ended, watched
 
+pytestmark = pytest.mark.long
+
 #: A run whose ties move, with probes and an instrument beside stance.
 SPEC: dict[str, Any] = changed(
     SMALL,

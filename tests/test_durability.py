@@ -9,6 +9,8 @@ from opinionsim.store import Results
 from tests._durability import Kind, Supervisor, study, supervisor, undisturbed
 from tests._postgres import Server
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def killer() -> Iterator[Supervisor]:

@@ -38,6 +38,8 @@ from tests._provider_runs import (
 )
 from tests._running import assert_same, carry_out, changed, ended, loaded
 
+pytestmark = pytest.mark.long
+
 #: Silence costs a time-out each. Few replies are due at a time, so that a loaded machine keeps it for the others.
 IMPATIENT = {**SPEC["execution"], "timeout_s": 1.0, "max_concurrency": 8}
 #: Faults that cost no time-out.

@@ -22,6 +22,8 @@ from tests._postgres import Server
 from tests._processes import in_process, said
 from tests._running import SMALL, changed, ended
 
+pytestmark = pytest.mark.long
+
 
 class Said(NamedTuple):
     """What a command of the command line came to."""

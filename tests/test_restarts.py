@@ -15,6 +15,8 @@ from tests._postgres import Server, server
 from tests._running import SMALL as _SMALL
 from tests._running import assert_same, carry_out, changed, ended, watched
 
+pytestmark = pytest.mark.long
+
 #: Calls in flight at most.
 SLOTS = 6
 #: A sweep of some seconds.

@@ -37,6 +37,8 @@ from opinionsim.testing import Faults, StubProvider, evenly, scripted_reply
 from tests._provider_runs import SPEC
 from tests._running import changed
 
+pytestmark = pytest.mark.long
+
 #: Of the shape of no provider's keys, and with what addresses and base 64 spell in another way.
 KEY = f"q+{secrets.token_hex(12)}/{secrets.token_hex(6)}=="
 #: No provider has more patience than the test.

@@ -18,6 +18,8 @@ from opinionsim import load_chat_model
 from tests._running import SMALL, assert_same, carry_out, changed
 from tests.llm._tiny import save_tiny
 
+pytestmark = pytest.mark.long
+
 #: Importing torch and transformers is most of it.
 STARTS_WITHIN_S = 180
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage
@@ -21,6 +22,8 @@ from opinionsim.llm import Endpoint, MemoryJournal, ReplayOnly, RunCalls, SlotPo
 from opinionsim.messages import ChatMessage
 from opinionsim.simulation import Simulation
 from opinionsim.testing import NumberedReplies, run_virtual
+
+pytestmark = pytest.mark.long
 
 LABELS = ("Response 3: ", "[You]: ", "[Other participant]:\n", "Ada: ", "Response 0:")
 

@@ -125,6 +125,8 @@ class Trajectories:
 
     def _at(self, moment: int, names: Metrics) -> Network | Sequence[Network]:
         """The network at a moment, or that of each run."""
+        from opinionsim.metrics import find_metric
+
         place = range(len(self.times))[moment]
         if not self.networks:
             return self.network

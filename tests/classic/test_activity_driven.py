@@ -14,6 +14,8 @@ from opinionsim import testing
 from opinionsim.classic import MODELS, ClassicModel, simulate, transition
 from opinionsim.errors import SpecError
 
+pytestmark = pytest.mark.long
+
 _START = np.array([-0.8, -0.5, -0.1, 0.2, 0.4, 0.9])
 _N = len(_START)
 

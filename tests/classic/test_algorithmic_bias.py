@@ -18,6 +18,8 @@ from opinionsim.classic.kernels import new_state
 from opinionsim.compilation import compiled
 from opinionsim.networks import Network
 
+pytestmark = pytest.mark.long
+
 _DRAWS = 20_000
 
 

@@ -13,6 +13,8 @@ from opinionsim.classic import ClassicOpinionModel, simulate, sweep, transition
 from opinionsim.errors import SpecError
 from opinionsim.networks import Network
 
+pytestmark = pytest.mark.long
+
 
 @pytest.mark.parametrize("noise", [0.0, 0.3])
 def test_a_meeting_is_that_of_the_transition(noise: float) -> None:

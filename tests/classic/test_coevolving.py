@@ -15,6 +15,8 @@ from opinionsim.classic import _ties as ties
 from opinionsim.errors import SpecError
 from opinionsim.networks import Network, build_network
 
+pytestmark = pytest.mark.long
+
 _N = 12
 _NETWORK = build_network({"kind": "erdos-renyi", "p": 0.3}, _N, 4)
 _REST = {

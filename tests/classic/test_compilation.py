@@ -16,6 +16,8 @@ from opinionsim.classic import MODELS, simulate
 from opinionsim.networks import Network
 from tests.classic.test_contract import CASES
 
+pytestmark = pytest.mark.long
+
 #: Functions, numpy's and Python's own included, that the first call of a model may compile. Most of a second each is
 #: taken by some; an error text, an assignment of a slice or a sort in a kernel brings in dozens.
 _MOST = 25

@@ -11,6 +11,8 @@ import pytest
 from opinionsim.classic import simulate
 from opinionsim.networks import Network, build_network
 
+pytestmark = pytest.mark.long
+
 
 @pytest.mark.parametrize(
     ("model", "options"),

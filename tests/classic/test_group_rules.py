@@ -12,6 +12,8 @@ from opinionsim.classic import set_up, simulate, transition
 from opinionsim.errors import SpecError
 from opinionsim.networks import Network
 
+pytestmark = pytest.mark.long
+
 _START = np.array([1.0, 0.0, 0.0, 1.0, 1.0])
 _RUNS = 4000
 

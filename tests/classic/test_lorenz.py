@@ -12,6 +12,8 @@ from opinionsim.classic.kernels import Contacts, draw_in_turn, fill, new_state
 from opinionsim.errors import SpecError
 from opinionsim.networks import Network
 
+pytestmark = pytest.mark.long
+
 #: One agent, 0, is heard by all others, once each.
 _SIZE = 4000
 _ALL_HEAR_0 = np.stack([np.zeros(_SIZE, dtype=int), np.arange(1, _SIZE + 1)], axis=1)

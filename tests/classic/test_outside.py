@@ -17,6 +17,8 @@ from opinionsim.errors import SpecError
 from opinionsim.messages import Message
 from opinionsim.networks import Network
 
+pytestmark = pytest.mark.long
+
 #: Models of pairs with noise, zealots and media, and settings under which agents move.
 PAIRS: dict[str, dict[str, Any]] = {
     "algorithmic-bias": {"epsilon": 0.4, "mu": 0.3, "gamma": 1.3},

@@ -4,6 +4,8 @@ import pytest
 
 from tests.test_docs import MODEL_PAGES, run_marked
 
+pytestmark = pytest.mark.long
+
 
 @pytest.mark.parametrize("page", sorted(MODEL_PAGES))
 def test_marked_blocks_run(page: str) -> None:

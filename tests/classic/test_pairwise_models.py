@@ -11,6 +11,8 @@ from opinionsim.classic import simulate, transition
 from opinionsim.errors import SpecError
 from opinionsim.networks import Network
 
+pytestmark = pytest.mark.long
+
 #: Agent 0 speaks to agent 1 and nobody else to anybody.
 _ONE_WAY = [(0, 1)]
 

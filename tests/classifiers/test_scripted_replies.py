@@ -12,6 +12,8 @@ from opinionsim.llm.phrases import stated
 from opinionsim.messages import Message
 from opinionsim.topics import load_topics
 
+pytestmark = pytest.mark.long
+
 TOPICS = load_topics(data_folder("topics") / "chuang2024.yaml")
 
 

@@ -17,6 +17,8 @@ from opinionsim.experiments import Summary
 from opinionsim.store import Paid, open_store
 from tests.cli.conftest import Invoke
 
+pytestmark = pytest.mark.long
+
 #: Enough runs that an interrupt after the first line of output finds most of them not yet begun.
 MANY = ("--set", "replicates=30", "--set", "interaction.steps=8")
 N_RUNS, N_CALLS = 60, 960

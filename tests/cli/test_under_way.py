@@ -21,6 +21,8 @@ from opinionsim.store import open_store
 from tests._running import changed, watched
 from tests.cli.conftest import SMALL, Invoke, backup
 
+pytestmark = pytest.mark.long
+
 NOTE = re.compile(r"2 of 4 runs are under way; this is what was on record at \d\d:\d\d:\d\d\n")
 SPEC: dict[str, Any] = yaml.safe_load(SMALL)
 

@@ -38,6 +38,8 @@ from tests._postgres import Server
 from tests._running import changed, watched
 from tests.cli.conftest import SMALL, GatedModel, Invoke, backup
 
+pytestmark = pytest.mark.long
+
 SPEC: dict[str, Any] = yaml.safe_load(SMALL)
 CLOCK = re.compile(r"\d\d:\d\d:\d\d")
 

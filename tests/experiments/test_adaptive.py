@@ -18,6 +18,8 @@ from opinionsim.store import EdgeRow, Results, TieRow, open_store
 from opinionsim.testing import run_virtual
 from tests._running import SMALL, assert_same, carry_out, changed, ended, watched
 
+pytestmark = pytest.mark.long
+
 KINDS: dict[str, dict[str, Any]] = {
     "power": {"kind": "similarity", "steps": 10, "strength": 2.0, "form": "power"},
     "drawn": {"kind": "bounded-confidence", "steps": 14, "confidence": 1.0},

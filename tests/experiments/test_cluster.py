@@ -28,6 +28,8 @@ from opinionsim.testing import StubProvider, scripted_reply
 from tests._postgres import Server
 from tests._running import SMALL, assert_same, changed, ended, loaded
 
+pytestmark = pytest.mark.long
+
 SWEEP = changed(
     SMALL,
     replicates=4,

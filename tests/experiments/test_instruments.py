@@ -22,6 +22,8 @@ from tests._processes import in_process
 from tests._running import SMALL, assert_same, carry_out, changed, content, ended, loaded, watched
 from tests.experiments import _coding_worker, _context_classifier
 
+pytestmark = pytest.mark.long
+
 HASH = "tests.experiments._context_classifier:HashClassifier"
 SEVEN = {"points": [1, 2, 3, 4, 5, 6, 7]}
 CIVILITY = {"variable": "civility", "classifier": HASH, "scale": SEVEN, "texts": ["report", "post"], "context": True}

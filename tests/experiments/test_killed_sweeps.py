@@ -21,6 +21,8 @@ from opinionsim.store import PointRow, open_store
 from opinionsim.streams import stream
 from tests._postgres import Server
 
+pytestmark = pytest.mark.long
+
 SPEC: dict[str, Any] = {
     "name": "diagram",
     "seed": 3,

@@ -14,6 +14,8 @@ from opinionsim.messages import ChatMessage
 from opinionsim.store import Results
 from tests._running import SMALL, carry_out, changed
 
+pytestmark = pytest.mark.long
+
 FOLDER = data_folder("experiments")
 NAMES = sorted(path.relative_to(FOLDER).with_suffix("").as_posix() for path in FOLDER.rglob("*.yaml"))
 

@@ -29,6 +29,8 @@ from tests.metrics._instruments import (
     turns_of,
 )
 
+pytestmark = pytest.mark.long
+
 #: What each public function makes of the stance in frames.
 OF_STANCE: Mapping[str, Callable[[Frames], Any]] = {
     "condition_metrics": lambda f: condition_metrics(

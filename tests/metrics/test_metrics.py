@@ -383,8 +383,7 @@ def test_clusters_of_many_agents_are_those_between_wide_gaps(seed: int, delta: f
     assert metrics.largest_cluster(values, delta).tolist()[:2] == [each.max() / each.sum() for each in sizes]
     expected = [each.sum() ** 2 / (each**2).sum() for each in sizes]
     assert metrics.effective_clusters(values, delta)[:2] == pytest.approx(expected, rel=1e-12)
-    assert np.isnan(metrics.clusters(values, delta)[2]) and np.isnan(metrics.largest_cluster(values, delta)[2])
-
+    assert np.isnan([metrics.clusters(values, delta)[2], metrics.largest_cluster(values, delta)[2]]).all()
 
 
 @given(opinions)

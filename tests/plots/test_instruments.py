@@ -16,6 +16,8 @@ from opinionsim.evidence import EVIDENCE
 from opinionsim.plots import Frames
 from tests.metrics._instruments import assert_same, beside, measured, moderated, plain, turns_of
 
+pytestmark = pytest.mark.long
+
 TRUE = {"framing": "truth"}
 
 

@@ -29,6 +29,8 @@ from opinionsim.testing.rows import (
 )
 from tests._editing import SEALED, seal
 
+pytestmark = pytest.mark.long
+
 #: By these, rows are found: one that has another is missing where it was, which is looked for elsewhere.
 _FOUND_BY = {"run_id", "experiment_id"}
 

@@ -33,6 +33,8 @@ from opinionsim.surveys import (
     subgroups_of,
 )
 
+pytestmark = pytest.mark.long
+
 TRUST = ("not at all", "somewhat", "fully")
 N = 600
 
