@@ -39,9 +39,9 @@ def bounded_confidence(setup: Setup) -> Stop:
         return Stop(_ties_at_rest(variant), _components)
     cells = (setup.range[1] - setup.range[0]) / max(float(setup.p.epsilon), 1e-300)
     if setup.p.epsilon > 0 and cells > _MOST_CELLS:
+        least = (setup.range[1] - setup.range[0]) / _MOST_CELLS
         raise SpecError(
-            f"until: frozen looks at the range in parts of the width of epsilon, and takes at most {_MOST_CELLS:,}; "
-            f"epsilon {setup.parameters['epsilon']:g} makes {cells:,.0f}"
+            f"until: frozen takes an epsilon of at least {least:.2g} on this range; got {setup.parameters['epsilon']:g}"
         )
     return Stop(_blocks_at_rest, _cells)
 

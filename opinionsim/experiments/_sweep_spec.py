@@ -133,6 +133,12 @@ class Sweep:
         return digest(canonical_json(sorted(point.id for point in self.points)))
 
 
+def _measure(name: str) -> None:
+    if name in ("time", "stopped"):
+        raise OpinionSimError(f"{name} is a column of every sweep; name a metric")
+    find_metric(name)
+
+
 def load_sweep(source: str | Path | Mapping[str, Any], overrides: Overrides = ()) -> Sweep:
     """Read and check a sweep.
 
@@ -160,7 +166,7 @@ def load_sweep(source: str | Path | Mapping[str, Any], overrides: Overrides = ()
     for name in spec.model.parameters:
         _placed(document, ("model", "parameters", name), check_names, model, [name])
     for place, name in enumerate(spec.measurement.metrics):
-        _placed(document, ("measurement", "metrics", place), find_metric, name)
+        _placed(document, ("measurement", "metrics", place), _measure, name)
     at = _placed(document, ("measurement", "at"), moments_of, spec.measurement.at, spec.interaction.steps)
     _placed(
         document, ("interaction", "until"), partial(read_until, span=(0.0, 1.0), discrete=True), spec.interaction.until
