@@ -11,9 +11,6 @@ from opinionsim.metrics._network import TieArrays, Ties
 
 def _sizes(rows: Rows, network: Ties, within: float | None) -> list[np.ndarray]:
     """Sizes of the components of agents with an opinion, for each row."""
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import connected_components
-
     if within is not None:
         positive(within, "within", zero=True)
     ties = TieArrays.of(network, rows.x.shape[1])
@@ -26,13 +23,10 @@ def _sizes(rows: Rows, network: Ties, within: float | None) -> list[np.ndarray]:
             ends = np.concatenate([[0], np.flatnonzero(gaps) + 1, [ranked.size]])
             found.append(np.diff(ends) if ranked.size else np.zeros(0))
             continue
-        kept = present[ties.listeners] & present[ties.speakers] & (ties.weights > 0)
+        kept = present[ties.listeners] & present[ties.speakers]
         if within is not None:
             kept &= np.abs(x[ties.listeners] - x[ties.speakers]) <= within
-        pairs = (ties.listeners[kept], ties.speakers[kept])
-        matrix = csr_array((np.ones(kept.sum()), pairs), shape=(ties.n, ties.n))
-        labels = connected_components(matrix, directed=False)[1]
-        found.append(np.bincount(labels[present]))
+        found.append(np.bincount(ties.parts(kept)[present]))
     return [sizes[sizes > 0] for sizes in found]
 
 

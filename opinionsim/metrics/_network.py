@@ -75,6 +75,16 @@ class TieArrays:
         matrix = csr_array((self.weights, (self.listeners, self.speakers)), shape=(self.n, self.n))
         return np.asarray((matrix @ values.T).T)
 
+    def parts(self, kept: np.ndarray) -> np.ndarray:
+        """The component of each agent (N,), numbers from 0, where ties that are kept (E,) join in both directions."""
+        from scipy.sparse import coo_array
+        from scipy.sparse.csgraph import connected_components
+
+        kept = kept & (self.weights > 0)
+        ends = (self.listeners[kept], self.speakers[kept])
+        joined = coo_array((np.ones(ends[0].size, dtype=np.int8), ends), shape=(self.n, self.n))
+        return np.asarray(connected_components(joined, directed=False)[1])
+
     def total(self, rows: Rows, of_pairs: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> np.ndarray:
         """Weighted sum over ties of a function of both ends' opinions, (R,); ties where it is NaN are left out."""
         found = np.zeros(len(rows.x))

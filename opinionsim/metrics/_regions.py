@@ -26,18 +26,12 @@ def _back(values: list[float], shape: tuple[int, ...]) -> Measured:
 
 def _region_sizes(cultures: np.ndarray, ties: TieArrays) -> np.ndarray:
     """Agents in each region of one population (N, F), those without opinion left out."""
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
     present = ~np.isnan(cultures).any(axis=1)
     # Adding 0 turns -0 into 0, which it equals.
     _, kinds = np.unique(cultures + 0.0, axis=0, return_inverse=True)
     labels = kinds.reshape(-1)
     if not ties.complete:
-        alike = (labels[ties.speakers] == labels[ties.listeners]) & (ties.weights > 0)
-        ends = (ties.speakers[alike], ties.listeners[alike])
-        joined = coo_array((np.ones(alike.sum(), dtype=np.int8), ends), shape=(ties.n, ties.n))
-        _, labels = connected_components(joined, directed=False)
+        labels = ties.parts(labels[ties.speakers] == labels[ties.listeners])
     sizes = np.bincount(labels[present])
     return np.asarray(sizes[sizes > 0])
 
