@@ -177,10 +177,12 @@ EDITS: dict[str, tuple[str, ...]] = {
     "ledger": ("insert into ledger values ('e', 'r', 0, 1, 0, 1, 1, 5.0, 1.0, 7)",),
     "canaries": ("update canaries set text_id = 'none'", "delete from canaries"),
     "workers": ("delete from workers",),
+    "points": ("delete from points",),
+    "point_keys": ("delete from point_keys",),
     "schema_version": ("update schema_version set version = 9", "delete from schema_version"),
 }
 #: Of these nothing is shown in frames and prompts.
-_WITHOUT_EFFECT = {"workers", "canaries", "ledger"}
+_WITHOUT_EFFECT = {"workers", "canaries", "ledger", "points", "point_keys"}
 
 
 def test_every_table_is_edited(store: Path) -> None:

@@ -87,6 +87,15 @@ def runs(connection: Connection, point_ids: Iterable[str], *where: ColumnElement
             yield _row(row)
 
 
+def keys(connection: Connection, point_ids: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """All that determines the numbers of each point that has runs."""
+    table, found = _schema.point_keys, dict[str, dict[str, Any]]()
+    for some in _schema.chunks(point_ids):
+        for row in _schema.sealed(connection, table, select(table).where(table.c.point_id.in_(some))):
+            found[row.point_id] = _schema.read_json(table, row, "key")
+    return found
+
+
 def failed(connection: Connection, point_ids: Iterable[str]) -> list[PointRow]:
     """The stored runs of points that failed."""
     return list(runs(connection, point_ids, _schema.points.c.error != ""))
@@ -109,5 +118,7 @@ def frame(connection: Connection, design: DesignRow) -> pd.DataFrame:
 
     listed = [(name, values) for name, values in design.manifest.get("points", ())]
     attrs = design.manifest.get("shared", {"model": ""})
+    # Found intact: what the points are is as it was when they were run.
+    keys(connection, (name for name, _ in listed))
     found = ((row.point_id, row) for row in runs(connection, (name for name, _ in listed)))
     return sweep_frame(listed, found, attrs)

@@ -89,6 +89,8 @@ def require_whole(connection: Connection, run_ids: Iterable[str]) -> None:
         for table in NUMBERED:
             statement = select(table.c.run_id, func.count(), func.max(table.c.seq)).group_by(table.c.run_id)
             for run_id, count, number in connection.execute(statement.where(table.c.run_id.in_(some))):
+                if run_id not in counts:
+                    raise DamagedError(f"table {table.name} and its index differ about run {run_id}")
                 counts[run_id] += count
                 last[run_id] = max(last[run_id], number)
         for run_id, recorded in connection.execute(select(run.run_id, run.recorded).where(run.run_id.in_(some))):

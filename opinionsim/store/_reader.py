@@ -166,6 +166,10 @@ class StoreReader:
         """Numbers of runs that are done, and of runs that failed, of each point that has any."""
         return self._read(_points.counts, point_ids)
 
+    def point_keys(self, point_ids: Iterable[str]) -> dict[str, dict[str, Any]]:
+        """All that determines the numbers of each point that has runs, of which its identity is the hash."""
+        return self._read(_points.keys, point_ids)
+
     def failed_points(self, point_ids: Iterable[str]) -> list[PointRow]:
         """The stored runs of points that failed, sorted by identity and replicate."""
         return self._read(_points.failed, point_ids)

@@ -91,9 +91,17 @@ class _AnyText(TypeDecorator[str]):
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> str | None:
         """Undo the spelling."""
-        if value is not None and value.startswith(_ESCAPE):
+        if value is None:
+            return None
+        # In SQLite a damaged value may be of any type.
+        if not isinstance(value, str):
+            raise DamagedError(f"in the place of a text is a value of type {type(value).__name__}")
+        if not value.startswith(_ESCAPE):
+            return value
+        try:
             return str(json.loads(value[len(_ESCAPE) :]))
-        return value
+        except ValueError:
+            raise DamagedError("a text is not spelled as it was written") from None
 
 
 class _Json(_AnyText):

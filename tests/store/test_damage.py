@@ -15,7 +15,7 @@ import pytest
 from sqlalchemy import Table, Text
 
 from opinionsim.errors import DamagedError, StoreError
-from opinionsim.store import FRAMES, CanaryRow, EdgeRow, Store, TieRow, follow, load, open_store
+from opinionsim.store import FRAMES, CanaryRow, EdgeRow, PointRow, Store, TieRow, follow, load, open_store
 from opinionsim.testing.rows import (
     CAST,
     begun,
@@ -32,7 +32,7 @@ from tests._editing import SEALED, seal
 pytestmark = pytest.mark.long
 
 #: By these, rows are found: one that has another is missing where it was, which is looked for elsewhere.
-_FOUND_BY = {"run_id", "experiment_id"}
+_FOUND_BY = {"run_id", "experiment_id", "point_id"}
 
 
 @pytest.fixture
@@ -55,6 +55,7 @@ def path(tmp_path: Path) -> Path:
             opinions=[opinion_row(0), opinion_row(2, about=1)],
         )
         store.finish("r1", record.epoch, "complete")
+        store.save_points([PointRow("p1", 0, {"bias": 0.5}, 7, True, "")], {"p1": {"model": "voter"}})
     return path
 
 
@@ -71,6 +72,8 @@ def _read(store: Store) -> Iterator[object]:
     yield store.spending()
     yield store.instruments()
     yield store.canaries("e1")
+    yield list(store.points(["p1"]))
+    yield store.point_keys(["p1"])
     for of_run in (store.agents, store.edges, store.ties, store.turns, store.opinions, store.entries, store.calls):
         yield of_run("r1")
     yield store.follow("r1").poll()

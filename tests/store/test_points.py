@@ -40,6 +40,7 @@ def test_runs_are_read_as_they_were_written(url: str) -> None:
         found = list(store.points(["b", "a", "c"]))
         assert store.point_counts(["a", "b", "c"]) == {"a": (2, 0), "b": (1, 1)}
         assert store.failed_points(["a", "b"]) == [rows[3]]
+        assert store.point_keys(["a", "b", "c"]) == KEYS
     assert [repr(each) for each in found] == [repr(each) for each in sorted(rows, key=lambda r: r[:2])]
 
 
