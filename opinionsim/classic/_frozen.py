@@ -26,7 +26,9 @@ BOUNDED_CONFIDENCE = (
     "no cluster can split or meet another. On the complete graph with one confidence for all: opinions, sorted and "
     "split where two in a row are farther apart than the confidence, are in blocks no wider than it, which can but "
     "shrink. Otherwise, in the components of the ties within reach: no component is wider than the confidence by which "
-    "a tie of it is within reach, and no tie between two components is within reach of the range that both take up."
+    "a tie of it is within reach, and no tie between two components is within reach of the range that both take up. "
+    "Clusters then go on shrinking; they have done so once none is wider than 0.01, by which measures tell clusters "
+    "apart, or than the width of until: {frozen: WIDTH}."
 )
 #: The criterion of copying in words.
 NO_DISCORD = "no agent that can change hears another opinion than its own."
@@ -35,15 +37,34 @@ NO_DISCORD = "no agent that can change hears another opinion than its own."
 def bounded_confidence(setup: Setup) -> Stop:
     """The criterion of models in which two agents move closer if they are within confidence."""
     variant = setup.variant()
+    require_shrinking(setup)
     if not variant.complete or "epsilon" in variant.own:
-        return Stop(_ties_at_rest(variant), _components)
+        return Stop(_ties_at_rest(variant), _components, shrinks=True)
     cells = (setup.range[1] - setup.range[0]) / max(float(setup.p.epsilon), 1e-300)
     if setup.p.epsilon > 0 and cells > _MOST_CELLS:
         least = (setup.range[1] - setup.range[0]) / _MOST_CELLS
         raise SpecError(
             f"until: frozen takes an epsilon of at least {least:.2g} on this range; got {setup.parameters['epsilon']:g}"
         )
-    return Stop(_blocks_at_rest, _cells)
+    return Stop(_blocks_at_rest, _cells, shrinks=True)
+
+
+def require_shrinking(setup: Setup) -> None:
+    """Refuse a step so large that two agents exchange their opinions, where clusters are to become narrow.
+
+    Raises
+    ------
+    SpecError
+        If clusters do not become narrower.
+    """
+    both = setup.scheme.get("sides", "two") == "two"
+    if setup.until is None or not both or not np.any(np.asarray(setup.p.mu) >= 1):
+        return
+    if setup.until.tolerance < np.max(np.asarray(setup.p.epsilon)):
+        raise SpecError(
+            "until: frozen cannot come where mu is 1 and both change: agents exchange opinions, and clusters stay as "
+            "wide as they are; take {frozen: WIDTH} with a width of at least epsilon"
+        )
 
 
 @inlined
@@ -68,15 +89,15 @@ def _cell(opinion, frame, count):
 
 
 @inlined
-def _wide_block(lows, highs, epsilon):
-    """The first and last cell of a block that is wider than the confidence; a last cell of -1 where there is none."""
+def _wide_block(lows, highs, epsilon, width):
+    """The first and last cell of a block that is wider than the confidence, or than `width`; the last is -1 if none."""
     first, start, end = np.int64(0), np.inf, -np.inf
     for cell in range(lows.size):
         if lows[cell] <= highs[cell]:
             if not lows[cell] - end < epsilon:
                 first, start = np.int64(cell), lows[cell]
             end = highs[cell]
-            if not end - start < epsilon:
+            if not end - start < epsilon or end - start > width:
                 return first, np.int64(cell)
     return first, np.int64(-1)
 
@@ -97,7 +118,7 @@ def _blocks_at_rest(opinions, previous, contacts, p, timing, memory):
             cell = _cell(opinion, frame, lows.size)
             lows[cell], highs[cell] = min(lows[cell], opinion), max(highs[cell], opinion)
         cost += end - done + lows.size
-        first, last = _wide_block(lows, highs, p.epsilon)
+        first, last = _wide_block(lows, highs, p.epsilon, timing.tolerance)
         if last >= 0:
             if done > 0:
                 cost += end
@@ -159,7 +180,8 @@ def _ties_at_rest(variant: Variant) -> Callable[..., Any]:
                 parents[two] = one
                 lows[one], highs[one] = min(lows[one], lows[two]), max(highs[one], highs[two])
                 least[one] = min(min(least[one], least[two]), epsilon)
-                if not highs[one] - lows[one] < least[one]:
+                width = highs[one] - lows[one]
+                if not width < least[one] or width > timing.tolerance:
                     begin[0] = agent
                     return cost
         for agent in range(n):

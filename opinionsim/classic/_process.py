@@ -18,7 +18,7 @@ from opinionsim.classic._model import OPINIONS, ORDERS, ClassicModel
 from opinionsim.classic._random import keyed_words
 from opinionsim.classic._stepping import Maker, Stop, Timing
 from opinionsim.classic._ties import unmovable
-from opinionsim.classic._until import CHANGE, CONSENSUS, Until, read_until
+from opinionsim.classic._until import CHANGE, CONSENSUS, FROZEN, Until, read_until
 from opinionsim.compilation import compiled
 from opinionsim.errors import SpecError
 from opinionsim.networks import Network
@@ -100,6 +100,13 @@ class Setup:
             # One for all setups of a kind, so that no kernel is made twice.
             return _STOPS.setdefault((self.model.frozen, self.variant(), found.check.__code__), found)
         return CONSENSUS if self.until.event == "consensus" else CHANGE
+
+    @cached_property
+    def tolerance(self) -> float:
+        """Width, distance or change by which the event is told; 0 where nothing at all may move."""
+        if self.until is None or self.stop is None:
+            return 0.0
+        return self.until.tolerance if self.until.event != "frozen" or self.stop.shrinks else 0.0
 
     @cached_property
     def events(self) -> int:
@@ -206,7 +213,8 @@ def _check_reachable(setup: Setup, initial: np.ndarray) -> None:
     zealots = np.flatnonzero(np.broadcast_to(getattr(setup.p, "zealot", 0), setup.network.n))
     if not zealots.size:
         return
-    apart = np.abs(initial[:, zealots] - initial[:, zealots[:1]]) > event.tolerance
+    near = event.tolerance if event.event == "consensus" else 0.0
+    apart = np.abs(initial[:, zealots] - initial[:, zealots[:1]]) > near
     if apart.any():
         other = zealots[np.argmax(apart.reshape(len(initial), zealots.size, -1).any(axis=(0, 2)))]
         raise SpecError(
@@ -228,7 +236,10 @@ def require_frozen(setup: Setup) -> Stop:
     if setup.model.frozen is None:
         why = setup.model.at_rest or "no exact criterion is known by which it has come to rest"
         raise SpecError(f"until: frozen cannot come with {setup.model.name}: {why}")
-    return setup.model.frozen(setup)
+    found = setup.model.frozen(setup)
+    if not found.shrinks and setup.until != FROZEN:
+        raise SpecError(f"until: frozen takes no width with {setup.model.name}: at rest nothing moves")
+    return found
 
 
 def check_names(model: ClassicModel, settings: Iterable[str], *, schemes: bool = True) -> None:
@@ -472,7 +483,7 @@ class Batch:
         noted = np.asarray(moments, dtype=np.int64)
         if record is None:
             record = np.empty((len(self._states), noted.size, *self._states.shape[1:]))
-        timing = Timing(steps, 1 if given else setup.events, 0.0 if setup.until is None else setup.until.tolerance)
+        timing = Timing(steps, 1 if given else setup.events, setup.tolerance)
         variant = setup.variant(given=given, records=noted.size > 0, vectors=self._states.ndim == 3)
         kernel = _kernel_of(self._maker, variant, setup.stop, setup.model.name if self._machine else "")
         ended = np.full(len(self._states), -1, dtype=np.int64)

@@ -9,6 +9,7 @@ import numpy as np
 
 from opinionsim.classic._contacts import Variant
 from opinionsim.classic._deffuant import MU
+from opinionsim.classic._frozen import require_shrinking
 from opinionsim.classic._model import ClassicModel, Parameter
 from opinionsim.classic._random import draw, index, uniform
 from opinionsim.classic._stepping import Stop, no_room, step_kernel
@@ -213,11 +214,11 @@ def _settled(tolerance_of: Callable[..., float]) -> Stop:
             nearest = max(low[one], low[other]) - min(high[one], high[other])
             if widest >= tolerance or (one != other and nearest < p.epsilon):
                 return 4 * (count + ties.n)
-            if one == other and widest >= p.epsilon:
+            if one == other and (widest >= p.epsilon or widest > timing.tolerance):
                 return 4 * (count + ties.n)
         return -1
 
-    return Stop(inlined(check), _forest)
+    return Stop(inlined(check), _forest, shrinks=True)
 
 
 _BY_EPSILON = _settled(inlined(lambda p: p.epsilon))
@@ -231,6 +232,7 @@ def _frozen_meeting(setup: Setup) -> Stop:
             "until: frozen cannot come with kozma-barrat where rewire is 0 or 1: either ties never move, or opinions "
             "never do; for fixed ties take deffuant"
         )
+    require_shrinking(setup)
     return _BY_EPSILON
 
 
@@ -239,6 +241,7 @@ def _frozen_adaptive(setup: Setup) -> Stop:
         raise SpecError(
             "until: frozen cannot come with kan-feng-porter where rewire is 0; for fixed ties take deffuant"
         )
+    require_shrinking(setup)
     return _BY_TOLERANCE
 
 
@@ -293,7 +296,8 @@ KOZMA_BARRAT = ClassicModel(
     needs=frozenset(),
     frozen=_frozen_meeting,
     at_rest="no tie joins opinions farther apart than the tolerance, and no component is wider than it, so that no tie "
-    "can ever be moved again. Within components opinions still draw closer.",
+    "can ever be moved again. Components then go on shrinking; they have done so once none is wider than 0.01, or than "
+    "the width of until: {frozen: WIDTH}.",
     example={**_EXAMPLE, "epsilon": 0.15},
 )
 
@@ -326,6 +330,7 @@ KAN_FENG_PORTER = ClassicModel(
     frozen=_frozen_adaptive,
     at_rest="no tie is discordant; agents joined by ties within the confidence are nowhere farther apart than "
     "confidence and tolerance; and no tie between two such groups can, wherever their members go within their ranges, "
-    "come within the confidence or beyond the tolerance. Within groups opinions still draw closer.",
+    "come within the confidence or beyond the tolerance. Groups then go on shrinking; they have done so once none is "
+    "wider than 0.01, or than the width of until: {frozen: WIDTH}.",
     example={**_EXAMPLE, "epsilon": 0.2, "tolerance": 0.3},
 )

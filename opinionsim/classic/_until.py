@@ -13,6 +13,8 @@ from opinionsim.errors import SpecError
 
 #: Distance between opinions that agree, as a part of the range, of models in which they never become equal.
 _AGREEING = 1e-3
+#: Width of clusters that are done, of models whose clusters go on shrinking: measures tell clusters apart by it.
+_NARROW = 0.01
 
 
 class Until(NamedTuple):
@@ -21,10 +23,10 @@ class Until(NamedTuple):
     Attributes
     ----------
     event : str
-        ``frozen``: no cluster can change any more; ``consensus``: all opinions agree; ``change``: no opinion moved
-        farther in a step than the tolerance.
+        ``frozen``: no cluster can split or meet another, and none is wider than the tolerance; ``consensus``: all
+        opinions agree; ``change``: no opinion moved farther in a step than the tolerance.
     tolerance : float
-        Largest distance of opinions that agree, or the change; 0 for ``frozen``.
+        Largest width of a cluster, distance of opinions that agree, or change.
     """
 
     event: str
@@ -33,7 +35,10 @@ class Until(NamedTuple):
     @property
     def plain(self) -> Any:
         """As specifications spell it."""
-        return "frozen" if self.event == "frozen" else {self.event: self.tolerance}
+        return "frozen" if self == FROZEN else {self.event: self.tolerance}
+
+
+FROZEN = Until("frozen", _NARROW)
 
 
 def read_until(given: Any, span: tuple[float, float], *, discrete: bool) -> Until | None:
@@ -42,8 +47,10 @@ def read_until(given: Any, span: tuple[float, float], *, discrete: bool) -> Unti
     Parameters
     ----------
     given : None, str or mapping
-        ``frozen``, ``consensus``, ``{consensus: tolerance}`` or ``{change: tolerance}``. Opinions of discrete models
-        agree when they are equal, others by default when they are no farther apart than a thousandth of the range.
+        ``frozen``, ``{frozen: width}``, ``consensus``, ``{consensus: tolerance}`` or ``{change: tolerance}``. Opinions
+        of discrete models agree when they are equal, others by default when they are no farther apart than a thousandth
+        of the range. Clusters that go on shrinking have done so, by default, when they are no wider than 0.01, the
+        distance by which :func:`opinionsim.metrics.clusters` tells clusters apart.
     span : (float, float)
         Range of opinions.
     discrete : bool
@@ -56,13 +63,13 @@ def read_until(given: Any, span: tuple[float, float], *, discrete: bool) -> Unti
     """
     if given is None or isinstance(given, Until):
         return given
-    valid = "valid: frozen, consensus, {consensus: TOLERANCE}, {change: TOLERANCE}"
+    valid = "valid: frozen, {frozen: WIDTH}, consensus, {consensus: TOLERANCE}, {change: TOLERANCE}"
     if given == "frozen":
-        return Until("frozen")
+        return FROZEN
     if given == "consensus":
         width = span[1] - span[0]
         return Until("consensus", 0.0 if discrete else _AGREEING * (width if np.isfinite(width) else 1.0))
-    if not isinstance(given, Mapping) or len(given) != 1 or next(iter(given)) not in ("consensus", "change"):
+    if not isinstance(given, Mapping) or len(given) != 1 or next(iter(given)) not in ("frozen", "consensus", "change"):
         raise SpecError(f"until must name the event that ends a run; got {given!r:.60}; {valid}")
     ((event, tolerance),) = given.items()
     number = isinstance(tolerance, (int, float, np.number)) and not isinstance(tolerance, bool)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
 
 import numpy as np
+from filelock import FileLock, Timeout
 
 from opinionsim.classic.points import Point, RunOfPoint, cell, shared
 from opinionsim.errors import SpecError, StoreError
@@ -37,9 +39,7 @@ class OpinionFiles:
     Raises
     ------
     SpecError
-        If pyarrow is missing, the points differ in whether opinions are vectors, or the folder holds anything else.
-    StoreError
-        If a file cannot be read.
+        If pyarrow is missing, the folder is a file, or the points differ in whether opinions are vectors.
     """
 
     def __init__(self, folder: str | Path, points: Sequence[Point]) -> None:
@@ -51,6 +51,8 @@ class OpinionFiles:
         self.folder = Path(folder)
         if not self.folder.name:
             raise SpecError(f"the folder of opinions needs a name; got {str(folder)!r}")
+        if self.folder.exists() and not self.folder.is_dir():
+            raise SpecError(f"{self.folder} is a file; give a folder for opinions")
         if len({point.vectors for point in points}) > 1:
             raise SpecError("opinions of one and of several dimensions cannot be kept in one folder; sweep them apart")
         self._at = points[0].at
@@ -66,16 +68,23 @@ class OpinionFiles:
         self._schema = pa.schema([model, *fields.items(), *rest], metadata={_SAME: same})
         #: Replicates of each point whose opinions are there.
         self.there: dict[str, set[int]] = {}
-        if self.folder.exists():
-            self._look()
 
-    def _look(self) -> None:
-        """Find out what is there."""
+    def look(self) -> None:
+        """Find out what is there.
+
+        Raises
+        ------
+        SpecError
+            If the folder holds anything but opinions of sweeps over the same axes, with equal settings.
+        StoreError
+            If a file cannot be read.
+        """
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        if not self.folder.is_dir():
-            raise SpecError(f"{self.folder} is a file; give a folder for opinions")
+        self.there.clear()
+        if not self.folder.exists():
+            return
         for path in sorted(self.folder.iterdir()):
             if path.name.startswith((".", "_")):
                 continue
@@ -93,20 +102,29 @@ class OpinionFiles:
             for point, replicate in zip(*(column.to_pylist() for column in rows.columns), strict=True):
                 self.there.setdefault(point, set()).add(replicate)
 
-    def make_folder(self) -> None:
-        """Make the folder, if it is not there; whether files can be written is found out before the first run.
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Make the folder, if it is not there, and keep other runs from writing into it.
 
         Raises
         ------
-        StoreError
-            If they cannot.
+        SpecError, StoreError
+            As :meth:`look`; also if files cannot be written, or another run writes into the folder.
         """
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             with TemporaryFile(dir=self.folder):
                 pass
+            lock = FileLock(self.folder / ".opinionsim.lock").acquire(timeout=0)
+        except Timeout:
+            raise StoreError(
+                f"the folder {self.folder} is in use by another run; wait until it has ended, or give another folder"
+            ) from None
         except OSError as error:
             raise StoreError(f"opinions cannot be written into {self.folder}: {error}") from None
+        with lock:
+            self.look()
+            yield
 
     def keep(self, found: list[tuple[Point, RunOfPoint]]) -> list[tuple[Point, RunOfPoint]]:
         """Write the opinions of runs as they are done, and give the runs back without them.

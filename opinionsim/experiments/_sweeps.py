@@ -151,9 +151,9 @@ def run_sweep(
     errors: dict[str, str] = {}
     rows: list[tuple[str, RunOfPoint]] = []
     files = None if opinions is None else OpinionFiles(opinions, sweep.points)
-    if files is not None:
-        files.make_folder()
     with ExitStack() as closing:
+        if files is not None:
+            closing.enter_context(files.writing())
         workers = None if cluster is None else closing.enter_context(Cluster(cluster))
         opened = None if store is None else closing.enter_context(open_store(store))
         if opened is not None:
@@ -329,6 +329,8 @@ def plan_sweep(
     """
     threads = threads or _cores()
     files = None if opinions is None else OpinionFiles(opinions, sweep.points)
+    if files is not None:
+        files.look()
     missing: list[Any] = [range(sweep.spec.replicates)] * len(sweep.points)
     if store is not None:
         # A store that is not there yet, or not readable, has no runs; only carrying them out needs it.
@@ -353,12 +355,13 @@ def plan_sweep(
 
 def _cost(point: Point, metrics: tuple[str, ...]) -> float:
     """Seconds of a step of one run, its share of the start and the measures included."""
-    cache = Cache()
-    run_point(replace(point, steps=min(point.steps, 1), at=()), [0], metrics, cache)  # compiles
+    # A run that ends early would say nothing about those that do not.
+    cache, point = Cache(), replace(point, until=None, at=())
+    run_point(replace(point, steps=min(point.steps, 1)), [0], metrics, cache)  # compiles
     steps = min(point.steps, 1)
     while True:
         began = time.perf_counter()
-        run_point(replace(point, steps=steps, at=()), [0], metrics, cache)
+        run_point(replace(point, steps=steps), [0], metrics, cache)
         seconds = time.perf_counter() - began
         if seconds > _PILOT_S or steps >= point.steps:
             return seconds / max(steps, 1)

@@ -7,6 +7,7 @@ import os
 import sqlite3
 from contextlib import ExitStack, suppress
 from pathlib import Path
+from tempfile import TemporaryFile
 
 from filelock import BaseFileLock, FileLock, Timeout
 from sqlalchemy import Connection, Engine, create_engine, event
@@ -214,6 +215,9 @@ def _lock(path: Path, given: Path) -> BaseFileLock:
         # A process that tests whether the file is being written holds the lock for a moment.
         lock.acquire(timeout=_LOCK_S, poll_interval=0.02)
     except Timeout:
+        # Where no file can be made, as in /proc, nobody holds the lock.
+        with TemporaryFile(dir=path.parent):
+            pass
         holder = _holder(Path(lock.lock_file))
         raise StoreError(
             f"the store {given} is in use by another run{holder}; wait until it has ended or stop it, then try again"

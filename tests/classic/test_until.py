@@ -45,8 +45,8 @@ def _ties(network: Network) -> list[tuple[int, int]]:
     return list(zip(network.listeners.tolist(), network.speakers.tolist(), strict=True))
 
 
-def _confined(network: Network, opinions: np.ndarray, epsilon: np.ndarray) -> bool:
-    """The criterion of bounded confidence, from the definition."""
+def _confined(network: Network, opinions: np.ndarray, epsilon: np.ndarray, width: int) -> bool:
+    """The criterion of bounded confidence, from the definition; `width` in twentieths."""
     graph = nx.Graph()
     graph.add_nodes_from(range(network.n))
     exact = [Fraction(round(20 * value), 20) for value in opinions]
@@ -57,7 +57,7 @@ def _confined(network: Network, opinions: np.ndarray, epsilon: np.ndarray) -> bo
     for part in nx.connected_components(graph):
         values = [exact[agent] for agent in part]
         ends |= dict.fromkeys(part, (min(values), max(values)))
-    if any(ends[i][1] - ends[i][0] > reach[i] for i, _ in active):
+    if any(ends[i][1] - ends[i][0] > min(reach[i], Fraction(width, 20)) for i, _ in active):
         return False
     apart = [(i, j) for i, j in _ties(network) if not nx.has_path(graph, i, j)]
     return not any(max(ends[i][0] - ends[j][1], ends[j][0] - ends[i][1]) <= reach[i] for i, j in apart)
@@ -69,22 +69,42 @@ def test_bounded_confidence_is_at_rest_where_its_definition_says(data: st.DataOb
     opinions = data.draw(_opinions(network, _GRID))
     one = data.draw(st.booleans())
     epsilon = data.draw(st.integers(1, 12)) / 20 if one else data.draw(_opinions(network, _GRID))
-    setup = set_up(find_model("deffuant"), network, settings={"epsilon": epsilon}, until="frozen", isolates="keep")
-    assert _rests(setup, opinions) == _confined(network, opinions, np.broadcast_to(epsilon, network.n))
+    width = data.draw(st.integers(1, 20))
+    # A little more than the width, so that rounding has no say in what is as wide.
+    until = {"frozen": width / 20 + 1e-9}
+    setup = set_up(find_model("deffuant"), network, settings={"epsilon": epsilon}, until=until, isolates="keep")
+    assert _rests(setup, opinions) == _confined(network, opinions, np.broadcast_to(epsilon, network.n), width)
 
 
 @pytest.mark.parametrize("n", [200, 3000])
-def test_blocks_of_many_agents(n: int) -> None:
+@pytest.mark.parametrize("width", [0.03, 1.0])
+def test_blocks_of_many_agents(n: int, width: float) -> None:
     rng = np.random.default_rng(n)
     for epsilon in (0.05, 0.11, 0.4):
-        setup = set_up(find_model("deffuant"), Network.of(n), settings={"epsilon": epsilon}, until="frozen")
+        setup = set_up(find_model("deffuant"), Network.of(n), settings={"epsilon": epsilon}, until={"frozen": width})
         for _ in range(20):
             middles = rng.random(3)
-            opinions = np.clip(rng.choice(middles, n) + rng.uniform(-epsilon, epsilon, n) / 2, 0, 1)
+            # Blocks of about the width that is looked for, so that it decides.
+            around = min(epsilon, width) * rng.choice([0.4, 0.6])
+            opinions = np.clip(rng.choice(middles, n) + rng.uniform(-around, around, n), 0, 1)
             ranked = np.sort(opinions)
             blocks = np.split(ranked, np.flatnonzero(np.diff(ranked) > epsilon) + 1)
-            expected = max(block[-1] - block[0] for block in blocks) <= epsilon
+            expected = max(block[-1] - block[0] for block in blocks) <= min(epsilon, width)
             assert bool(Batch(setup, opinions[None], 0).advance(0)[0] == 0) == expected
+
+
+@pytest.mark.parametrize("network", ["complete", {"kind": "watts-strogatz", "k": 6, "p": 0.1}])
+def test_measures_at_rest_are_those_of_longer_runs(network: Any) -> None:
+    """Measures tell clusters apart by 0.01, so that none may be wider; with epsilon 1 all are one cluster at once."""
+    for epsilon in (0.1, 0.3, 1.0):
+        options = {"network": network, "n": 60, "seed": 2, "replicates": 4, "epsilon": epsilon}
+        ended = simulate("deffuant", steps=20_000, until="frozen", record_every=20_000, **options)
+        longer = simulate("deffuant", steps=int(ended.ended.max()) + 500, record_every=20_000, **options)
+        names = ["clusters", "effective_clusters", "largest_cluster"]
+        for name, counts in ended.metrics(names).items():
+            np.testing.assert_array_equal(counts, longer.metrics([name])[name])
+        early = simulate("deffuant", steps=20_000, until={"frozen": epsilon}, record_every=20_000, **options)
+        assert ((early.ended == 0).all() and (ended.ended > 0).all()) or epsilon < 1
 
 
 def _copies_for_ever(network: Network, states: np.ndarray, q: int, ties: str) -> dict[str, bool]:
@@ -159,6 +179,9 @@ def test_small_changes_end_a_run_of_averages() -> None:
         ("voter", {"until": "consensus", "initial": [0, 1, 0, 1, 1], "zealot": [1, 0, 0, 1, 0]},
          "agents 0 and 3 never change, and differ at the start"),
         ("deffuant", {"until": "frozen", "pairs": [[0, 1]], "steps": None}, "until has no effect on pairs"),
+        ("deffuant", {"until": {"frozen": 0}}, "frozen must be a number above 0"),
+        ("deffuant", {"until": "frozen", "mu": 1}, "mu is 1 and both change: agents exchange opinions"),
+        ("voter", {"until": {"frozen": 0.1}}, "frozen takes no width with voter: at rest nothing moves"),
     ],
 )  # fmt: skip
 def test_events_that_cannot_come_are_refused(model: str, options: dict[str, Any], message: str) -> None:

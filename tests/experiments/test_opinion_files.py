@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import opinionsim as osim
-from opinionsim.experiments import load_sweep, run_sweep
+from opinionsim.experiments import SweepProgress, load_sweep, run_sweep
 from tests._editing import edit
 
 SPEC: dict[str, Any] = {
@@ -77,7 +77,7 @@ def test_what_is_missing_is_carried_out_and_nothing_twice() -> None:
     assert (again.progress.already, again.progress.made) == (12, 0)
     # A row that was lost, a file that was lost, and a process that ended in the middle of a file.
     edit("sweep.sqlite", "DELETE FROM points WHERE replicate = 1")
-    lost, *_ = sorted(Path("opinions").iterdir())
+    lost, *_ = sorted(Path("opinions").glob("*.parquet"))
     lost.rename(lost.with_name(f".{lost.name}.part"))
     healed = run_sweep(load_sweep(SPEC), "sweep.sqlite", opinions="opinions")
     assert healed.progress.made == 6
@@ -159,6 +159,20 @@ def test_a_folder_of_something_else_is_refused_before_the_first_run(made: Any, e
     with pytest.raises(osim.errors.OpinionSimError, match=error):
         run_sweep(load_sweep(SPEC), "sweep.sqlite", opinions="opinions")
     assert not Path("sweep.sqlite").exists()
+
+
+def test_one_run_at_a_time_writes_into_a_folder() -> None:
+    sweep = load_sweep(SPEC)
+
+    def second(progress: SweepProgress) -> None:
+        with pytest.raises(osim.errors.StoreError, match="the folder opinions is in use by another run"):
+            run_sweep(sweep, "second.sqlite", opinions="opinions")
+        assert not Path("second.sqlite").exists()
+
+    run_sweep(sweep, "first.sqlite", opinions="opinions", watch=second)
+    assert len(kept()) == 4 * 3 * 3
+    run_sweep(sweep, "second.sqlite", opinions="opinions")
+    assert len(kept()) == 4 * 3 * 3
 
 
 def test_without_pyarrow_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
