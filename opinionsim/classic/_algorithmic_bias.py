@@ -84,6 +84,7 @@ MODEL = ClassicModel(
     transition=deffuant.MODEL.transition,
     frozen=deffuant.MODEL.frozen,
     at_rest=deffuant.MODEL.at_rest,
+    shrinks=True,
     orders=("random", "permutation", "sequential"),
     picks=("listener",),
     sides=("two", "one"),

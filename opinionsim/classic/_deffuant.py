@@ -73,6 +73,7 @@ MODEL = ClassicModel(
     transition=disturbed(_transition),
     frozen=bounded_confidence,
     at_rest=BOUNDED_CONFIDENCE,
+    shrinks=True,
     orders=ORDERS,
     picks=("edge", "listener", "speaker"),
     sides=("two", "one"),

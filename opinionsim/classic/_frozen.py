@@ -26,9 +26,7 @@ BOUNDED_CONFIDENCE = (
     "no cluster can split or meet another. On the complete graph with one confidence for all: opinions, sorted and "
     "split where two in a row are farther apart than the confidence, are in blocks no wider than it, which can but "
     "shrink. Otherwise, in the components of the ties within reach: no component is wider than the confidence by which "
-    "a tie of it is within reach, and no tie between two components is within reach of the range that both take up. "
-    "Clusters then go on shrinking; they have done so once none is wider than 0.01, by which measures tell clusters "
-    "apart, or than the width of until: {frozen: WIDTH}."
+    "a tie of it is within reach, and no tie between two components is within reach of the range that both take up."
 )
 #: The criterion of copying in words.
 NO_DISCORD = "no agent that can change hears another opinion than its own."
@@ -39,14 +37,14 @@ def bounded_confidence(setup: Setup) -> Stop:
     variant = setup.variant()
     require_shrinking(setup)
     if not variant.complete or "epsilon" in variant.own:
-        return Stop(_ties_at_rest(variant), _components, shrinks=True)
+        return Stop(_ties_at_rest(variant), _components)
     cells = (setup.range[1] - setup.range[0]) / max(float(setup.p.epsilon), 1e-300)
     if setup.p.epsilon > 0 and cells > _MOST_CELLS:
         least = (setup.range[1] - setup.range[0]) / _MOST_CELLS
         raise SpecError(
             f"until: frozen takes an epsilon of at least {least:.2g} on this range; got {setup.parameters['epsilon']:g}"
         )
-    return Stop(_blocks_at_rest, _cells, shrinks=True)
+    return Stop(_blocks_at_rest, _cells)
 
 
 def require_shrinking(setup: Setup) -> None:
@@ -60,7 +58,7 @@ def require_shrinking(setup: Setup) -> None:
     both = setup.scheme.get("sides", "two") == "two"
     if setup.until is None or not both or not np.any(np.asarray(setup.p.mu) >= 1):
         return
-    if setup.until.tolerance < np.max(np.asarray(setup.p.epsilon)):
+    if setup.tolerance < np.max(np.asarray(setup.p.epsilon)):
         raise SpecError(
             "until: frozen cannot come where mu is 1 and both change: agents exchange opinions, and clusters stay as "
             "wide as they are; take {frozen: WIDTH} with a width of at least epsilon"

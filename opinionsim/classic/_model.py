@@ -262,6 +262,8 @@ class ClassicModel:
         model, as it is set, never comes to rest.
     at_rest : str
         That criterion in words, or why there is none.
+    shrinks : bool
+        Whether agents that stay within reach of each other, by the parameter `epsilon`, draw closer without end.
     carried : int
         Numbers that an agent carries from step to step beside its opinion, such as a velocity, all 0 at first. Steps
         find them below the initial opinions: their `start` is (1 + carried, N).
@@ -309,6 +311,7 @@ class ClassicModel:
     ties: Callable[[Network, np.ndarray, Any], Ties] | None = None
     frozen: Callable[[Setup], Stop] | None = None
     at_rest: str = ""
+    shrinks: bool = False
     carried: int = 0
     measures: tuple[str, ...] = ("bias", "diversity")
     example: Mapping[str, Any] = field(default_factory=dict)

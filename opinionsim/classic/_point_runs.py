@@ -229,7 +229,7 @@ def _measured(
     """Measures of opinions (R, N) or (R, N, D) by name, a value a run."""
 
     def of(some: slice, names: Metrics) -> dict[str, list[float]]:
-        values = metrics_of_runs(opinions[some], starts[some], names, setup.range, networks[some])
+        values = metrics_of_runs(opinions[some], starts[some], names, setup.range, networks[some], setup.delta)
         return {name: [float(each) for each in found] for name, found in values.items()}
 
     if isinstance(metrics, Mapping):

@@ -189,6 +189,8 @@ def points_of(
     steps, seed, replicates = whole("steps", steps, 0), whole("seed", seed, 0), whole("replicates", replicates, 1)
     at, initial = moments_of(at, steps), _opinions(initial)
     _check_axes(found, over, settings, network, initial)
+    if twice := [name for name in metrics if name in over]:
+        raise SpecError(f"{twice[0]} is a measure, and a parameter that varies: both need the column of that name")
     axes = {name: values_of(name, given, whole=_is_whole(found, name, network)) for name, given in over.items()}
     count = math.prod(len(values) for values in axes.values())
     if count * replicates > _MOST_RUNS:
@@ -374,7 +376,7 @@ def _checked(point: Point, held: _Held, metrics: Metrics, checked: set[Any]) -> 
         Batch(setup, begun, point.seed)
         if not isinstance(metrics, Mapping):
             # A measure that fails on initial opinions would fail on final ones.
-            metrics_of_runs(begun, begun, metrics, setup.range, held.network)
+            metrics_of_runs(begun, begun, metrics, setup.range, held.network, setup.delta)
         checked.add(start)
     return replace(point, key=key)
 

@@ -28,6 +28,8 @@ _PICKED = {"listener": LISTENER, "speaker": SPEAKER, "edge": EDGE}
 _STOPS: dict[tuple[Any, ...], Stop] = {}
 #: Updates of a run at most, a sixteenth of what a 64-bit number counts to.
 _MOST_UPDATES = 2**59
+#: Width of clusters at rest where agents differ in their confidence: measures tell clusters apart by it.
+_NARROW = 0.01
 _NO_PAIRS = np.empty((0, 2), dtype=np.uint32)
 
 
@@ -104,9 +106,20 @@ class Setup:
     @cached_property
     def tolerance(self) -> float:
         """Width, distance or change by which the event is told; 0 where nothing at all may move."""
-        if self.until is None or self.stop is None:
+        if self.until is None or (self.until.event == "frozen" and not self.model.shrinks):
             return 0.0
-        return self.until.tolerance if self.until.event != "frozen" or self.stop.shrinks else 0.0
+        return _NARROW if self.until == FROZEN and self.delta is None else self.until.tolerance
+
+    @cached_property
+    def delta(self) -> float | None:
+        """The largest gap within a cluster, of models whose clusters go on shrinking; None where agents differ in it.
+
+        It is the confidence, so that clusters at rest are those of a run without end.
+        """
+        if not self.model.shrinks or np.ndim(self.p.epsilon):
+            return None
+        # The confidence as kernels compare with it: gaps from there on are no cluster's.
+        return max(float(np.nextafter(self.p.epsilon, -np.inf)), 0.0)
 
     @cached_property
     def events(self) -> int:
@@ -236,10 +249,9 @@ def require_frozen(setup: Setup) -> Stop:
     if setup.model.frozen is None:
         why = setup.model.at_rest or "no exact criterion is known by which it has come to rest"
         raise SpecError(f"until: frozen cannot come with {setup.model.name}: {why}")
-    found = setup.model.frozen(setup)
-    if not found.shrinks and setup.until != FROZEN:
+    if not setup.model.shrinks and setup.until != FROZEN:
         raise SpecError(f"until: frozen takes no width with {setup.model.name}: at rest nothing moves")
-    return found
+    return setup.model.frozen(setup)
 
 
 def check_names(model: ClassicModel, settings: Iterable[str], *, schemes: bool = True) -> None:

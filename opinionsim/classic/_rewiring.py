@@ -218,7 +218,7 @@ def _settled(tolerance_of: Callable[..., float]) -> Stop:
                 return 4 * (count + ties.n)
         return -1
 
-    return Stop(inlined(check), _forest, shrinks=True)
+    return Stop(inlined(check), _forest)
 
 
 _BY_EPSILON = _settled(inlined(lambda p: p.epsilon))
@@ -296,8 +296,8 @@ KOZMA_BARRAT = ClassicModel(
     needs=frozenset(),
     frozen=_frozen_meeting,
     at_rest="no tie joins opinions farther apart than the tolerance, and no component is wider than it, so that no tie "
-    "can ever be moved again. Components then go on shrinking; they have done so once none is wider than 0.01, or than "
-    "the width of until: {frozen: WIDTH}.",
+    "can ever be moved again.",
+    shrinks=True,
     example={**_EXAMPLE, "epsilon": 0.15},
 )
 
@@ -330,7 +330,7 @@ KAN_FENG_PORTER = ClassicModel(
     frozen=_frozen_adaptive,
     at_rest="no tie is discordant; agents joined by ties within the confidence are nowhere farther apart than "
     "confidence and tolerance; and no tie between two such groups can, wherever their members go within their ranges, "
-    "come within the confidence or beyond the tolerance. Groups then go on shrinking; they have done so once none is "
-    "wider than 0.01, or than the width of until: {frozen: WIDTH}.",
+    "come within the confidence or beyond the tolerance.",
+    shrinks=True,
     example={**_EXAMPLE, "epsilon": 0.2, "tolerance": 0.3},
 )

@@ -78,8 +78,9 @@ def simulate(
         Number of the first of them; those of a sweep are numbered from 0.
     until : str or mapping, optional
         The event that ends a simulation before its last step: ``frozen`` (no cluster can change any more, by the exact
-        criterion on the model's page), ``consensus`` or ``{consensus: tolerance}``, ``{change: tolerance}`` (no opinion
-        has moved farther in a step; for models in which no random pairs meet).
+        criterion on the model's page), ``{frozen: width}`` (and none is wider, of models whose clusters go on
+        shrinking), ``consensus`` or ``{consensus: tolerance}``, ``{change: tolerance}`` (no opinion has moved farther
+        in a step; for models in which no random pairs meet).
     record_every : int
         Steps between records. The last opinions are always recorded.
     pairs : array_like (T, 2) of int, optional
@@ -166,7 +167,17 @@ def simulate(
         times, opinions = times[:kept], opinions[:, :kept]
     moved = tuple(networks) if found.ties is not None else ()
     return Trajectories(
-        found.name, setup.parameters, setup.scheme, setup.range, joined, seed, times, opinions, ended, moved
+        found.name,
+        setup.parameters,
+        setup.scheme,
+        setup.range,
+        joined,
+        seed,
+        times,
+        opinions,
+        ended,
+        moved,
+        setup.delta,
     )
 
 

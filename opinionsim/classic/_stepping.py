@@ -48,14 +48,11 @@ class Stop(NamedTuple):
         ``room(opinions, contacts, p)``: the arrays that each check is handed as its `memory`.
     compares : bool
         Whether the check compares opinions with those before the step, so that the start alone shows nothing.
-    shrinks : bool
-        Whether clusters go on shrinking at rest, so that the check asks for a width besides.
     """
 
     check: Callable[..., Any]
     room: Callable[..., Any]
     compares: bool = False
-    shrinks: bool = False
 
 
 @inlined
@@ -122,7 +119,7 @@ def _loop(
 ) -> Callable[..., None]:
     """The loop over runs and steps around one step of a model."""
     shuffles, records, stops = variant.order == PERMUTATION, variant.records, stop is not None
-    check, memory_of, compares, _ = Stop(_untouched, _untouched) if stop is None else stop
+    check, memory_of, compares = Stop(_untouched, _untouched) if stop is None else stop
     at_once, checks_start = variant.order == SYNCHRONOUS, stops and not compares
     keeps, copied = at_once or compares, copy_rows if variant.vectors else copy
 

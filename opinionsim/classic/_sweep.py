@@ -72,7 +72,8 @@ def sweep(
         One row a run: ``model``, a column for each name in `over`, ``replicate``, a column a metric (``bias[0]``,
         ``bias[1]``, ... where opinions have several dimensions; ``bias@10`` after 10 steps), ``time`` (steps carried
         out), ``stopped`` (whether the run ended before its limit), and ``evidence``. Its ``attrs`` hold what does not
-        vary: model, parameters, scheme, range, n, steps, seed and replicates.
+        vary: model, parameters, scheme, range, n, steps, seed and replicates; ``delta`` is the parameter by which
+        clusters are told apart, where it is not the default of the metrics.
 
     Raises
     ------
@@ -133,6 +134,8 @@ def shared(points: Sequence[Point]) -> dict[str, Any]:
             found[name] = value
     if setup.until is not None:
         found["until"] = setup.until.plain
+    if setup.delta is not None:
+        found["delta"] = "epsilon"
     return found | {"steps": points[0].steps, "seed": points[0].seed}
 
 

@@ -28,18 +28,20 @@ def metrics_of_runs(
     metrics: Metrics,
     span: tuple[float, float],
     network: Network | Sequence[Network],
+    delta: float | None = None,
 ) -> dict[str, Any]:
     """Metrics by name, one value a run, of opinions (R, N), or of each dimension of (R, N, D), or of all together.
 
     `initial` are the opinions at the start of each run. `metrics` are names, or functions of opinions (N,) or (N, D).
-    `network` is that of all runs, or one for each.
+    `network` is that of all runs, or one for each. `delta` is the largest gap within a cluster of single numbers, where
+    it is not that of the metrics.
     """
     # Imported late: metrics of frames load pandas, which a simulation has no use for.
-    from opinionsim.metrics import compute_metrics, find_metric
+    from opinionsim.metrics import compute_metrics, find_metric, takes_delta
 
     if not isinstance(network, Network) and len({id(each) for each in network}) > 1:
         runs = zip(opinions, initial, network, strict=True)
-        parts = [metrics_of_runs(now[None], then[None], metrics, span, ties) for now, then, ties in runs]
+        parts = [metrics_of_runs(now[None], then[None], metrics, span, ties, delta) for now, then, ties in runs]
         return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     network = network if isinstance(network, Network) else network[0]
     if isinstance(metrics, Mapping):
@@ -47,7 +49,8 @@ def metrics_of_runs(
     if isinstance(metrics, str):
         raise SpecError(f"metrics must be a list of names; got {metrics!r}")
     if opinions.ndim == 2:
-        return dict(compute_metrics(opinions, metrics, range=span, network=network, initial=initial))
+        options = {"delta": delta} if delta is not None and takes_delta(metrics) else {}
+        return dict(compute_metrics(opinions, metrics, range=span, network=network, initial=initial, **options))
     whole = [name for name in metrics if "vectors" in find_metric(name).takes]
     found = (
         compute_metrics(opinions, whole, range=span, network=network, initial=initial, vectors=True) if whole else {}
@@ -83,6 +86,10 @@ class Trajectories:
         Steps after which each run came to the event that it was to end at; -1 where it did not, or there was none.
     networks : tuple of Network
         The network of each run at the last moment, of models that move ties; empty for all others.
+    delta : float or None
+        The largest gap within a cluster, as `metrics` tell clusters of single numbers apart: the confidence, of models
+        whose clusters go on shrinking, so that they are those of a run without end once it is frozen. None for others,
+        and where agents differ in it: the default of the metrics.
     """
 
     model: str
@@ -95,6 +102,7 @@ class Trajectories:
     opinions: np.ndarray = field(repr=False)
     ended: np.ndarray = field(repr=False)
     networks: tuple[Network, ...] = field(default=(), repr=False)
+    delta: float | None = field(default=None, repr=False)
 
     #: What the numbers rest on, as in the frames of a store.
     evidence = "equation"
@@ -121,7 +129,7 @@ class Trajectories:
             the metric is not one of all dimensions, as ``regions`` is.
         """
         now, network = self.opinions[:, moment], self._at(moment, names)
-        return metrics_of_runs(now, self.opinions[:, 0], names, self.range, network)
+        return metrics_of_runs(now, self.opinions[:, 0], names, self.range, network, self.delta)
 
     def _at(self, moment: int, names: Metrics) -> Network | Sequence[Network]:
         """The network at a moment, or that of each run."""

@@ -13,8 +13,6 @@ from opinionsim.errors import SpecError
 
 #: Distance between opinions that agree, as a part of the range, of models in which they never become equal.
 _AGREEING = 1e-3
-#: Width of clusters that are done, of models whose clusters go on shrinking: measures tell clusters apart by it.
-_NARROW = 0.01
 
 
 class Until(NamedTuple):
@@ -23,8 +21,8 @@ class Until(NamedTuple):
     Attributes
     ----------
     event : str
-        ``frozen``: no cluster can split or meet another, and none is wider than the tolerance; ``consensus``: all
-        opinions agree; ``change``: no opinion moved farther in a step than the tolerance.
+        ``frozen``: no cluster can change, and none is wider than the tolerance; ``consensus``: all opinions agree;
+        ``change``: no opinion moved farther in a step than the tolerance.
     tolerance : float
         Largest width of a cluster, distance of opinions that agree, or change.
     """
@@ -38,7 +36,8 @@ class Until(NamedTuple):
         return "frozen" if self == FROZEN else {self.event: self.tolerance}
 
 
-FROZEN = Until("frozen", _NARROW)
+#: The end of runs whose clusters may be as wide as they are.
+FROZEN = Until("frozen", np.inf)
 
 
 def read_until(given: Any, span: tuple[float, float], *, discrete: bool) -> Until | None:
@@ -49,8 +48,7 @@ def read_until(given: Any, span: tuple[float, float], *, discrete: bool) -> Unti
     given : None, str or mapping
         ``frozen``, ``{frozen: width}``, ``consensus``, ``{consensus: tolerance}`` or ``{change: tolerance}``. Opinions
         of discrete models agree when they are equal, others by default when they are no farther apart than a thousandth
-        of the range. Clusters that go on shrinking have done so, by default, when they are no wider than 0.01, the
-        distance by which :func:`opinionsim.metrics.clusters` tells clusters apart.
+        of the range.
     span : (float, float)
         Range of opinions.
     discrete : bool

@@ -296,6 +296,8 @@ def _description(model: ClassicModel) -> str:
 
 def _report_run(model: ClassicModel, found: Trajectories, names: list[str], *, as_json: bool) -> None:
     """Print metrics at the start and at the end."""
+    from opinionsim.metrics import takes_delta
+
     start, end = found.metrics(names, 0), found.metrics(names)
     if as_json:
         say_json(
@@ -315,6 +317,8 @@ def _report_run(model: ClassicModel, found: Trajectories, names: list[str], *, a
     say(f"{model.title} ({model.name}): {spell_all(model.told(found.parameters), found.scheme) or 'no parameters'}")
     say(f"Evidence: equation. {found.network.n} agents, {found.times[-1]} steps, {len(found.opinions)} replicates")
     say(aligned([["metric", "start", "end"], *([name, mean(start[name]), mean(end[name])] for name in end)]))
+    if found.delta is not None and takes_delta(end):
+        say("Clusters are told apart by gaps above epsilon")
     if len(found.opinions) > 1:
         say("mean ± standard deviation over replicates")
 

@@ -349,7 +349,8 @@ def plot(
     if kind is not None:
         options["kind"] = kind.value
     named = [*options.get("where", {}).values(), *(by or ()), *(metric or ())]
-    named += [part for part in (x, y, lines) if part] + ([] if shown == Shown.MEAN else [shown.value])
+    named += [part for part in (x, y, lines and f"lines-{lines}") if part]
+    named += [] if shown == Shown.MEAN else [shown.value]
     named += [] if design is None else [f"design{design}"]
     named += [f"replicate{replicate}"] if replicate else []
     named += [] if wording is None else [f"wording-{wording}"]

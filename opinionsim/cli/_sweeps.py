@@ -167,6 +167,8 @@ def axes_of(frame: pd.DataFrame) -> list[str]:
 
 def say_frame(frame: pd.DataFrame, *, as_json: bool) -> None:
     """Print the mean of every measure at every point."""
+    from opinionsim.metrics import takes_delta
+
     axes = axes_of(frame)
     # Those on the way are for figures: side by side they fit no line.
     names = [name for name in measures_of(frame, axes) if "@" not in name]
@@ -179,16 +181,21 @@ def say_frame(frame: pd.DataFrame, *, as_json: bool) -> None:
     agents = [f"{attrs['n']} agents"] if "n" in attrs else []
     until = attrs.get("until")
     steps = f"{attrs['steps']} steps" if until is None else f"until {spell(until)}, at most {attrs['steps']} steps"
-    say(", ".join([*agents, steps, f"{int(frame['replicate'].max()) + 1} replicates"]))
-    rows = [[*axes, *names, *([] if until is None else ["time", "not stopped"])]]
-    parts = frame.groupby(axes, sort=False, dropna=False) if axes else [((), frame)]
+    parts = list(frame.groupby(axes, sort=False, dropna=False)) if axes else [((), frame)]
+    # A store may hold more runs of some points than of others.
+    least, most = (chosen(len(group) for _, group in parts) for chosen in (min, max))
+    say(", ".join([*agents, steps, f"{most} replicates" if least == most else f"{least} to {most} replicates"]))
+    own = [] if least == most else ["replicates"]
+    rows = [[*axes, *own, *names, *([] if until is None else ["time", "not stopped"])]]
     for values, group in parts:
-        cells = [mean(group[name].dropna()) for name in names]
+        cells = [*([str(len(group))] if own else []), *(mean(group[name].dropna()) for name in names)]
         if until is not None:
             cells += [mean(group["time"].dropna()), str(int((group["stopped"] == False).sum()))]  # noqa: E712 - or NA
         rows.append([*(spell(value) for value in values), *cells])
     say(aligned(rows))
     say("Evidence: equation. Mean ± standard deviation over replicates, final opinions")
+    if "delta" in attrs and takes_delta(names):
+        say(f"Clusters are told apart by gaps above {attrs['delta']}")
     if until is not None and (frame["stopped"] == False).any():  # noqa: E712 - or NA
         say("time of runs that have not stopped is the limit of steps: their mean is too small")
 

@@ -230,7 +230,23 @@ def load_experiment(source: str | Path | Mapping[str, Any], overrides: Overrides
             f"an experiment is loaded from a path, a name or a mapping; got an object of type {type(source).__name__}"
         )
     document, resources = _open(source)
-    return _build(apply_overrides(document, overrides), resources)
+    document = apply_overrides(document, overrides)
+    if _is_classic_sweep(document.value):
+        raise SpecError(
+            f"{document.locate(('model',))}: this is a sweep of a classic model, which opinionsim abm FILE and "
+            "opinionsim.experiments.load_sweep read; agents of a classic model in an experiment need interaction.kind"
+        )
+    return _build(document, resources)
+
+
+def _is_classic_sweep(data: Mapping[str, Any]) -> bool:
+    """Whether a document names a classic model, and no kind of interaction by which its agents would meet."""
+    model, interaction, swept = (data.get(name) for name in ("model", "interaction", "sweep"))
+    if not isinstance(model, Mapping) or "classic" not in model:
+        return False
+    if swept is not None and (not isinstance(swept, Mapping) or {"interaction", "interaction.kind"} & swept.keys()):
+        return False
+    return interaction is None or (isinstance(interaction, Mapping) and "kind" not in interaction)
 
 
 def require_experiment(value: object) -> None:

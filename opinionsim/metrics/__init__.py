@@ -68,7 +68,7 @@ from opinionsim.metrics._polarization import (
     opinion_polarization_index,
 )
 from opinionsim.metrics._regions import largest_region, partial_overlap, regions
-from opinionsim.metrics._registry import METRICS, Metric, compute_metrics, find_metric
+from opinionsim.metrics._registry import METRICS, Metric, compute_metrics, find_metric, takes_delta
 from opinionsim.metrics._spread import coverage, dispersion, entropy, mean_distance, regionalization, spread
 from opinionsim.metrics._sycophancy import sycophancy
 from opinionsim.metrics._uncertainty import (
@@ -178,6 +178,7 @@ __all__ = [
     "stance_rows",
     "step_metrics",
     "sycophancy",
+    "takes_delta",
     "tokenise",
     "trajectories",
     "type_token_ratio",

@@ -186,6 +186,11 @@ def arguments(
     return found
 
 
+def takes_delta(names: Iterable[str]) -> bool:
+    """Whether any of the metrics tells clusters apart; ``clusters@10`` is ``clusters`` after 10 steps."""
+    return any("delta" in METRICS[name].takes for each in names if (name := each.partition("@")[0]) in METRICS)
+
+
 def compute_metrics(
     opinions: ArrayLike,
     names: str | Iterable[str] | None = None,

@@ -236,6 +236,9 @@ def _settings(runs: pd.DataFrame) -> list[str]:
         if model in MODELS:
             declared |= {*MODELS[model].declared, *MODELS[model].schemes}
     columns = [str(column) for column in runs.columns]
+    # A measure has the name of a parameter of some models; in a frame of runs, measures follow the replicate.
+    measured = columns[columns.index("replicate") :] if "replicate" in columns else []
+    declared -= set(metrics.METRICS) & set(measured)
     return [column for column in columns if column in declared or column.startswith(("network.", "initial."))]
 
 
@@ -304,6 +307,8 @@ def _of_frame(
         table[column] = chosen[column].astype(float)
     _check_alike(chosen, axes)
     told = [_simulated(chosen, (*axes, *where)), ", ".join(_spell_level(*each) for each in where.items())]
+    if "delta" in chosen.attrs and metrics.takes_delta(values):
+        told.append(f"clusters told apart by gaps above {parameter_name(chosen.attrs['delta'])}")
     return table, [text for text in (*told, _censoring(table, values, chosen.attrs)) if text]
 
 

@@ -93,18 +93,36 @@ def test_blocks_of_many_agents(n: int, width: float) -> None:
             assert bool(Batch(setup, opinions[None], 0).advance(0)[0] == 0) == expected
 
 
-@pytest.mark.parametrize("network", ["complete", {"kind": "watts-strogatz", "k": 6, "p": 0.1}])
-def test_measures_at_rest_are_those_of_longer_runs(network: Any) -> None:
-    """Measures tell clusters apart by 0.01, so that none may be wider; with epsilon 1 all are one cluster at once."""
-    for epsilon in (0.1, 0.3, 1.0):
-        options = {"network": network, "n": 60, "seed": 2, "replicates": 4, "epsilon": epsilon}
-        ended = simulate("deffuant", steps=20_000, until="frozen", record_every=20_000, **options)
-        longer = simulate("deffuant", steps=int(ended.ended.max()) + 500, record_every=20_000, **options)
-        names = ["clusters", "effective_clusters", "largest_cluster"]
-        for name, counts in ended.metrics(names).items():
-            np.testing.assert_array_equal(counts, longer.metrics([name])[name])
-        early = simulate("deffuant", steps=20_000, until={"frozen": epsilon}, record_every=20_000, **options)
-        assert ((early.ended == 0).all() and (ended.ended > 0).all()) or epsilon < 1
+_CLUSTERS = ["clusters", "effective_clusters", "largest_cluster"]
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 0.3, 1.0, [0.4] * 30 + [1.0] * 30])
+def test_clusters_at_rest_are_those_of_longer_runs(epsilon: Any) -> None:
+    common = {"n": 60, "seed": 2, "replicates": 4, "epsilon": epsilon, "record_every": 20_000}
+    ended = simulate("deffuant", steps=20_000, until="frozen", **common)
+    longer = simulate("deffuant", steps=int(ended.ended.max()) + 2000, **common)
+    assert (ended.ended >= 0).all()
+    for name, counts in ended.metrics(_CLUSTERS).items():
+        np.testing.assert_array_equal(counts, longer.metrics([name])[name])
+    if epsilon == 1.0:
+        # All are one cluster at once, however far apart.
+        assert (ended.ended == 0).all()
+        assert ended.metrics(["clusters"])["clusters"].tolist() == [1] * 4
+
+
+def test_clusters_may_be_asked_to_be_narrow() -> None:
+    common = {"n": 60, "seed": 2, "replicates": 4, "record_every": 20_000, "until": {"frozen": 0.005}}
+    found = simulate("deffuant", steps=20_000, epsilon=0.1, **common)
+    gaps = np.diff(np.sort(found.final, axis=1), axis=1)
+    assert ((gaps <= 0.005) | (gaps > 0.1)).all()
+    # On a network, clusters that no tie joins may lie within reach of each other, and be counted as one.
+    ties = {"network": {"kind": "watts-strogatz", "k": 6, "p": 0.1}, "epsilon": 0.1}
+    narrow = simulate("deffuant", steps=20_000, **common, **ties)
+    assert (narrow.ended >= 0).all()
+    longer = simulate("deffuant", steps=int(narrow.ended.max()) + 2000, **{**common, "until": None}, **ties)
+    assert np.abs(longer.final - narrow.final).max() <= 0.005
+    for name, counts in narrow.metrics(_CLUSTERS).items():
+        np.testing.assert_array_equal(counts, longer.metrics([name])[name])
 
 
 def _copies_for_ever(network: Network, states: np.ndarray, q: int, ties: str) -> dict[str, bool]:
@@ -180,7 +198,7 @@ def test_small_changes_end_a_run_of_averages() -> None:
          "agents 0 and 3 never change, and differ at the start"),
         ("deffuant", {"until": "frozen", "pairs": [[0, 1]], "steps": None}, "until has no effect on pairs"),
         ("deffuant", {"until": {"frozen": 0}}, "frozen must be a number above 0"),
-        ("deffuant", {"until": "frozen", "mu": 1}, "mu is 1 and both change: agents exchange opinions"),
+        ("deffuant", {"until": {"frozen": 0.01}, "mu": 1}, "mu is 1 and both change: agents exchange opinions"),
         ("voter", {"until": {"frozen": 0.1}}, "frozen takes no width with voter: at rest nothing moves"),
     ],
 )  # fmt: skip

@@ -42,7 +42,7 @@ def test_phase_diagrams_take_measures_lines_and_curves(invoke: Invoke, store: Pa
     what = ("plot", store, "--what", "phase", "--out", "figures", "--x", "replicate")
     by_bias = ("--lines", "confirmation_bias", "--width", 84)
     many = invoke(*what, *by_bias, "--metric", "bias", "--measure", "diversity", "--csv", "n.csv")
-    assert many.stdout == "figures/small-phase-bias-diversity-replicate-confirmation_bias.png\n", many.stderr
+    assert many.stdout == "figures/small-phase-bias-diversity-replicate-lines-confirmation_bias.png\n", many.stderr
     assert set(pd.read_csv("n.csv")["measure"]) == {"bias", "diversity"}
     drawn = invoke(*what, *by_bias, "--theory", "curve.csv", "--scale", "diversity=linear", "--format", "svg")
     assert "mean field" in Path(drawn.stdout.strip()).read_text(encoding="utf-8"), drawn.stderr

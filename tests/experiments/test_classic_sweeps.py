@@ -196,6 +196,13 @@ def _keys(value: Any) -> list[str]:
     return [str(child) for child in value] if isinstance(value, list) else []
 
 
+def test_a_sweep_is_no_experiment_and_says_who_reads_it(tmp_path: Path) -> None:
+    file = tmp_path / "sweep.yaml"
+    file.write_text(yaml.safe_dump(SPEC), encoding="utf-8")
+    with pytest.raises(osim.SpecError, match=r"sweep\.yaml:\d+: this is a sweep of a classic model"):
+        osim.load_experiment(file)
+
+
 def test_a_network_file_lies_beside_its_specification(tmp_path: Path) -> None:
     (tmp_path / "ties.txt").write_text("0 1\n1 2\n2 3\n", encoding="utf-8")
     network = {"kind": "file", "path": "ties.txt"}

@@ -246,6 +246,12 @@ def test_columns_of_networks_and_sizes_are_settings() -> None:
     assert plots.phase_diagram(table, "network.k", "n", "m").get_xlabel() == "network k"
 
 
+def test_a_measure_with_the_name_of_a_parameter_is_no_setting() -> None:
+    table = sweep("voter", {"n": [10, 20]}, steps=5, replicates=3, metrics=["bias"])
+    data = plots.phase_data(table, "n", value="bias")
+    assert data.frame["n_runs"].tolist() == [3, 3]
+
+
 def test_levels_that_are_words_stand_side_by_side_and_are_not_joined() -> None:
     table = swept(lambda kind, e, r: e + r, **{"network.kind": ["ring", "complete"], "epsilon": [1, 2]})
     ax = plots.phase_diagram(table, "network.kind", value="m", lines="epsilon")
