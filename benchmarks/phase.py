@@ -2,7 +2,8 @@
 
 20 values of epsilon by 20 of mu, 100 replicates, 10,000 agents on the complete graph. Time is CPU time on one thread,
 memory the largest of the whole process with its imports. The bare loop carries the same runs through the same sweeps
-by the same kernel, without checks, measures and bookkeeping, on a part of the points. Two threads are compared by the
+by the same kernel, without checks, measures and bookkeeping, on a part of the points; the least of several rounds that
+take turns, but for the first. Two threads are compared by the
 clock. The sweep that is killed runs into a store at the command line, is killed once half of it is there, and is
 carried on; its rows are compared with those of a sweep in memory. A missed bar makes the exit code 1.
 
@@ -30,6 +31,7 @@ from opinionsim.classic import Batch, find_model, set_up
 from opinionsim.networks import Network
 
 _METRICS = ("effective_clusters", "diversity")
+_ROUNDS = 6
 _BYTES_IN_MAXRSS = 1 if sys.platform == "darwin" else 1024
 
 
@@ -117,11 +119,13 @@ def main() -> None:
     ]
     part = {"epsilon": axes["epsilon"][::3], "mu": axes["mu"][::3]}
     few = {**common, "replicates": min(10, common["replicates"])}
-    begun = time.process_time()
-    some = osim.classic.sweep("deffuant", part, threads=1, **few)
-    with_all = time.process_time() - begun
-    _bare(some.head(1))
-    ratio = _bare(some) / with_all
+    with_all, bare = [], []
+    for _ in range(_ROUNDS):
+        begun = time.process_time()
+        some = osim.classic.sweep("deffuant", part, threads=1, **few)
+        with_all.append(time.process_time() - begun)
+        bare.append(_bare(some))
+    ratio = min(bare[1:]) / min(with_all[1:])
     met.append(_told("bare loop of the same sweeps over the sweep", ratio, "", ">= 0.85", ratio >= 0.85))
     seconds = []
     for threads in (1, 2):
