@@ -337,11 +337,13 @@ def plan_sweep(
         with suppress(StoreError), open_store(store, write=False) as opened:
             missing = _missing(sweep, opened, files)
     work = list(tasks_of(sweep.points, missing))
-    by_size = sorted({point.size: point for point in sweep.points}.items())
-    tried = by_size[:: -(-len(by_size) // _SIZES)]
-    tried = tried if by_size[-1] in tried else [*tried, by_size[-1]]
-    # Seconds a step and agent.
-    costs = {size: _cost(point, sweep.measures) / size for size, point in tried}
+    sizes = sorted({point.size for point in sweep.points})
+    costs: dict[int, float] = {}  # seconds a step and agent
+    for size in {*sizes[:: -(-len(sizes) // _SIZES)], sizes[-1]}:
+        alike = [point for point in sweep.points if point.size == size]
+        # The first and the last differ in most parameters, some of which make steps longer.
+        tried = alike if len(alike) == 1 else (alike[0], alike[-1])
+        costs[size] = max(_cost(point, sweep.measures) for point in tried) / size
     seconds = 0.0
     for point, replicates in work:
         nearest = min(costs, key=lambda size: abs(size - point.size))
