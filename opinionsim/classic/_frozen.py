@@ -48,7 +48,7 @@ def bounded_confidence(setup: Setup) -> Stop:
 
 
 def require_shrinking(setup: Setup) -> None:
-    """Refuse a step so large that two agents exchange their opinions, where clusters are to become narrow.
+    """Refuse a step so large that two agents exchange their opinions.
 
     Raises
     ------
@@ -56,12 +56,10 @@ def require_shrinking(setup: Setup) -> None:
         If clusters do not become narrower.
     """
     both = setup.scheme.get("sides", "two") == "two"
-    if setup.until is None or not both or not np.any(np.asarray(setup.p.mu) >= 1):
-        return
-    if setup.tolerance < np.max(np.asarray(setup.p.epsilon)):
+    if both and np.all(np.asarray(setup.p.mu) >= 1):
         raise SpecError(
             "until: frozen cannot come where mu is 1 and both change: agents exchange opinions, and clusters stay as "
-            "wide as they are; take {frozen: WIDTH} with a width of at least epsilon"
+            "they are"
         )
 
 

@@ -367,6 +367,7 @@ def _checked(point: Point, held: _Held, metrics: Metrics, checked: set[Any]) -> 
         "scheme": _keyed(setup.scheme),
         "steps": point.steps,
         "until": None if setup.until is None else _keyed(setup.until.plain),
+        "delta": setup.delta,
         "seed": point.seed,
     }
     start = canonical_json([key["initial"], key["range"]])

@@ -230,9 +230,9 @@ def _check_reachable(setup: Setup, initial: np.ndarray) -> None:
     apart = np.abs(initial[:, zealots] - initial[:, zealots[:1]]) > near
     if apart.any():
         other = zealots[np.argmax(apart.reshape(len(initial), zealots.size, -1).any(axis=(0, 2)))]
-        raise SpecError(
-            f"until: {event.event} cannot come: agents {zealots[0]} and {other} never change, and differ at the start"
-        )
+        why = f"agents {zealots[0]} and {other} never change, and differ at the start"
+        looked_for = "is not looked for" if event.event == "frozen" and setup.model.shrinks else "cannot come"
+        raise SpecError(f"until: {event.event} {looked_for}: {why}")
 
 
 def require_frozen(setup: Setup) -> Stop:

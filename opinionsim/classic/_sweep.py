@@ -72,8 +72,8 @@ def sweep(
         One row a run: ``model``, a column for each name in `over`, ``replicate``, a column a metric (``bias[0]``,
         ``bias[1]``, ... where opinions have several dimensions; ``bias@10`` after 10 steps), ``time`` (steps carried
         out), ``stopped`` (whether the run ended before its limit), and ``evidence``. Its ``attrs`` hold what does not
-        vary: model, parameters, scheme, range, n, steps, seed and replicates; ``delta`` is the parameter by which
-        clusters are told apart, where it is not the default of the metrics.
+        vary: model, parameters, scheme, range, n, steps, seed and replicates; ``delta`` says by which gap clusters
+        are told apart, where it is not the default of the metrics.
 
     Raises
     ------
@@ -134,8 +134,9 @@ def shared(points: Sequence[Point]) -> dict[str, Any]:
             found[name] = value
     if setup.until is not None:
         found["until"] = setup.until.plain
-    if setup.delta is not None:
-        found["delta"] = "epsilon"
+    differ = [point.key["delta"] is None for point in points]
+    if not all(differ):
+        found["delta"] = "epsilon, or 0.01 where agents differ in it" if any(differ) else "epsilon"
     return found | {"steps": points[0].steps, "seed": points[0].seed}
 
 

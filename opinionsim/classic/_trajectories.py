@@ -37,7 +37,7 @@ def metrics_of_runs(
     it is not that of the metrics.
     """
     # Imported late: metrics of frames load pandas, which a simulation has no use for.
-    from opinionsim.metrics import compute_metrics, find_metric, takes_delta
+    from opinionsim.metrics import METRICS, compute_metrics, find_metric
 
     if not isinstance(network, Network) and len({id(each) for each in network}) > 1:
         runs = zip(opinions, initial, network, strict=True)
@@ -49,7 +49,8 @@ def metrics_of_runs(
     if isinstance(metrics, str):
         raise SpecError(f"metrics must be a list of names; got {metrics!r}")
     if opinions.ndim == 2:
-        options = {"delta": delta} if delta is not None and takes_delta(metrics) else {}
+        own = [] if delta is None else [name for name in metrics if name in METRICS and "delta" in METRICS[name].takes]
+        options = {name: {"delta": delta} for name in own}
         return dict(compute_metrics(opinions, metrics, range=span, network=network, initial=initial, **options))
     whole = [name for name in metrics if "vectors" in find_metric(name).takes]
     found = (

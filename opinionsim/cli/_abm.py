@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
@@ -236,6 +237,7 @@ def _single(model: ClassicModel, given: dict[str, Any], metrics: list[str], ever
 
     # Metrics that fail at the start fail at the end too: find out before the simulation.
     simulate(model, **{**given, "steps": 0}).metrics(metrics)
+    _check_targets(output)
     run = simulate(model, record_every=every, threads=output.threads, **given)
     _report_run(model, run, metrics, as_json=output.as_json)
     if output.csv is not None:
@@ -254,6 +256,7 @@ def _sweep(sweep: Sweep, output: _Output) -> None:
     if output.plan:
         say_plan(sweep, store, output.opinions, output.threads)
         return
+    _check_targets(output)
     summary = carry_out_sweep(sweep, store, opinions=output.opinions, threads=output.threads, cluster=output.cluster)
     frame = summary.frame
     if len(frame):
@@ -270,8 +273,22 @@ def _sweep(sweep: Sweep, output: _Output) -> None:
     end_sweep(summary, kept=store is not None)
 
 
+def _check_targets(output: _Output) -> None:
+    """Refuse files that cannot be written, before the first run."""
+    for option, target in (("--csv", output.csv), ("--figure", output.figure)):
+        if target is None:
+            continue
+        if target.is_dir():
+            raise SpecError(f"{option} {target} is a folder; give a file")
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with TemporaryFile(dir=target.parent):
+                pass
+        except OSError as error:
+            raise SpecError(f"{option} {target} cannot be written: {error.strerror}") from None
+
+
 def _write_csv(frame: pd.DataFrame, target: Path) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
     frame.to_csv(target, index=False)
     note(f"wrote {target}")
 
@@ -318,7 +335,7 @@ def _report_run(model: ClassicModel, found: Trajectories, names: list[str], *, a
     say(f"Evidence: equation. {found.network.n} agents, {found.times[-1]} steps, {len(found.opinions)} replicates")
     say(aligned([["metric", "start", "end"], *([name, mean(start[name]), mean(end[name])] for name in end)]))
     if found.delta is not None and takes_delta(end):
-        say("Clusters are told apart by gaps above epsilon")
+        say("Clusters are told apart by gaps beyond epsilon")
     if len(found.opinions) > 1:
         say("mean ± standard deviation over replicates")
 

@@ -348,7 +348,8 @@ def plot(
         options["run"] = _row(results, run)
     if kind is not None:
         options["kind"] = kind.value
-    named = [*options.get("where", {}).values(), *(by or ()), *(metric or ())]
+    named = [f"{column}-{value}" for column, value in options.get("where", {}).items()]
+    named += [*(by or ()), *(metric or ())]
     named += [part for part in (x, y, lines and f"lines-{lines}") if part]
     named += [] if shown == Shown.MEAN else [shown.value]
     named += [] if design is None else [f"design{design}"]

@@ -43,11 +43,19 @@ def carry_out_sweep(
     """
     from opinionsim.experiments import run_sweep
 
-    if store is not None:
-        note(f"{sweep.spec.name}: {sweep.total:,} runs of {len(sweep.points):,} points into {spelled(store)}")
     with _stopped_by_signals() as stopping, _display() as show:
+        told = store is None
+
+        def watch(progress: SweepProgress) -> None:
+            nonlocal told
+            if not told:
+                # Known only now that the store could be opened.
+                note(f"{sweep.spec.name}: {sweep.total:,} runs of {len(sweep.points):,} points into {spelled(store)}")
+                told = True
+            show(progress)
+
         summary = run_sweep(
-            sweep, store, opinions=opinions, threads=threads, cluster=cluster, watch=show, stopping=stopping
+            sweep, store, opinions=opinions, threads=threads, cluster=cluster, watch=watch, stopping=stopping
         )
     if store is not None:
         _say_result(summary)
@@ -182,20 +190,22 @@ def say_frame(frame: pd.DataFrame, *, as_json: bool) -> None:
     until = attrs.get("until")
     steps = f"{attrs['steps']} steps" if until is None else f"until {spell(until)}, at most {attrs['steps']} steps"
     parts = list(frame.groupby(axes, sort=False, dropna=False)) if axes else [((), frame)]
-    # A store may hold more runs of some points than of others.
-    least, most = (chosen(len(group) for _, group in parts) for chosen in (min, max))
-    say(", ".join([*agents, steps, f"{most} replicates" if least == most else f"{least} to {most} replicates"]))
-    own = [] if least == most else ["replicates"]
-    rows = [[*axes, *own, *names, *([] if until is None else ["time", "not stopped"])]]
+    # A store may hold more runs of some points than of others, some measures of a few of them, and runs that failed.
+    counts = {int(count) for _, group in parts for count in (len(group), *group[names].count())}
+    uneven = len(counts) > 1
+    most = max(len(group) for _, group in parts)
+    say(", ".join([*agents, steps, f"{most} replicates{', of some fewer: in brackets' if uneven else ''}"]))
+    rows = [[*axes, *names, *([] if until is None else ["time", "not stopped"])]]
     for values, group in parts:
-        cells = [*([str(len(group))] if own else []), *(mean(group[name].dropna()) for name in names)]
+        found = [group[name].dropna() for name in names]
+        cells = [f"{mean(each)} ({len(each)})" if uneven else mean(each) for each in found]
         if until is not None:
             cells += [mean(group["time"].dropna()), str(int((group["stopped"] == False).sum()))]  # noqa: E712 - or NA
         rows.append([*(spell(value) for value in values), *cells])
     say(aligned(rows))
     say("Evidence: equation. Mean ± standard deviation over replicates, final opinions")
     if "delta" in attrs and takes_delta(names):
-        say(f"Clusters are told apart by gaps above {attrs['delta']}")
+        say(f"Clusters are told apart by gaps beyond {attrs['delta']}")
     if until is not None and (frame["stopped"] == False).any():  # noqa: E712 - or NA
         say("time of runs that have not stopped is the limit of steps: their mean is too small")
 

@@ -64,7 +64,8 @@ class OpinionFiles:
         opinions = pa.list_(numbers) if points[0].vectors else numbers
         own = (pa.string(), pa.string(), pa.int64(), pa.int64(), pa.bool_(), opinions)
         model, *rest = zip(_OWN, own, strict=True)
-        same = canonical_json({"at": list(self._at), **shared(points)})
+        # Measures alone depend on how clusters are told apart.
+        same = canonical_json({"at": list(self._at), **shared(points), "delta": None})
         self._schema = pa.schema([model, *fields.items(), *rest], metadata={_SAME: same})
         #: Replicates of each point whose opinions are there.
         self.there: dict[str, set[int]] = {}

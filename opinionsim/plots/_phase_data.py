@@ -308,7 +308,7 @@ def _of_frame(
     _check_alike(chosen, axes)
     told = [_simulated(chosen, (*axes, *where)), ", ".join(_spell_level(*each) for each in where.items())]
     if "delta" in chosen.attrs and metrics.takes_delta(values):
-        told.append(f"clusters told apart by gaps above {parameter_name(chosen.attrs['delta'])}")
+        told.append(f"clusters told apart by gaps beyond {chosen.attrs['delta']}")
     return table, [text for text in (*told, _censoring(table, values, chosen.attrs)) if text]
 
 

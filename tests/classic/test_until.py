@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 from itertools import combinations, product
+from pathlib import Path
 from typing import Any
 
 import networkx as nx
@@ -110,6 +111,21 @@ def test_clusters_at_rest_are_those_of_longer_runs(epsilon: Any) -> None:
         assert ended.metrics(["clusters"])["clusters"].tolist() == [1] * 4
 
 
+def test_metrics_of_ones_own_keep_their_gap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "gaps.py").write_text(
+        "import opinionsim as osim\n"
+        "@osim.part('metric', version=1)\n"
+        "def own(opinions, delta=0.01):\n"
+        "    return osim.metrics.clusters(opinions, delta)\n",
+        encoding="utf-8",
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    found = simulate("deffuant", 50, steps=3, seed=1, epsilon=0.3)
+    alone = found.metrics(["gaps:own"])["gaps:own"]
+    beside = found.metrics(["gaps:own", "clusters"])
+    assert alone == beside["gaps:own"] > beside["clusters"]
+
+
 def test_clusters_may_be_asked_to_be_narrow() -> None:
     common = {"n": 60, "seed": 2, "replicates": 4, "record_every": 20_000, "until": {"frozen": 0.005}}
     found = simulate("deffuant", steps=20_000, epsilon=0.1, **common)
@@ -198,7 +214,7 @@ def test_small_changes_end_a_run_of_averages() -> None:
          "agents 0 and 3 never change, and differ at the start"),
         ("deffuant", {"until": "frozen", "pairs": [[0, 1]], "steps": None}, "until has no effect on pairs"),
         ("deffuant", {"until": {"frozen": 0}}, "frozen must be a number above 0"),
-        ("deffuant", {"until": {"frozen": 0.01}, "mu": 1}, "mu is 1 and both change: agents exchange opinions"),
+        ("deffuant", {"until": "frozen", "mu": 1}, "mu is 1 and both change: agents exchange opinions"),
         ("voter", {"until": {"frozen": 0.1}}, "frozen takes no width with voter: at rest nothing moves"),
     ],
 )  # fmt: skip

@@ -19,7 +19,11 @@ OLD, NEW = "default@00aa11bb22cc", "default@00ff11bb22cc"
     ("options", "name", "columns"),
     [
         (("ribbons", "--metric", "diversity"), "small-ribbons-diversity", {"mean", "low", "high", "n_runs"}),
-        (("density", "--where", "confirmation_bias=strong"), "small-density-strong", {"opinion", "share"}),
+        (
+            ("density", "--where", "confirmation_bias=strong"),
+            "small-density-confirmation_bias-strong",
+            {"opinion", "share"},
+        ),
         (("network", "--run", 1, "--step", 0, "--step", 2), "small-network-run1", {"agent", "x", "y", "value"}),
         (("transitions", "--by", "confirmation_bias"), "small-transitions-confirmation_bias", {"before", "after"}),
         (("phase", "--x", "confirmation_bias"), "small-phase-confirmation_bias", {"confirmation_bias", "mean"}),
