@@ -50,7 +50,7 @@ def metrics_of_runs(
         raise SpecError(f"metrics must be a list of names; got {metrics!r}")
     if opinions.ndim == 2:
         own = [] if delta is None else [name for name in metrics if name in METRICS and "delta" in METRICS[name].takes]
-        options = {name: {"delta": delta} for name in own}
+        options: dict[str, Any] = {name: {"delta": delta} for name in own}
         return dict(compute_metrics(opinions, metrics, range=span, network=network, initial=initial, **options))
     whole = [name for name in metrics if "vectors" in find_metric(name).takes]
     found = (

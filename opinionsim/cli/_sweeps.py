@@ -44,12 +44,12 @@ def carry_out_sweep(
     from opinionsim.experiments import run_sweep
 
     with _stopped_by_signals() as stopping, _display() as show:
-        told = store is None
+        told = False
 
         def watch(progress: SweepProgress) -> None:
             nonlocal told
-            if not told:
-                # Known only now that the store could be opened.
+            if store is not None and not told:
+                # The store could be opened.
                 note(f"{sweep.spec.name}: {sweep.total:,} runs of {len(sweep.points):,} points into {spelled(store)}")
                 told = True
             show(progress)
