@@ -141,8 +141,8 @@ def _rest(model: ClassicModel) -> Iterator[str]:
             "Agents of a cluster draw closer without end. `clusters`, `effective_clusters` and `largest_cluster` of "
             "opinions of one dimension are told apart by gaps beyond epsilon: on the complete graph they have the "
             "value at rest that they keep. On networks, clusters that no tie joins may lie within epsilon of each "
-            "other, and are counted as one. `until: {frozen: WIDTH}` asks besides that no cluster is wider than that. Where "
-            "agents differ in epsilon, gaps above 0.01 tell clusters apart, and `frozen` asks that none is wider.",
+            "other, and are counted as one. `until: {frozen: WIDTH}` asks besides that no cluster is wider than that. "
+            "Where agents differ in epsilon, gaps above 0.01 tell clusters apart, and `frozen` asks that none is wider.",
             "",
         )
 
