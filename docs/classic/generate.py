@@ -142,7 +142,7 @@ def _rest(model: ClassicModel) -> Iterator[str]:
             "opinions of one dimension are told apart by gaps beyond epsilon: on the complete graph they have the "
             "value at rest that they keep. On networks, clusters that no tie joins may lie within epsilon of each "
             "other, and are counted as one. `until: {frozen: WIDTH}` asks besides that no cluster is wider than that. "
-            "Where agents differ in epsilon, gaps above 0.01 tell clusters apart, and `frozen` asks that none is wider.",
+            "Where agents differ in epsilon, gaps above 0.01 tell clusters apart, and `frozen` asks for none wider.",
             "",
         )
 
