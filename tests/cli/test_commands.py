@@ -128,7 +128,11 @@ def test_two_tables_go_into_two_files(invoke: Invoke, spec: Path) -> None:
     ("options", "name", "start"),
     [
         ((), "small-panels.png", PNG),
-        (("--where", "confirmation_bias=strong", "--replicate", 1), "small-panels-strong-replicate1.png", PNG),
+        (
+            ("--where", "confirmation_bias=strong", "--replicate", 1),
+            "small-panels-confirmation_bias-strong-replicate1.png",
+            PNG,
+        ),
         (("--what", "trajectories", "--run", 2, "--format", "svg"), "small-trajectories-run2.svg", b"<?xml"),
         (("--what", "distribution", "--format", "pdf"), "small-distribution.pdf", b"%PDF"),
     ],
