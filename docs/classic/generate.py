@@ -138,11 +138,11 @@ def _rest(model: ClassicModel) -> Iterator[str]:
         )
     if model.shrinks:
         yield from (
-            "Agents of a cluster draw closer without end. `clusters`, `effective_clusters` and `largest_cluster` of "
-            "opinions of one dimension are told apart by gaps beyond epsilon: on the complete graph they have the "
-            "value at rest that they keep. On networks, clusters that no tie joins may lie within epsilon of each "
-            "other, and are counted as one. `until: {frozen: WIDTH}` asks besides that no cluster is wider than that. "
-            "Where agents differ in epsilon, gaps above 0.01 tell clusters apart, and `frozen` asks for none wider.",
+            "Agents of a cluster draw closer without end, and measures must tell clusters apart before they are "
+            "points. On the complete graph, with one epsilon for all, `clusters`, `effective_clusters` and "
+            "`largest_cluster` do so by gaps beyond epsilon, which nothing can bridge. Otherwise they do so by gaps "
+            "above 0.01, and `frozen` asks besides that no cluster is wider than 0.01; `until: {frozen: WIDTH}` sets "
+            "another width.",
             "",
         )
 

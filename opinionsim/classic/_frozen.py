@@ -144,7 +144,8 @@ def _components(opinions, contacts, p):
 
 
 @inlined
-def _root(parents, agent):
+def root(parents, agent):
+    """The agent at the root of the tree of another, with `parents` (N,) brought nearer to it."""
     while parents[agent] != agent:
         parents[agent] = parents[parents[agent]]
         agent = parents[agent]
@@ -172,7 +173,7 @@ def _ties_at_rest(variant: Variant) -> Callable[..., Any]:
                     continue
                 if not abs(opinions[other] - opinions[agent]) < epsilon:
                     continue
-                one, two = _root(parents, agent), _root(parents, other)
+                one, two = root(parents, agent), root(parents, other)
                 parents[two] = one
                 lows[one], highs[one] = min(lows[one], lows[two]), max(highs[one], highs[two])
                 least[one] = min(min(least[one], least[two]), epsilon)
@@ -182,13 +183,13 @@ def _ties_at_rest(variant: Variant) -> Callable[..., Any]:
                     return cost
         for agent in range(n):
             epsilon = at(p.epsilon, agent)
-            one = _root(parents, agent)
+            one = root(parents, agent)
             count = reach(contacts, agent)
             cost += count
             for place in range(count):
                 if weighted and contacts.weights[contacts.starts[agent] + place] <= 0.0:
                     continue
-                two = _root(parents, partner(contacts, agent, place))
+                two = root(parents, partner(contacts, agent, place))
                 if one != two and max(lows[one] - highs[two], lows[two] - highs[one]) < epsilon:
                     return cost
         return -1

@@ -28,7 +28,7 @@ _PICKED = {"listener": LISTENER, "speaker": SPEAKER, "edge": EDGE}
 _STOPS: dict[tuple[Any, ...], Stop] = {}
 #: Updates of a run at most, a sixteenth of what a 64-bit number counts to.
 _MOST_UPDATES = 2**59
-#: Width of clusters at rest where agents differ in their confidence: measures tell clusters apart by it.
+#: Width of clusters at rest where no confidence tells them apart: metrics do so by gaps above it.
 _NARROW = 0.01
 _NO_PAIRS = np.empty((0, 2), dtype=np.uint32)
 
@@ -112,11 +112,12 @@ class Setup:
 
     @cached_property
     def delta(self) -> float | None:
-        """The largest gap within a cluster, of models whose clusters go on shrinking; None where agents differ in it.
+        """The largest gap within a cluster, where it is not the default of metrics.
 
-        It is the confidence, so that clusters at rest are those of a run without end.
+        On the complete graph it is the confidence, if that is one number, of models whose clusters go on shrinking: no
+        wider gap can be bridged, so that clusters at rest are those of a run without end.
         """
-        if not self.model.shrinks or np.ndim(self.p.epsilon):
+        if not self.model.shrinks or not self.network.complete or np.ndim(self.p.epsilon):
             return None
         # The confidence as kernels compare with it: gaps from there on are no cluster's.
         return max(float(np.nextafter(self.p.epsilon, -np.inf)), 0.0)

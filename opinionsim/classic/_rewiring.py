@@ -9,7 +9,7 @@ import numpy as np
 
 from opinionsim.classic._contacts import Variant
 from opinionsim.classic._deffuant import MU
-from opinionsim.classic._frozen import require_shrinking
+from opinionsim.classic._frozen import require_shrinking, root
 from opinionsim.classic._model import ClassicModel, Parameter
 from opinionsim.classic._random import draw, index, uniform
 from opinionsim.classic._stepping import Stop, no_room, step_kernel
@@ -178,14 +178,6 @@ def _forest(opinions, ties, p):
     return np.zeros(1, dtype=np.int64), np.empty(n, dtype=np.int64), np.empty(n), np.empty(n)
 
 
-@inlined
-def _root(parents, agent):
-    while parents[agent] != agent:
-        parents[agent] = parents[parents[agent]]
-        agent = parents[agent]
-    return agent
-
-
 def _settled(tolerance_of: Callable[..., float]) -> Stop:
     """The check that no tie is discordant or can become so, and none that is too far to meet can come within reach."""
 
@@ -205,11 +197,11 @@ def _settled(tolerance_of: Callable[..., float]) -> Stop:
         for tie in range(count):
             one, other = owner_of(ends, 2 * tie), owner_of(ends, 2 * tie + 1)
             if abs(opinions[other] - opinions[one]) < p.epsilon:
-                one, other = _root(parents, one), _root(parents, other)
+                one, other = root(parents, one), root(parents, other)
                 parents[other] = one
                 low[one], high[one] = min(low[one], low[other]), max(high[one], high[other])
         for tie in range(count):
-            one, other = _root(parents, owner_of(ends, 2 * tie)), _root(parents, owner_of(ends, 2 * tie + 1))
+            one, other = root(parents, owner_of(ends, 2 * tie)), root(parents, owner_of(ends, 2 * tie + 1))
             widest = max(high[one], high[other]) - min(low[one], low[other])
             nearest = max(low[one], low[other]) - min(high[one], high[other])
             if widest >= tolerance or (one != other and nearest < p.epsilon):

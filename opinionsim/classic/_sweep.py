@@ -136,7 +136,7 @@ def shared(points: Sequence[Point]) -> dict[str, Any]:
         found["until"] = setup.until.plain
     differ = [point.key["delta"] is None for point in points]
     if not all(differ):
-        found["delta"] = "epsilon, or 0.01 where agents differ in it" if any(differ) else "epsilon"
+        found["delta"] = "epsilon where all can meet, else 0.01" if any(differ) else "epsilon"
     return found | {"steps": points[0].steps, "seed": points[0].seed}
 
 

@@ -88,9 +88,9 @@ class Trajectories:
     networks : tuple of Network
         The network of each run at the last moment, of models that move ties; empty for all others.
     delta : float or None
-        The largest gap within a cluster, as `metrics` tell clusters of single numbers apart: the confidence, of models
-        whose clusters go on shrinking, so that they are those of a run without end once it is frozen. None for others,
-        and where agents differ in it: the default of the metrics.
+        The largest gap within a cluster, as `metrics` tell clusters of single numbers apart: on the complete graph the
+        confidence, of models whose clusters go on shrinking, so that once a run is frozen they are those of a run
+        without end. None for others, and where agents differ in it: the default of the metrics.
     """
 
     model: str
