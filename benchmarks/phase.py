@@ -4,7 +4,7 @@
 memory the largest of the whole process with its imports. The bare loop carries the same runs through the same sweeps
 by the same kernel, without checks, measures and bookkeeping, on a part of the points; the least of several rounds that
 take turns, but for the first. Two threads are compared by the
-clock. The sweep that is killed runs into a store at the command line, is killed once half of it is there, and is
+clock. The sweep that is killed runs into a store at the command line, is killed once a tenth of it is there, and is
 carried on; its rows are compared with those of a sweep in memory. A missed bar makes the exit code 1.
 
 Run: python benchmarks/phase.py [--quick]
@@ -16,10 +16,12 @@ import argparse
 import os
 import resource
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +34,8 @@ from opinionsim.networks import Network
 
 _METRICS = ("effective_clusters", "diversity")
 _ROUNDS = 6
+#: Runs of the sweep that is killed; several seconds.
+_KILLED_OF = 1800
 _BYTES_IN_MAXRSS = 1 if sys.platform == "darwin" else 1024
 
 
@@ -69,24 +73,25 @@ def _killed(folder: Path) -> bool:
     """Whether a sweep that was killed and carried on has the rows of one that was not."""
     store, axes = folder / "phase.sqlite", {"epsilon": [0.1, 0.2, 0.3], "mu": [0.1, 0.3, 0.5]}
     command = [sys.executable, "-m", "opinionsim", "abm", "deffuant", "--agents", "10000", "--steps", "20000",
-               "--until", "frozen", "--seed", "1", "--replicates", "40", "--store", str(store)]  # fmt: skip
+               "--until", "frozen", "--seed", "1", "--replicates", str(_KILLED_OF // 9)]  # fmt: skip
+    command += ["--store", str(store)]
     command += [word for name, values in axes.items() for word in ("--over", f"{name}={values}")]
     command += [word for name in _METRICS for word in ("--metric", name)]
     first = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    while first.poll() is None and _stored(store) < 180:
+    while first.poll() is None and _stored(store) < _KILLED_OF // 10:
         time.sleep(0.05)
     first.send_signal(signal.SIGKILL)
     first.wait()
     before = _stored(store)
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    print(f"  killed with {before} of 360 runs in the store")
+    print(f"  killed with {before} of {_KILLED_OF} runs in the store")
     found = osim.load(f"sqlite:///{store}").points
     whole = osim.classic.sweep(
-        "deffuant", axes, n=10_000, steps=20_000, until="frozen", seed=1, replicates=40, metrics=_METRICS
+        "deffuant", axes, n=10_000, steps=20_000, until="frozen", seed=1, replicates=_KILLED_OF // 9, metrics=_METRICS
     )
     keys, columns = ["epsilon", "mu", "replicate"], [*_METRICS, "time", "stopped"]
     one, other = (each.sort_values(keys)[columns].reset_index(drop=True) for each in (found, whole))
-    return 0 < before < 360 and all((one[name].to_numpy() == other[name].to_numpy()).all() for name in columns)
+    return 0 < before < _KILLED_OF and all((one[name].to_numpy() == other[name].to_numpy()).all() for name in columns)
 
 
 def _stored(store: Path) -> int:
@@ -94,8 +99,9 @@ def _stored(store: Path) -> int:
     if not store.exists():
         return 0
     try:
-        return len(osim.load(f"sqlite:///{store}").points)
-    except osim.errors.OpinionSimError:
+        with closing(sqlite3.connect(f"file:{store}?mode=ro", uri=True)) as opened:
+            return int(opened.execute("SELECT count(*) FROM points").fetchone()[0])
+    except sqlite3.Error:  # not made yet
         return 0
 
 
