@@ -35,7 +35,7 @@ NO_DISCORD = "no agent that can change hears another opinion than its own."
 def bounded_confidence(setup: Setup) -> Stop:
     """The criterion of models in which two agents move closer if they are within confidence."""
     variant = setup.variant()
-    require_shrinking(setup)
+    require_approach(setup)
     if not variant.complete or "epsilon" in variant.own:
         return Stop(_ties_at_rest(variant), _components)
     cells = (setup.range[1] - setup.range[0]) / max(float(setup.p.epsilon), 1e-300)
@@ -47,13 +47,13 @@ def bounded_confidence(setup: Setup) -> Stop:
     return Stop(_blocks_at_rest, _cells)
 
 
-def require_shrinking(setup: Setup) -> None:
-    """Refuse a step so large that two agents exchange their opinions.
+def require_approach(setup: Setup) -> None:
+    """Refuse a step so large that two agents who meet exchange their opinions in place of coming closer.
 
     Raises
     ------
     SpecError
-        If clusters do not become narrower.
+        If all agents do so.
     """
     both = setup.scheme.get("sides", "two") == "two"
     if both and np.all(np.asarray(setup.p.mu) >= 1):

@@ -115,7 +115,7 @@ class Setup:
         """The largest gap within a cluster, where it is not the default of metrics.
 
         On the complete graph it is the confidence, if that is one number, of models whose clusters go on shrinking: no
-        wider gap can be bridged, so that clusters at rest are those of a run without end.
+        meeting bridges a wider gap, so that clusters at rest are those of a run without end.
         """
         if not self.model.shrinks or not self.network.complete or np.ndim(self.p.epsilon):
             return None

@@ -9,7 +9,7 @@ import numpy as np
 
 from opinionsim.classic._contacts import Variant
 from opinionsim.classic._deffuant import MU
-from opinionsim.classic._frozen import require_shrinking, root
+from opinionsim.classic._frozen import require_approach, root
 from opinionsim.classic._model import ClassicModel, Parameter
 from opinionsim.classic._random import draw, index, uniform
 from opinionsim.classic._stepping import Stop, no_room, step_kernel
@@ -224,7 +224,7 @@ def _frozen_meeting(setup: Setup) -> Stop:
             "until: frozen cannot come with kozma-barrat where rewire is 0 or 1: either ties never move, or opinions "
             "never do; for fixed ties take deffuant"
         )
-    require_shrinking(setup)
+    require_approach(setup)
     return _BY_EPSILON
 
 
@@ -233,7 +233,7 @@ def _frozen_adaptive(setup: Setup) -> Stop:
         raise SpecError(
             "until: frozen cannot come with kan-feng-porter where rewire is 0; for fixed ties take deffuant"
         )
-    require_shrinking(setup)
+    require_approach(setup)
     return _BY_TOLERANCE
 
 

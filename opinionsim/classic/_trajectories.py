@@ -37,7 +37,7 @@ def metrics_of_runs(
     it is not that of the metrics.
     """
     # Imported late: metrics of frames load pandas, which a simulation has no use for.
-    from opinionsim.metrics import METRICS, compute_metrics, find_metric
+    from opinionsim.metrics import compute_metrics, find_metric, takes_delta
 
     if not isinstance(network, Network) and len({id(each) for each in network}) > 1:
         runs = zip(opinions, initial, network, strict=True)
@@ -49,8 +49,10 @@ def metrics_of_runs(
     if isinstance(metrics, str):
         raise SpecError(f"metrics must be a list of names; got {metrics!r}")
     if opinions.ndim == 2:
-        own = [] if delta is None else [name for name in metrics if name in METRICS and "delta" in METRICS[name].takes]
-        options: dict[str, Any] = {name: {"delta": delta} for name in own}
+        # Those of the package alone: what a user's metric makes of another option named delta is its own.
+        options: dict[str, Any] = (
+            {} if delta is None else {name: {"delta": delta} for name in metrics if takes_delta([name])}
+        )
         return dict(compute_metrics(opinions, metrics, range=span, network=network, initial=initial, **options))
     whole = [name for name in metrics if "vectors" in find_metric(name).takes]
     found = (

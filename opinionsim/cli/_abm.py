@@ -281,14 +281,14 @@ def _check_targets(output: _Output) -> None:
         if target.is_dir():
             raise SpecError(f"{option} {target} is a folder; give a file")
         try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            with TemporaryFile(dir=target.parent):
+            with TemporaryFile(dir=next(each for each in target.absolute().parents if each.exists())):
                 pass
         except OSError as error:
             raise SpecError(f"{option} {target} cannot be written: {error.strerror}") from None
 
 
 def _write_csv(frame: pd.DataFrame, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
     frame.to_csv(target, index=False)
     note(f"wrote {target}")
 

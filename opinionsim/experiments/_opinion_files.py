@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
@@ -112,20 +112,26 @@ class OpinionFiles:
         SpecError, StoreError
             As :meth:`look`; also if files cannot be written, or another run writes into the folder.
         """
+        lock = FileLock(self.folder / ".opinionsim.lock")
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             with TemporaryFile(dir=self.folder):
                 pass
-            lock = FileLock(self.folder / ".opinionsim.lock").acquire(timeout=0)
+            lock.acquire(timeout=0)
         except Timeout:
             raise StoreError(
                 f"the folder {self.folder} is in use by another run; wait until it has ended, or give another folder"
             ) from None
         except OSError as error:
             raise StoreError(f"opinions cannot be written into {self.folder}: {error}") from None
-        with lock:
+        try:
             self.look()
             yield
+        finally:
+            # While it is held, so that the file of no other run is removed; some systems keep open files.
+            with suppress(OSError):
+                Path(lock.lock_file).unlink()
+            lock.release()
 
     def keep(self, found: list[tuple[Point, RunOfPoint]]) -> list[tuple[Point, RunOfPoint]]:
         """Write the opinions of runs as they are done, and give the runs back without them.

@@ -73,6 +73,51 @@ def test_a_figure_that_cannot_be_written_is_refused_before_anything_is(invoke: I
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("over", [(), ("--over", "n=[10,20]")])
+def test_a_table_that_cannot_be_written_is_refused_before_the_first_run(
+    invoke: Invoke, tmp_path: Path, over: tuple[str, ...]
+) -> None:
+    (tmp_path / "there").mkdir()
+    for file, message in (("there", "--csv there is a folder; give a file"), ("/proc/x.csv", "cannot be written")):
+        result = invoke("abm", "voter", *over, "--steps", 5, "--csv", file)
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert message in result.stderr
+    assert not list((tmp_path / "there").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("deffuant",), "epsilon"),
+        (("deffuant", "--over", "epsilon=[0.2,0.3]"), "epsilon"),
+        (("deffuant", "--over", "network=[complete,ring]"), "epsilon where all can meet, else 0.01"),
+        (("deffuant", "--over", "epsilon=[0.2]", "--network", "ring"), None),
+        (("deffuant", "--over", "epsilon=[0.2]", "--initial", "{kind: uniform, dimensions: 2}"), None),
+        (("voter", "--over", "n=[10]"), None),
+    ],
+)
+def test_tables_say_what_tells_clusters_apart(invoke: Invoke, arguments: tuple[str, ...], told: str | None) -> None:
+    result = invoke("abm", *arguments, "--steps", 3, "--metric", "clusters", "--metric", "diversity")
+    assert result.exit_code == 0, result.stderr
+    lines = [line for line in result.stdout.splitlines() if line.startswith("Clusters are told apart")]
+    assert lines == ([] if told is None else [f"Clusters are told apart by gaps beyond {told}"])
+    assert "Clusters" not in invoke("abm", *arguments, "--steps", 3, "--metric", "diversity").stdout
+
+
+def test_means_of_fewer_runs_are_marked(invoke: Invoke) -> None:
+    common = ("abm", "voter", "--steps", 3, "--store", "runs.sqlite")
+    invoke(*common, "--over", "n=[10]", "--replicates", 4, "--metric", "median")
+    result = invoke(*common, "--over", "n=[10,20]", "--replicates", 2, "--metric", "diversity")
+    assert result.exit_code == 0, result.stderr
+    assert "4 replicates, of some fewer: in brackets" in result.stdout
+    ten, twenty = (line.split("  ") for line in result.stdout.splitlines() if line.startswith(("10 ", "20 ")))
+    assert [cell[-3:] for cell in ten if "(" in cell] == ["(4)", "(2)"]
+    assert [cell[-3:] for cell in twenty if "(" in cell] == ["(0)", "(2)"]
+    alone = invoke(*common[:4], "--over", "n=[10,20]", "--replicates", 2, "--metric", "diversity")
+    assert "2 replicates\n" in alone.stdout
+    assert "(2)" not in alone.stdout
+
+
 def test_a_setting_is_never_an_argument_of_the_simulation(invoke: Invoke) -> None:
     for name in ("model", "steps", "n", "seed", "machine", "pairs"):
         result = invoke("abm", "deffuant", "--set", f"{name}=3")

@@ -156,9 +156,10 @@ def test_a_run_that_fails_keeps_none() -> None:
 )  # fmt: skip
 def test_a_folder_of_something_else_is_refused_before_the_first_run(made: Any, error: str) -> None:
     made(Path("opinions"))
+    before = set(Path().rglob("*"))
     with pytest.raises(osim.errors.OpinionSimError, match=error):
         run_sweep(load_sweep(SPEC), "sweep.sqlite", opinions="opinions")
-    assert not Path("sweep.sqlite").exists()
+    assert set(Path().rglob("*")) == before
 
 
 def test_one_run_at_a_time_writes_into_a_folder() -> None:
@@ -173,6 +174,7 @@ def test_one_run_at_a_time_writes_into_a_folder() -> None:
     assert len(kept()) == 4 * 3 * 3
     run_sweep(sweep, "second.sqlite", opinions="opinions")
     assert len(kept()) == 4 * 3 * 3
+    assert {path.suffix for path in Path("opinions").iterdir()} == {".parquet"}
 
 
 def test_without_pyarrow_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
