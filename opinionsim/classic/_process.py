@@ -114,10 +114,12 @@ class Setup:
     def delta(self) -> float | None:
         """The largest gap within a cluster, where it is not the default of metrics.
 
-        On the complete graph it is the confidence, if that is one number, of models whose clusters go on shrinking: no
-        meeting bridges a wider gap, so that clusters at rest are those of a run without end.
+        Of runs until frozen on the complete graph it is the confidence, if that is one number, in models whose clusters
+        go on shrinking: no meeting bridges a wider gap, so that clusters at rest are those of a run without end.
         """
-        if not self.model.shrinks or not self.network.complete or np.ndim(self.p.epsilon):
+        if self.until is None or self.until.event != "frozen" or not self.model.shrinks:
+            return None
+        if not self.network.complete or np.ndim(self.p.epsilon):
             return None
         # The confidence as kernels compare with it: gaps from there on are no cluster's.
         return max(float(np.nextafter(self.p.epsilon, -np.inf)), 0.0)

@@ -90,8 +90,8 @@ class Trajectories:
     networks : tuple of Network
         The network of each run at the last moment, of models that move ties; empty for all others.
     delta : float or None
-        The largest gap within a cluster, as `metrics` tell clusters of single numbers apart: on the complete graph the
-        confidence, of models whose clusters go on shrinking, so that once a run is frozen they are those of a run
+        The largest gap within a cluster, as `metrics` tell clusters of single numbers apart: of runs until frozen
+        on the complete graph the confidence, in models whose clusters go on shrinking, so that they are those of a run
         without end. None for others, and where agents differ in it: the default of the metrics.
     """
 

@@ -88,10 +88,14 @@ def test_a_table_that_cannot_be_written_is_refused_before_the_first_run(
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("deffuant",), "epsilon"),
-        (("deffuant", "--over", "epsilon=[0.2,0.3]"), "epsilon"),
-        (("deffuant", "--over", "network=[complete,ring]"), "epsilon where all can meet, else 0.01"),
-        (("deffuant", "--over", "epsilon=[0.2]", "--network", "ring"), None),
+        (("deffuant", "--until", "frozen"), "epsilon"),
+        (("deffuant", "--until", "frozen", "--over", "epsilon=[0.2,0.3]"), "epsilon"),
+        (
+            ("deffuant", "--until", "frozen", "--over", "network=[complete,ring]"),
+            "epsilon where all can meet, else 0.01",
+        ),
+        (("deffuant", "--until", "frozen", "--over", "epsilon=[0.2]", "--network", "ring"), None),
+        (("deffuant", "--over", "epsilon=[0.2,0.3]"), None),
         (("deffuant", "--over", "epsilon=[0.2]", "--initial", "{kind: uniform, dimensions: 2}"), None),
         (("voter", "--over", "n=[10]"), None),
     ],
