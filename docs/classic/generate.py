@@ -140,9 +140,9 @@ def _rest(model: ClassicModel) -> Iterator[str]:
         yield from (
             "Agents of a cluster draw closer without end, and measures must tell clusters apart before they are "
             "points. In runs until frozen on the complete graph, with one epsilon for all, `clusters`, "
-            "`effective_clusters` and `largest_cluster` do so by gaps beyond epsilon, which no meeting can bridge. Otherwise they do so by gaps "
-            "above 0.01, and `frozen` asks besides that no cluster is wider than 0.01; `until: {frozen: WIDTH}` sets "
-            "another width.",
+            "`effective_clusters` and `largest_cluster` do so by gaps beyond epsilon, which no meeting can bridge. "
+            "Otherwise they do so by gaps above 0.01, and `frozen` asks besides that no cluster is wider than 0.01; "
+            "`until: {frozen: WIDTH}` sets another width.",
             "",
         )
 
